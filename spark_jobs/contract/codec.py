@@ -1,0 +1,194 @@
+"""Strict JSON for frozen dataclasses: nothing is guessed, nothing unknown is accepted.
+
+Supported field types: ``str``, ``int``, ``float``, ``bool``, ``Literal`` of strings, ``X | None``,
+``tuple[X, ...]``, ``Mapping[str, X]``, dataclasses, and unions of dataclasses that carry their JSON
+tag in a class variable ``kind``. An error names the JSON path (``$.statement.cases[1].action``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from spark_jobs.errors import ErrorCode, JobError, RequestError
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """``value`` as plain JSON data; dataclass fields in declaration order, ``kind`` first."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        document: dict[str, Any] = {}
+        if kind := _kind_of(type(value)):
+            document["kind"] = kind
+        for field in dataclasses.fields(value):
+            document[field.name] = encode(getattr(value, field.name))
+        return document
+    if isinstance(value, Mapping):
+        return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(cls: type[T], document: Any, path: str = "$") -> T:
+    """``document`` as an instance of the dataclass ``cls``.
+
+    Raises:
+        RequestError: REQUEST_INVALID with the JSON path of the first field that does not fit.
+    """
+    return typing.cast("T", _decode(cls, document, path))
+
+
+def invalid(path: str, problem: str, remedy: str = "") -> RequestError:
+    """The error for a document that does not fit at ``path``."""
+    return RequestError(ErrorCode.REQUEST_INVALID, f"{path}: {problem}", remedy)
+
+
+@functools.cache
+def field_types(cls: type) -> dict[str, Any]:
+    """The resolved annotations of a dataclass's fields, in declaration order."""
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _kind_of(cls: type) -> str | None:
+    return getattr(cls, "kind", None) if "kind" not in field_types(cls) else None
+
+
+def _decode(annotation: Any, value: Any, path: str) -> Any:
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        return _decode_union(get_args(annotation), value, path)
+    if origin is Literal:
+        if value not in get_args(annotation) or not isinstance(value, str):
+            allowed = ", ".join(get_args(annotation))
+            raise invalid(path, f"{value!r} is not one of: {allowed}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise invalid(path, f"expected an array, found {_name(value)}")
+        item = get_args(annotation)[0]
+        return tuple(_decode(item, each, f"{path}[{i}]") for i, each in enumerate(value))
+    if origin is Mapping:
+        return _decode_mapping(get_args(annotation)[1], value, path)
+    if dataclasses.is_dataclass(annotation):
+        return _decode_dataclass(typing.cast("type", annotation), value, path)
+    return _decode_scalar(annotation, value, path)
+
+
+def _decode_scalar(annotation: Any, value: Any, path: str) -> Any:
+    if annotation is float and type(value) is int:
+        return float(value)
+    if type(value) is not annotation:
+        raise invalid(path, f"expected {_JSON_NAMES[annotation]}, found {_name(value)}")
+    return value
+
+
+def _decode_union(members: tuple[Any, ...], value: Any, path: str) -> Any:
+    if type(None) in members:
+        if value is None:
+            return None
+        members = tuple(member for member in members if member is not type(None))
+    if len(members) == 1:
+        return _decode(members[0], value, path)
+    if not isinstance(value, dict):
+        raise invalid(path, f"expected an object, found {_name(value)}")
+    kinds = {_kind_of(member): member for member in members}
+    if value.get("kind") not in kinds:
+        allowed = ", ".join(sorted(str(kind) for kind in kinds))
+        raise invalid(f"{path}.kind", f"{value.get('kind')!r} is not one of: {allowed}")
+    return _decode_dataclass(kinds[value["kind"]], value, path)
+
+
+def _decode_mapping(item: Any, value: Any, path: str) -> Any:
+    if not isinstance(value, dict):
+        raise invalid(path, f"expected an object, found {_name(value)}")
+    return {key: _decode(item, each, f"{path}.{key}") for key, each in value.items()}
+
+
+def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
+    if not isinstance(value, dict):
+        raise invalid(path, f"expected an object, found {_name(value)}")
+    annotations = field_types(cls)
+    known = set(annotations)
+    kind = _kind_of(cls)
+    if kind is not None:
+        known.add("kind")
+        if value.get("kind") != kind:
+            raise invalid(f"{path}.kind", f"{value.get('kind')!r} is not {kind!r}")
+    for key in value:
+        if key not in known:
+            raise invalid(f"{path}.{key}", "unknown field", f"Known: {', '.join(sorted(known))}.")
+    arguments = {
+        name: _decode(annotation, value[name], f"{path}.{name}")
+        for name, annotation in annotations.items()
+        if name in value
+    }
+    for field in dataclasses.fields(cls):
+        if field.name not in arguments and _is_required(field):
+            raise invalid(f"{path}.{field.name}", "missing")
+    try:
+        return cls(**arguments)
+    except JobError as error:
+        raise RequestError(error.code, f"{path}: {error.message}", error.remedy) from None
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing
+
+
+_JSON_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
+
+
+def _name(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return _JSON_NAMES.get(type(value), type(value).__name__)
+
+
+def load_versioned(text: str, version: int) -> Any:
+    """The JSON document in ``text``, whose ``version`` field must be ``version``.
+
+    Raises:
+        RequestError: REQUEST_INVALID when it is not a JSON object with unique keys,
+            REQUEST_VERSION_UNKNOWN when it was written for another version.
+    """
+    try:
+        document = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except ValueError as error:
+        raise invalid("$", f"not a JSON document: {error}") from None
+    if not isinstance(document, dict):
+        raise invalid("$", f"expected an object, found {_name(document)}")
+    if "version" not in document:
+        raise invalid("$.version", "missing")
+    found = document["version"]
+    if type(found) is int and found != version:
+        raise RequestError(
+            ErrorCode.REQUEST_VERSION_UNKNOWN,
+            f"$.version: {found} is not known here, only {version}",
+            "Use the same release of airflow-provider-merge on both sides.",
+        )
+    return document
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {next(k for k in keys if keys.count(k) > 1)!r} occurs twice")
+    return document
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a JSON number")

@@ -1,0 +1,210 @@
+"""JobRequest v1: the one document that Airflow hands to the job. It never holds a secret."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from spark_jobs.contract import codec
+from spark_jobs.contract.statements import MergeSpec, Statement
+from spark_jobs.errors import ErrorCode, RequestError
+
+VERSION = 1
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+
+
+def _require(condition: bool, problem: str, remedy: str = "") -> None:
+    if not condition:
+        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """``database.table``, as the catalog knows it."""
+
+    database: str
+    table: str
+
+    def __post_init__(self) -> None:
+        for name in ("database", "table"):
+            value = getattr(self, name)
+            # A name becomes a folder below the warehouse: it must not lead out of it.
+            safe = bool(value.strip()) and value not in (".", "..") and not re.search(r"[/\\\0]", value)
+            _require(safe, f"{name}: {value!r} is not a name of a {name}")
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """The name behind ``database.table``, backticks allowed.
+
+        Raises:
+            RequestError: REQUEST_INVALID when the text has not exactly two parts.
+        """
+        parts = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", text)
+        names = [quoted.replace("``", "`") if quoted else plain for quoted, plain in parts]
+        rebuilt = re.fullmatch(r"(`(?:[^`]|``)+`|[^.`]+)\.(`(?:[^`]|``)+`|[^.`]+)", text.strip())
+        _require(
+            rebuilt is not None and len(names) == 2,
+            f"{text!r} is not a table name",
+            "Write database.table.",
+        )
+        return cls(names[0].strip(), names[1].strip())
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSpec:
+    """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
+
+    Credentials are not among the options: they travel in their own document.
+    """
+
+    connector: str
+    warehouse: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require(bool(self.connector.strip()), "connector: is empty")
+        absolute = self.warehouse.startswith("/") or "://" in self.warehouse
+        _require(
+            absolute,
+            f"warehouse: {self.warehouse!r} is not an absolute path or URI",
+            "A relative path means another folder on each machine: write /path or scheme://path.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files that Spark reads: ``spark.read.format(format).options(**options).load(path)``.
+
+    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``) where the files do not tell it.
+    """
+
+    name: str
+    path: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    kind: ClassVar[str] = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A table of the same catalog, at its latest snapshot when the job starts."""
+
+    name: str
+    table: TableName
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSource:
+    """A Spark SQL query over the sources that stand before it in the request."""
+
+    name: str
+    query: str
+    kind: ClassVar[str] = "sql"
+
+
+Source = FileSource | TableSource | SqlSource
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who asked: shown in the snapshot's properties, without meaning for the rows."""
+
+    dag_id: str = ""
+    run_id: str = ""
+    task_id: str = ""
+    map_index: int = -1
+    try_number: int = 1
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """Settings that bear meaning or bound what the job uses.
+
+    ``session_time_zone``: how Spark reads and writes timestamps without an offset.
+    ``target_file_size``: bytes at which new data files roll. ``broadcast_limit``: bytes of source
+    that may be sent to every executor.
+    """
+
+    session_time_zone: str = "UTC"
+    target_file_size: int = 128 * 1024 * 1024
+    broadcast_limit: int = 150 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        _require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
+        _require(self.target_file_size > 0, "target_file_size: must be positive")
+        _require(self.broadcast_limit >= 0, "broadcast_limit: must not be negative")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """Everything that a job needs to know, but no secret.
+
+    ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
+    retry finds it there instead of applying the statement again.
+    """
+
+    operation_id: str
+    target: TableName
+    catalog: CatalogSpec
+    statement: Statement
+    sources: tuple[Source, ...] = ()
+    options: JobOptions = field(default_factory=JobOptions)
+    origin: Origin = field(default_factory=Origin)
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        _require(
+            _OPERATION_ID.fullmatch(self.operation_id) is not None,
+            f"operation_id: {self.operation_id!r} is not an id of letters, digits, _ and -",
+        )
+        names = [source.name for source in self.sources]
+        for name in names:
+            _require(
+                _NAME.fullmatch(name) is not None,
+                f"sources: {name!r} can not name a source",
+                "Use letters, digits and _, not starting with a digit.",
+            )
+            lowered = [each.lower() for each in names]
+            _require(lowered.count(name.lower()) == 1, f"sources: {name} occurs more than once")
+        if isinstance(self.statement, MergeSpec):
+            _require(
+                self.statement.source in names,
+                f"statement.source: {self.statement.source!r} is not among the sources {names}",
+            )
+
+    def to_json(self) -> str:
+        """The request as a JSON document; keys in declaration order."""
+        return json.dumps(codec.encode(self), indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> JobRequest:
+        """The request behind a JSON document.
+
+        Raises:
+            RequestError: REQUEST_VERSION_UNKNOWN, or REQUEST_INVALID with the JSON path.
+        """
+        return codec.decode(cls, codec.load_versioned(text, VERSION))
+
+    def digest(self) -> str:
+        """SHA-256 (hex) of what the statement means: the same for every try of the same work.
+
+        It covers target, catalog, statement, sources and options; not the operation id, the origin
+        (which holds the try number) or the version.
+        """
+        document: dict[str, Any] = codec.encode(self)
+        for name in ("operation_id", "origin", "version"):
+            del document[name]
+        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()

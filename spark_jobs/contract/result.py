@@ -1,0 +1,100 @@
+"""JobResult v1: what a job leaves under the warehouse and hands to the operator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from spark_jobs.contract import codec
+from spark_jobs.errors import ErrorCode, JobError, error_of
+
+VERSION = 1
+
+Status = Literal["committed", "unchanged", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInfo:
+    """A ``JobError`` as data; ``retryable`` tells whether the same request may succeed later."""
+
+    code: str
+    message: str
+    remedy: str
+    retryable: bool
+
+    @classmethod
+    def of(cls, error: JobError) -> ErrorInfo:
+        """The data of ``error``."""
+        return cls(error.code.name, error.message, error.remedy, error.retryable)
+
+    def to_error(self) -> JobError:
+        """The exception behind the data; a code of a newer job becomes INTERNAL_ERROR."""
+        known = self.code in ErrorCode.__members__
+        code = ErrorCode[self.code] if known else ErrorCode.INTERNAL_ERROR
+        return error_of(code, self.message if known else f"{self.code}: {self.message}", self.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counts of one statement (rule 15). Rows unless another unit is named.
+
+    ``matched`` counts pairs of a source row and a target row that ON joined; ``inserted``,
+    ``updated`` and ``deleted`` count target rows, each once; ``carried`` were copied unchanged into
+    rewritten files. ``files_total`` is the table's file count at the base snapshot,
+    ``files_scanned`` what was left after pruning. ``seconds`` is wall time per phase.
+    """
+
+    source_rows: int = 0
+    matched: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    carried: int = 0
+    files_total: int = 0
+    files_scanned: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+    files_rewritten: int = 0
+    bytes_added: int = 0
+    bytes_removed: int = 0
+    deletion_vectors_added: int = 0
+    attempts: int = 1
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The outcome of one job.
+
+    ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot) or
+    ``failed`` (``error`` is set). Snapshot ids are the table's own; None where there is none.
+    ``settings`` are the Spark settings that bear meaning, as the job fixed them.
+    """
+
+    operation_id: str
+    status: Status
+    target: str
+    request_digest: str
+    metrics: Metrics = field(default_factory=Metrics)
+    base_snapshot_id: int | None = None
+    new_snapshot_id: int | None = None
+    error: ErrorInfo | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    try_number: int = 1
+    retries: int = 0
+    version: int = VERSION
+
+    def to_json(self) -> str:
+        """The result as a JSON document; keys in declaration order."""
+        return json.dumps(codec.encode(self), indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> JobResult:
+        """The result behind a JSON document.
+
+        Raises:
+            RequestError: REQUEST_VERSION_UNKNOWN, or REQUEST_INVALID with the JSON path.
+        """
+        return codec.decode(cls, codec.load_versioned(text, VERSION))

@@ -1,0 +1,201 @@
+"""What a job shall do: one dataclass per statement kind.
+
+Every expression is Spark SQL text and reaches Spark as it was written. Objects check their own
+structure when they are made, so that a wrong statement fails in the DAG file, not on the cluster;
+what needs a schema is checked by ``spark_jobs.engine.analyzer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from spark_jobs.errors import ErrorCode, RequestError
+
+When = Literal["matched", "not_matched", "not_matched_by_source"]
+Cardinality = Literal["effective", "strict"]
+
+_CLAUSE_TEXT: dict[str, str] = {
+    "matched": "WHEN MATCHED",
+    "not_matched": "WHEN NOT MATCHED",
+    "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
+}
+
+
+def _require(condition: bool, problem: str, remedy: str = "") -> None:
+    if not condition:
+        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``column = value``; ``column`` may be a nested field (``address.city``)."""
+
+    column: str
+    value: str
+
+    def __post_init__(self) -> None:
+        _require(bool(self.column.strip()), "assignment: column is empty")
+        _require(bool(self.value.strip()), f"assignment to {self.column}: value is empty")
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateAction:
+    """``UPDATE SET column = value, …``"""
+
+    assignments: tuple[Assignment, ...]
+    kind: ClassVar[str] = "update"
+
+    def __post_init__(self) -> None:
+        _require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateAllAction:
+    """``UPDATE SET *``: every target column from the source column of the same name."""
+
+    kind: ClassVar[str] = "update_all"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAction:
+    """``DELETE``"""
+
+    kind: ClassVar[str] = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAction:
+    """``INSERT (columns) VALUES (values)``; no columns: by position in the table's order."""
+
+    values: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+    kind: ClassVar[str] = "insert"
+
+    def __post_init__(self) -> None:
+        _require(bool(self.values), "values: INSERT needs at least one value")
+        _require(
+            not self.columns or len(self.columns) == len(self.values),
+            f"columns: INSERT names {len(self.columns)} columns but has {len(self.values)} values",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAllAction:
+    """``INSERT *``: every target column from the source column of the same name."""
+
+    kind: ClassVar[str] = "insert_all"
+
+
+Action = UpdateAction | UpdateAllAction | DeleteAction | InsertAction | InsertAllAction
+
+_ALLOWED_ACTIONS: dict[str, tuple[type, ...]] = {
+    "matched": (UpdateAction, UpdateAllAction, DeleteAction),
+    "not_matched": (InsertAction, InsertAllAction),
+    "not_matched_by_source": (UpdateAction, DeleteAction),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCase:
+    """One WHEN clause. ``condition`` is what stands behind AND; None: the clause always applies."""
+
+    when: When
+    action: Action
+    condition: str | None = None
+
+    def __post_init__(self) -> None:
+        _require(
+            self.condition is None or bool(self.condition.strip()),
+            "condition: is empty",
+            "Leave the condition out where the clause shall always apply.",
+        )
+        allowed = _ALLOWED_ACTIONS.get(self.when)
+        _require(allowed is not None, f"when: {self.when!r} is no kind of clause")
+        names = " or ".join(str(action.kind).upper() for action in allowed or ())
+        _require(
+            isinstance(self.action, allowed or ()),
+            f"action: {_CLAUSE_TEXT[self.when]} takes {names}, not {self.action.kind.upper()}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSpec:
+    """``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``.
+
+    ``source`` names one of the request's sources. ``cardinality`` is ``effective`` (an error when
+    more than one source row takes effect on one target row) or ``strict`` (Spark's rule: any second
+    match is an error when there is a MATCHED clause).
+    """
+
+    source: str
+    on: str
+    cases: tuple[MergeCase, ...]
+    target_alias: str
+    source_alias: str
+    cardinality: Cardinality = "effective"
+    schema_evolution: bool = False
+    kind: ClassVar[str] = "merge"
+
+    def __post_init__(self) -> None:
+        for name in ("source", "on", "target_alias", "source_alias"):
+            _require(bool(getattr(self, name).strip()), f"{name}: is empty")
+        _require(bool(self.cases), "cases: MERGE needs at least one WHEN clause")
+        _require(
+            self.target_alias.lower() != self.source_alias.lower(),
+            f"source_alias: target and source are both called {self.source_alias!r}",
+            "Give one of them another alias.",
+        )
+        self._require_reachable_cases()
+
+    def _require_reachable_cases(self) -> None:
+        unconditional: dict[str, int] = {}
+        for number, case in enumerate(self.cases, start=1):
+            text = _CLAUSE_TEXT[case.when]
+            _require(
+                case.when not in unconditional,
+                f"cases[{number - 1}]: clause {number} ({text}) can never apply, because clause "
+                f"{unconditional.get(case.when)} of the same kind has no condition",
+                "Only the last clause of a kind may leave its condition out.",
+            )
+            if case.condition is None:
+                unconditional[case.when] = number
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column of a new table; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+
+    def __post_init__(self) -> None:
+        _require(bool(self.name.strip()), "name: is empty")
+        _require(bool(self.type.strip()), f"type: of column {self.name} is empty")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableSpec:
+    """Create the target unless it exists; an existing table that differs is an error."""
+
+    columns: tuple[ColumnSpec, ...]
+    partition_keys: tuple[str, ...] = ()
+    primary_key: tuple[str, ...] = ()
+    table_options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    kind: ClassVar[str] = "create_table"
+
+    def __post_init__(self) -> None:
+        _require(bool(self.columns), "columns: a table needs at least one column")
+        names = [column.name.lower() for column in self.columns]
+        for name in names:
+            _require(names.count(name) == 1, f"columns: {name} occurs more than once")
+        for key in ("partition_keys", "primary_key"):
+            for name in getattr(self, key):
+                _require(name.lower() in names, f"{key}: {name} is not a column of the table")
+
+
+Statement = MergeSpec | CreateTableSpec

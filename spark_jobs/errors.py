@@ -1,0 +1,208 @@
+"""The exception tree of the jobs and the codes that callers may rely on.
+
+::
+
+    JobError
+    ├── RequestError        the request or the statement's text is wrong; nothing was read
+    ├── AnalysisError       the statement does not fit the schemas; no data was read
+    ├── NotSupportedError   understood, but refused with the reason
+    ├── CatalogError        warehouse, table or source is missing or unreadable
+    ├── DataError           the rows break a rule of the statement or of the table
+    ├── CommitError         the table moved on, or the outcome of the commit is unknown
+    └── InternalError       a defect or a failure of the cluster
+
+An error has a stable ``code``; texts may change. ``retryable`` belongs to the code: a passing error
+may succeed when the same request is tried again, a final one can not.
+
+An error that is raised in an executor travels to the driver inside a Spark exception's text:
+``to_marker`` writes it, ``from_marker`` finds it again.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+
+_MARKER_START = "<<job-error "
+_MARKER_END = ">>"
+
+
+class ErrorCode(Enum):
+    """Stable names of everything that can go wrong; the value says whether a retry may help."""
+
+    REQUEST_INVALID = ("REQUEST_INVALID", False)
+    REQUEST_VERSION_UNKNOWN = ("REQUEST_VERSION_UNKNOWN", False)
+    OPERATION_ID_REUSED = ("OPERATION_ID_REUSED", False)
+
+    SYNTAX_ERROR = ("SYNTAX_ERROR", False)
+    COLUMN_NOT_FOUND = ("COLUMN_NOT_FOUND", False)
+    AMBIGUOUS_REFERENCE = ("AMBIGUOUS_REFERENCE", False)
+    DUPLICATE_ASSIGNMENT = ("DUPLICATE_ASSIGNMENT", False)
+    EXPRESSION_NOT_ALLOWED = ("EXPRESSION_NOT_ALLOWED", False)
+    TYPE_MISMATCH = ("TYPE_MISMATCH", False)
+    EXPRESSION_INVALID = ("EXPRESSION_INVALID", False)
+
+    NOT_SUPPORTED = ("NOT_SUPPORTED", False)
+
+    WAREHOUSE_NOT_FOUND = ("WAREHOUSE_NOT_FOUND", False)
+    TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", False)
+    TABLE_DIFFERS = ("TABLE_DIFFERS", False)
+    SOURCE_NOT_FOUND = ("SOURCE_NOT_FOUND", False)
+    SOURCE_UNREADABLE = ("SOURCE_UNREADABLE", False)
+    METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
+    LIBRARY_MISSING = ("LIBRARY_MISSING", False)
+
+    MERGE_TARGET_ROW_MULTIPLE_MATCHES = ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", False)
+    VALUE_NOT_STORABLE = ("VALUE_NOT_STORABLE", False)
+    NOT_NULL_VIOLATION = ("NOT_NULL_VIOLATION", False)
+    EXPRESSION_FAILED = ("EXPRESSION_FAILED", False)
+
+    COMMIT_CONFLICT = ("COMMIT_CONFLICT", True)
+    COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
+    COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", False)
+
+    STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", True)
+    SPARK_FAILED = ("SPARK_FAILED", True)
+    INTERNAL_ERROR = ("INTERNAL_ERROR", True)
+
+    @property
+    def retryable(self) -> bool:
+        """True where the same request may succeed later."""
+        return bool(self.value[1])
+
+
+class JobError(Exception):
+    """An error with a stable code, a message that names the culprit, and a remedy.
+
+    ``message`` says what is wrong and names the field, column, clause or value; ``remedy`` says what
+    the reader can do. Neither ever holds a secret.
+    """
+
+    def __init__(self, code: ErrorCode, message: str, remedy: str = "") -> None:
+        super().__init__(code, message, remedy)
+        self.code = code
+        self.message = message
+        self.remedy = remedy
+
+    @property
+    def retryable(self) -> bool:
+        """True where the same request may succeed later."""
+        return self.code.retryable
+
+    def __str__(self) -> str:
+        text = f"{self.code.name}: {self.message}"
+        return f"{text} Remedy: {self.remedy}" if self.remedy else text
+
+
+class RequestError(JobError):
+    """The request, the operator's parameters or the statement's text are wrong."""
+
+
+class AnalysisError(JobError):
+    """The statement does not fit the schemas of target and source; no data was read."""
+
+
+class NotSupportedError(JobError):
+    """The statement or the table asks for something that is refused, with the reason."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(ErrorCode.NOT_SUPPORTED, message, remedy)
+
+    def __reduce__(self) -> tuple[type[NotSupportedError], tuple[str, str]]:
+        return type(self), (self.message, self.remedy)
+
+
+class CatalogError(JobError):
+    """A warehouse, table, source or table library is missing or can not be read."""
+
+
+class DataError(JobError):
+    """Rows break a rule of the statement or of the table."""
+
+
+class CommitError(JobError):
+    """The table moved on in a way that conflicts, or the commit's outcome is unknown."""
+
+
+class InternalError(JobError):
+    """A defect of this project or a failure of the cluster or its storage."""
+
+
+_CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
+    **dict.fromkeys(
+        (ErrorCode.REQUEST_INVALID, ErrorCode.REQUEST_VERSION_UNKNOWN, ErrorCode.SYNTAX_ERROR),
+        RequestError,
+    ),
+    **dict.fromkeys(
+        (
+            ErrorCode.COLUMN_NOT_FOUND,
+            ErrorCode.AMBIGUOUS_REFERENCE,
+            ErrorCode.DUPLICATE_ASSIGNMENT,
+            ErrorCode.EXPRESSION_NOT_ALLOWED,
+            ErrorCode.TYPE_MISMATCH,
+            ErrorCode.EXPRESSION_INVALID,
+        ),
+        AnalysisError,
+    ),
+    **dict.fromkeys(
+        (
+            ErrorCode.WAREHOUSE_NOT_FOUND,
+            ErrorCode.TABLE_NOT_FOUND,
+            ErrorCode.TABLE_DIFFERS,
+            ErrorCode.SOURCE_NOT_FOUND,
+            ErrorCode.SOURCE_UNREADABLE,
+            ErrorCode.METADATA_UNREADABLE,
+            ErrorCode.LIBRARY_MISSING,
+        ),
+        CatalogError,
+    ),
+    **dict.fromkeys(
+        (
+            ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES,
+            ErrorCode.VALUE_NOT_STORABLE,
+            ErrorCode.NOT_NULL_VIOLATION,
+            ErrorCode.EXPRESSION_FAILED,
+        ),
+        DataError,
+    ),
+    **dict.fromkeys(
+        (
+            ErrorCode.COMMIT_CONFLICT,
+            ErrorCode.COMMIT_OUTCOME_UNKNOWN,
+            ErrorCode.COMMIT_HISTORY_EXPIRED,
+            ErrorCode.OPERATION_ID_REUSED,
+        ),
+        CommitError,
+    ),
+    **dict.fromkeys(
+        (ErrorCode.STORAGE_UNAVAILABLE, ErrorCode.SPARK_FAILED, ErrorCode.INTERNAL_ERROR),
+        InternalError,
+    ),
+}
+
+
+def error_of(code: ErrorCode, message: str, remedy: str = "") -> JobError:
+    """The exception of the class that ``code`` belongs to."""
+    if code is ErrorCode.NOT_SUPPORTED:
+        return NotSupportedError(message, remedy)
+    return _CLASS_OF_CODE[code](code, message, remedy)
+
+
+def to_marker(error: JobError) -> str:
+    """The error as text that survives inside another exception's message."""
+    document = {"code": error.code.name, "message": error.message, "remedy": error.remedy}
+    # ">" can not occur in the document, so the end of the marker is certain.
+    return _MARKER_START + json.dumps(document).replace(">", "\\u003e") + _MARKER_END
+
+
+def from_marker(text: str) -> JobError | None:
+    """The first error that ``to_marker`` wrote into ``text``; None when there is none."""
+    start = text.find(_MARKER_START)
+    end = text.find(_MARKER_END, start)
+    if start < 0 or end < 0:
+        return None
+    try:
+        document = json.loads(text[start + len(_MARKER_START) : end])
+        return error_of(ErrorCode[document["code"]], document["message"], document["remedy"])
+    except (ValueError, KeyError, TypeError):
+        return None

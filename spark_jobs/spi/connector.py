@@ -1,0 +1,180 @@
+"""The interfaces that a table format implements. Driver half and executor half are separate.
+
+After Trino's ``ConnectorMetadata``, ``ConnectorMergeSink`` and ``ConnectorPageSink``, cut down to
+what MERGE needs: DELETE and UPDATE are merges without a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, WriteLayout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class ConnectorMetadata(Protocol):
+    """Tables, their pinned snapshots and how their rows change. Driver only."""
+
+    def load_table(self, name: TableName) -> TableHandle:
+        """The table, pinned at its latest snapshot.
+
+        Raises:
+            CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
+        """
+        ...
+
+    def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
+        """Create the table, and its database; False when an equal one exists.
+
+        Raises:
+            CatalogError: TABLE_DIFFERS, with every difference listed.
+            NotSupportedError: a type or an option that the format can not hold.
+        """
+        ...
+
+    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
+        """How this table's rows are changed.
+
+        Raises:
+            NotSupportedError: rows of this table can not be changed, with the reason.
+        """
+        ...
+
+    def merge_row_id_columns(
+        self, table: TableHandle, updated_columns: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Table columns that change rows need beside the row id; empty for most."""
+        ...
+
+    def insert_layout(self, table: TableHandle) -> WriteLayout:
+        """How INSERT rows shall reach the sink."""
+        ...
+
+    def update_layout(self, table: TableHandle) -> WriteLayout:
+        """How UPDATE and DELETE rows shall reach the sink."""
+        ...
+
+    def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
+        """All data files of the pinned snapshot; ``ordinal`` is the index in this tuple.
+
+        Raises:
+            NotSupportedError: a file that can not be read right here (another format, an older
+                schema), with the reason.
+        """
+        ...
+
+
+class ConnectorScan(Protocol):
+    """Reading target rows through Spark. Driver only."""
+
+    def read(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+    ) -> DataFrame:
+        """The rows of ``files`` as of the pinned snapshot.
+
+        Columns: ``columns`` in that order with the table's names and types, then
+        ``__merge_row_id``: a struct, opaque to the engine but for ``WriteLayout``.
+        """
+        ...
+
+
+class ConnectorMergeWrites(Protocol):
+    """The life of a write. Driver only."""
+
+    def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
+        """Prepare the write and guard the base snapshot against expiry; no data file yet."""
+        ...
+
+    def finish_merge(
+        self,
+        table: TableHandle,
+        handle: MergeHandle,
+        fragments: Sequence[Fragment],
+        properties: Mapping[str, str],
+    ) -> CommittedSnapshot:
+        """Publish all fragments as one atomic snapshot that records ``properties``.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+        """
+        ...
+
+    def abort_merge(
+        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
+    ) -> None:
+        """Remove the files of fragments that certainly were not published, and the guard."""
+        ...
+
+    def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
+        """The snapshot that this operation made earlier; None when it certainly made none.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the recorded base are gone.
+        """
+        ...
+
+
+class MergeSink(Protocol):
+    """Stores change rows of one sink task. Executor only: no table library."""
+
+    def store_merged_rows(self, batch: pa.RecordBatch) -> None:
+        """Take change rows (columns: see ``spi.rows``) in the order of the layouts.
+
+        UPDATE and DELETE rows come first, each row id at most once, then INSERT rows.
+        """
+        ...
+
+    def finish(self) -> list[Fragment]:
+        """Write what is open and return what was written."""
+        ...
+
+    def abort(self) -> None:
+        """Remove what this task wrote."""
+        ...
+
+    def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+        """Values of one target row, only to word an error."""
+        ...
+
+
+class MergeSinkFactory(Protocol):
+    """Picklable maker of sinks: all that travels to executors."""
+
+    def open(self, task_key: str) -> MergeSink:
+        """A sink for one attempt of a task; ``task_key`` is unique among tasks and attempts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseStorage:
+    """The warehouse as a place for files of a job beside its tables. Picklable.
+
+    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark.
+    """
+
+    filesystem: pafs.FileSystem
+    root: str
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """All of a table format that the engine sees, opened on one catalog."""
+
+    metadata: ConnectorMetadata
+    scan: ConnectorScan
+    writes: ConnectorMergeWrites
+    storage: WarehouseStorage

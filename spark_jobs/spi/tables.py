@@ -1,0 +1,94 @@
+"""What a connector tells the engine about a table: schema, pinned snapshot, planned files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from spark_jobs.contract.request import TableName
+
+
+class RowChangeParadigm(Enum):
+    """How a connector changes rows (Trino's ``RowChangeParadigm``).
+
+    ``CHANGE_ONLY_UPDATED_COLUMNS``: an UPDATE reaches the sink as one row with the assigned columns.
+    ``DELETE_ROW_AND_INSERT_ROW``: an UPDATE becomes a delete and an insert of the whole new row.
+    """
+
+    CHANGE_ONLY_UPDATED_COLUMNS = "change_only_updated_columns"
+    DELETE_ROW_AND_INSERT_ROW = "delete_row_and_insert_row"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    ``type`` is a Spark SQL type in DDL form, NOT NULL of nested fields included;
+    ``default`` is a Spark SQL expression or None.
+    """
+
+    name: str
+    type: str
+    nullable: bool = True
+    comment: str | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableHandle:
+    """A table at one pinned snapshot; lives on the driver only.
+
+    ``snapshot_id`` is None for a table without a snapshot. ``native`` is the connector's own object.
+    """
+
+    name: TableName
+    columns: tuple[Column, ...]
+    partition_keys: tuple[str, ...]
+    snapshot_id: int | None
+    native: Any = field(repr=False, compare=False, default=None)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of all columns in the table's order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRange:
+    """Statistics of one column of one file as Python values; None where they are not known.
+
+    The values are bounds: every non-NULL, non-NaN value lies between them.
+    """
+
+    minimum: Any
+    maximum: Any
+    null_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A data file of the pinned snapshot.
+
+    ``ordinal`` identifies the file in row ids and fragments of this statement; it survives pruning.
+    ``partition`` maps partition columns to Python values. ``size`` is in bytes.
+    """
+
+    ordinal: int
+    path: str
+    partition: Mapping[str, Any]
+    row_count: int
+    size: int
+    ranges: Mapping[str, ColumnRange]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedSnapshot:
+    """A snapshot that an operation made, found by its operation id.
+
+    ``properties`` are those that the operation recorded in the snapshot.
+    """
+
+    snapshot_id: int
+    properties: Mapping[str, str]

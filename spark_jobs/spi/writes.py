@@ -1,0 +1,100 @@
+"""What the engine hands to a connector's write lifecycle and what comes back from its sinks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.spi.tables import PlannedFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.spi.connector import MergeSinkFactory
+
+FRAGMENT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLayout:
+    """What the redistribution guarantees at the sink.
+
+    ``cluster_by``: rows equal in these columns meet in one sink task. ``order_by``: the order in
+    which a task sees its rows. Both name columns of a change row, fields of the row id with a dot
+    (``__merge_row_id.file``), or columns that ``derived`` adds. ``derived`` is a picklable function
+    from a batch of change rows to further columns, for values that no Spark expression computes.
+    """
+
+    cluster_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+    derived: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The identity of the work, as the snapshot will record it."""
+
+    operation_id: str
+    request_digest: str
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeWrite:
+    """What a statement is about to do to a table.
+
+    ``files`` are the files that the statement reads. ``assigned_columns[case_number]`` are the
+    columns that an UPDATE row of that case carries (empty for other cases): in an UPDATE row, table
+    columns outside that list are to be ignored. ``on_columns`` are the target columns of ON, which
+    a sink reads only to word an error. ``target_file_size`` is in bytes.
+    """
+
+    operation: Operation
+    files: tuple[PlannedFile, ...]
+    assigned_columns: tuple[tuple[str, ...], ...]
+    on_columns: tuple[str, ...]
+    target_file_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeHandle:
+    """A write that has begun; lives on the driver, only ``sinks`` travels to executors."""
+
+    sinks: MergeSinkFactory
+    native: Any = field(repr=False, compare=False, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What one sink task wrote: the engine counts, the connector commits.
+
+    ``document`` is the connector's own JSON document (files, statistics). ``rows_carried`` are rows
+    copied unchanged into rewritten files. Sizes are in bytes.
+    """
+
+    document: Mapping[str, Any]
+    files_added: int = 0
+    files_removed: int = 0
+    files_rewritten: int = 0
+    bytes_added: int = 0
+    bytes_removed: int = 0
+    rows_carried: int = 0
+    version: int = FRAGMENT_VERSION
+
+    def to_json(self) -> str:
+        """The fragment as JSON text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Fragment:
+        """The fragment behind JSON text that ``to_json`` wrote.
+
+        Raises:
+            ValueError: it was written by another version.
+        """
+        document = json.loads(text)
+        if document.get("version") != FRAGMENT_VERSION:
+            raise ValueError(f"fragment of version {document.get('version')}")
+        return cls(**document)
