@@ -1,0 +1,181 @@
+"""Runs the test suites of tests/suites.toml and prints one summary at the end.
+
+Usage: suites.py quick|full|asked [suite ...]
+
+Each suite is one pytest process in each of its environments, in a process group of its own, so
+that a hang or a crash ends that suite only. A suite without a single test that ran is a failure.
+The exit code is 0 only if every suite passed. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = ROOT / ".test"
+ENVIRONMENTS = {"airflow": ROOT / ".venv", "spark": ROOT / ".venv-spark"}
+# Settings of the user's shell that would change what the tests run against.
+FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "AIRFLOW_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One run of pytest: a folder of tests in one environment."""
+
+    name: str
+    folder: str
+    environment: str
+    run: str
+    minutes: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} [{self.environment}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one suite did; `reason` is empty if it passed."""
+
+    suite: Suite
+    seconds: float
+    passed: int
+    failed: int
+    skipped: list[tuple[str, str]]
+    reason: str
+
+
+def load(run: str, names: list[str]) -> list[Suite]:
+    """The suites that `run` selects, or exactly those in `names`."""
+    table = tomllib.loads((ROOT / "tests" / "suites.toml").read_text())
+    if unknown := sorted(set(names) - set(table)):
+        sys.exit(f"no such suite: {', '.join(unknown)}; there are: {', '.join(table)}")
+    if run == "asked" and not names:
+        sys.exit("asked: name the suites to run")
+    wanted = {"quick": ("quick",), "full": ("quick", "full"), "asked": ()}[run]
+    return [
+        Suite(name, row["folder"], environment, row["run"], row["minutes"])
+        for name, row in table.items()
+        if (name in names if names else row["run"] in wanted)
+        for environment in row["environments"]
+    ]
+
+
+def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
+    """The variables a suite runs with: the caller's without FOREIGN, and this project's."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
+    bin_folder = ENVIRONMENTS[suite.environment] / "bin"
+    variables |= {
+        "PATH": f"{bin_folder}{os.pathsep}{variables.get('PATH', os.defpath)}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MERGE_SPARK_ENV": str(ENVIRONMENTS["spark"]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "AIRFLOW_HOME": str(work / "airflow"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    }
+    if suite.environment == "spark":
+        variables["PYSPARK_PYTHON"] = str(bin_folder / "python")
+    return variables
+
+
+def run_suite(suite: Suite, quick: bool) -> Outcome:
+    """Runs one suite, with its output on the terminal and its results in .test/."""
+    print(f"\n==> {suite.label}: {suite.folder}", flush=True)
+    work = OUTPUT / f"{suite.name}-{suite.environment}"
+    work.mkdir(parents=True, exist_ok=True)
+    report = work / "results.xml"
+    report.unlink(missing_ok=True)
+    command = [
+        str(ENVIRONMENTS[suite.environment] / "bin" / "python"),
+        "-m",
+        "pytest",
+        suite.folder,
+    ]
+    command += [f"--junit-xml={report}", *(["-m", "not slow"] if quick else [])]
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment_variables(suite, work),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        code: int | None = process.wait(timeout=suite.minutes * 60)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        stop_group(process)
+    return outcome(suite, time.monotonic() - started, code, report)
+
+
+def stop_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends what a suite left running: a hung pytest, a JVM, an Airflow server."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            break
+        time.sleep(0.5)
+    process.wait()
+
+
+def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Outcome:
+    """Reads pytest's JUnit file; a missing one, a time limit or an empty run is a failure."""
+    passed = failed = 0
+    skipped: list[tuple[str, str]] = []
+    for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
+        skip = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+        elif skip is not None:
+            name = f"{case.get('classname')}::{case.get('name')}"
+            skipped.append((name, skip.get("message") or "no reason given"))
+        else:
+            passed += 1
+    if code is None:
+        reason = f"stopped after {suite.minutes:g} minutes"
+    elif code == 5:
+        reason = "no test found"
+    elif code != 0:
+        reason = f"{failed} failed" if failed else f"pytest ended with {code}"
+    elif not report.exists():
+        reason = "no results written"
+    else:
+        reason = "" if passed else "every test was skipped"
+    return Outcome(suite, seconds, passed, failed, skipped, reason)
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """The table of suites, then the skipped tests with their reasons."""
+    lines = ["", f"{'suite':<28}{'seconds':>8}{'passed':>8}{'failed':>8}{'skipped':>9}"]
+    for o in outcomes:
+        counts = f"{o.seconds:>8.1f}{o.passed:>8}{o.failed:>8}{len(o.skipped):>9}"
+        lines.append(f"{o.suite.label:<28}{counts}  {o.reason and 'FAILED: ' + o.reason}".rstrip())
+    lines.append(f"{'total':<28}{sum(o.seconds for o in outcomes):>8.1f}")
+    skipped = [(o.suite.label, *skip) for o in outcomes for skip in o.skipped]
+    lines += ["", f"skipped tests: {len(skipped) or 'none'}"]
+    lines += [f"  {label} {name}: {reason}" for label, name, reason in skipped]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the selected suites one after the other; see the module docstring."""
+    if not arguments or arguments[0] not in ("quick", "full", "asked"):
+        sys.exit(__doc__)
+    run, *names = arguments
+    outcomes = [run_suite(suite, quick=run == "quick") for suite in load(run, names)]
+    print(summary(outcomes), flush=True)
+    return int(any(o.reason for o in outcomes) or not outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+# The commands of this project: `make` lists them. See CONTRIBUTING.md.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+VENV := .venv
+SPARK_VENV := .venv-spark
+# Where the operator, the demo and the tests find the Spark environment.
+export MERGE_SPARK_ENV := $(CURDIR)/$(SPARK_VENV)
+# The interpreter both environments are made with; empty means: look for one (.ci/check-tools).
+PYTHON ?=
+
+SUITES = $(VENV)/bin/python .ci/suites.py
+LOCK = .ci/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header $(LOCK_ARGS)
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Make both environments from the locks (done by the other commands too)
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	.ci/environment $(VENV) requirements/airflow.txt --with-project && \
+	.ci/environment $(SPARK_VENV) requirements/spark.txt
+
+.PHONY: demo
+demo: setup ## Run real merges through Airflow and Spark into a real table
+	@$(VENV)/bin/python -m dags_examples.demo
+
+.PHONY: test
+test: setup ## Run every test suite (ONLY="engine files" runs only these)
+	@$(SUITES) full $(ONLY)
+
+.PHONY: test-quick
+test-quick: setup ## Run the tests that take seconds, in under 2 minutes
+	@$(SUITES) quick $(ONLY)
+
+.PHONY: lint
+lint: setup ## Check style, types, import rules and file length
+	@.ci/lint
+
+.PHONY: format
+format: setup ## Format the code and apply the safe fixes
+	@$(VENV)/bin/ruff check --fix-only --quiet . && $(VENV)/bin/ruff format .
+
+.PHONY: lock
+lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all versions)
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	for group in build airflow spark; do \
+		echo "requirements/$$group.txt" && \
+		$(LOCK) --group pyproject.toml:$$group -o requirements/$$group.txt || exit 1; \
+	done
+
+.PHONY: bench
+bench: setup ## Measure merges on generated tables
+	@$(SPARK_VENV)/bin/python -m benchmarks.merge $(BENCH_ARGS)
+
+.PHONY: clean
+clean: ## Remove everything that the commands made
+	rm -rf $(VENV) $(SPARK_VENV) .tools .demo .bench .test dist build \
+		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find airflow_provider_merge spark_jobs dags_examples tests benchmarks .ci \
+		-name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,84 @@
+"""The one list of the rules in docs/architecture.md, "Dependency direction"."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("airflow_provider_merge", "spark_jobs")
+TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
+
+# Modules that executors import, because a class or function in them is pickled to executors. A new
+# module of that kind gets one of these names or a line here (and in pyproject.toml, import-linter).
+EXECUTOR_MODULES = (
+    "spark_jobs.files.*",
+    "spark_jobs.connectors.*.sink",
+    "spark_jobs.connectors.*.reader",
+    "spark_jobs.engine.writer",
+)
+
+# Packages that import nothing but the standard library when they are loaded.
+STDLIB_ONLY = ("spark_jobs.contract", "spark_jobs.errors", "spark_jobs.spi")
+
+# For each part of the project, by longest prefix: which other parts, and which third-party
+# packages, any line in it may import (inside functions too; TYPE_CHECKING blocks aside, except for
+# the provider, where no line at all may).
+_DOORS = ("spark_jobs.contract", "spark_jobs.errors")
+ALLOWED_IMPORTS = {
+    "airflow_provider_merge": ("airflow_provider_merge", "airflow", *_DOORS),
+    "spark_jobs.contract": _DOORS,
+    "spark_jobs.errors": (),
+    "spark_jobs.spi": ("spark_jobs.spi", *_DOORS),
+    "spark_jobs.files": ("spark_jobs.files", "spark_jobs.spi", *_DOORS, "pyarrow", "numpy"),
+    "spark_jobs.engine": ("spark_jobs.engine", "spark_jobs.spi", *_DOORS, "pyspark", "pyarrow"),
+    "spark_jobs.connectors.registry": ("spark_jobs.connectors", "spark_jobs.spi", *_DOORS),
+    "spark_jobs.connectors.paimon": (
+        "spark_jobs.connectors.paimon",
+        "spark_jobs.files",
+        "spark_jobs.spi",
+        *_DOORS,
+        "pyspark",
+        "pyarrow",
+        "numpy",
+        "pypaimon",
+    ),
+    "spark_jobs.main": (
+        "spark_jobs.connectors.registry",
+        "spark_jobs.engine",
+        "spark_jobs.spi",
+        *_DOORS,
+        "pyspark",
+    ),
+}
+
+
+def modules(package: str) -> list[str]:
+    """All modules of a package (or the module itself), sorted, without importing anything."""
+    path = ROOT.joinpath(*package.split("."))
+    if not path.is_dir():
+        return [package] if path.with_suffix(".py").is_file() else []
+    names = (p.relative_to(ROOT).with_suffix("").parts for p in path.rglob("*.py"))
+    return sorted({".".join(n[:-1] if n[-1] == "__init__" else n) for n in names})
+
+
+def executor_modules() -> list[str]:
+    """All modules that executors import."""
+    return [m for m in modules("spark_jobs") if any(fnmatchcase(m, p) for p in EXECUTOR_MODULES)]
+
+
+def source_of(module: str) -> Path:
+    """The file of a module."""
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def top_level(module: str) -> str:
+    """The first part of a dotted name."""
+    return module.partition(".")[0]
+
+
+def is_stdlib(module: str) -> bool:
+    """Whether a module belongs to the standard library."""
+    return top_level(module) in sys.stdlib_module_names

@@ -1,0 +1,39 @@
+"""Executors have no table library: what is pickled to them imports none."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from tests.architecture.importing import failures_of_importing
+from tests.architecture.layout import (
+    EXECUTOR_MODULES,
+    TABLE_LIBRARIES,
+    executor_modules,
+    modules,
+    source_of,
+)
+
+
+def test_every_executor_module_imports_without_a_table_library() -> None:
+    failures = failures_of_importing(executor_modules(), blocked=[*TABLE_LIBRARIES, "airflow"])
+
+    assert failures == {}
+
+
+def test_the_list_of_executor_modules_names_modules_that_exist() -> None:
+    found = executor_modules()
+
+    assert [p for p in EXECUTOR_MODULES if not any(fnmatchcase(m, p) for m in found)] == []
+
+
+def test_every_package_initialiser_is_empty() -> None:
+    # Unpickling a sink imports the initialisers of all packages above it.
+    packages = [m for m in modules("spark_jobs") if source_of(m).name == "__init__.py"]
+
+    assert [m for m in packages if source_of(m).read_text().strip()] == []
+
+
+def test_importing_the_driver_side_starts_nothing() -> None:
+    failures = failures_of_importing(modules("spark_jobs"), blocked=["airflow"])
+
+    assert failures == {}

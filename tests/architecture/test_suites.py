@@ -1,0 +1,26 @@
+"""No test is left out of `make test` by accident."""
+
+from __future__ import annotations
+
+import tomllib
+
+from tests.architecture.layout import ROOT
+
+SUITES = tomllib.loads((ROOT / "tests" / "suites.toml").read_text())
+
+
+def test_every_test_file_belongs_to_exactly_one_suite() -> None:
+    folders = [ROOT / row["folder"] for row in SUITES.values()]
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+
+    owners = {f: [d for d in folders if d in f.parents] for f in files}
+
+    assert {str(f.relative_to(ROOT)) for f, found in owners.items() if len(found) != 1} == set()
+
+
+def test_every_suite_says_where_and_when_it_runs() -> None:
+    for name, row in SUITES.items():
+        assert set(row) == {"folder", "environments", "run", "minutes"}, name
+        assert set(row["environments"]) <= {"airflow", "spark"}, name
+        assert row["environments"], name
+        assert row["run"] in {"quick", "full", "asked"}, name
