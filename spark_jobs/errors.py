@@ -191,18 +191,17 @@ def error_of(code: ErrorCode, message: str, remedy: str = "") -> JobError:
 def to_marker(error: JobError) -> str:
     """The error as text that survives inside another exception's message."""
     document = {"code": error.code.name, "message": error.message, "remedy": error.remedy}
-    # ">" can not occur in the document, so the end of the marker is certain.
-    return _MARKER_START + json.dumps(document).replace(">", "\\u003e") + _MARKER_END
+    # Neither "<" nor ">" can occur in the document, so start and end of the marker are certain.
+    text = json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e")
+    return _MARKER_START + text + _MARKER_END
 
 
 def from_marker(text: str) -> JobError | None:
     """The first error that ``to_marker`` wrote into ``text``; None when there is none."""
-    start = text.find(_MARKER_START)
-    end = text.find(_MARKER_END, start)
-    if start < 0 or end < 0:
-        return None
-    try:
-        document = json.loads(text[start + len(_MARKER_START) : end])
-        return error_of(ErrorCode[document["code"]], document["message"], document["remedy"])
-    except (ValueError, KeyError, TypeError):
-        return None
+    for after_start in text.split(_MARKER_START)[1:]:
+        try:
+            document = json.loads(after_start.partition(_MARKER_END)[0])
+            return error_of(ErrorCode[document["code"]], document["message"], document["remedy"])
+        except (ValueError, KeyError, TypeError):
+            continue  # the start of a marker that was cut off, or quoted source code
+    return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ def encode(value: Any) -> Any:
     """``value`` as plain JSON data; dataclass fields in declaration order, ``kind`` first."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         document: dict[str, Any] = {}
-        if kind := _kind_of(type(value)):
+        if kind := kind_of(type(value)):
             document["kind"] = kind
         for field in dataclasses.fields(value):
             document[field.name] = encode(getattr(value, field.name))
@@ -57,11 +58,14 @@ def field_types(cls: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
-def _kind_of(cls: type) -> str | None:
+def kind_of(cls: type) -> str | None:
+    """The JSON tag of a member of a union; None for other dataclasses."""
     return getattr(cls, "kind", None) if "kind" not in field_types(cls) else None
 
 
 def _decode(annotation: Any, value: Any, path: str) -> Any:
+    if isinstance(value, _RepeatedKey):
+        raise invalid(f"{path}.{value.key}", "occurs more than once")
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         return _decode_union(get_args(annotation), value, path)
@@ -84,10 +88,20 @@ def _decode(annotation: Any, value: Any, path: str) -> Any:
 
 def _decode_scalar(annotation: Any, value: Any, path: str) -> Any:
     if annotation is float and type(value) is int:
-        return float(value)
+        value = float(value) if abs(value) < _FLOAT_LIMIT else math.inf
     if type(value) is not annotation:
         raise invalid(path, f"expected {_JSON_NAMES[annotation]}, found {_name(value)}")
+    if annotation is float and not math.isfinite(value):
+        raise invalid(path, "the number is too large")
+    if annotation is str:
+        _require_text(value, path)
     return value
+
+
+def _require_text(value: str, path: str) -> None:
+    # JSON can spell half of a surrogate pair, which no file and no log can hold.
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise invalid(path, f"{value!r} is not Unicode text")
 
 
 def _decode_union(members: tuple[Any, ...], value: Any, path: str) -> Any:
@@ -99,16 +113,19 @@ def _decode_union(members: tuple[Any, ...], value: Any, path: str) -> Any:
         return _decode(members[0], value, path)
     if not isinstance(value, dict):
         raise invalid(path, f"expected an object, found {_name(value)}")
-    kinds = {_kind_of(member): member for member in members}
-    if value.get("kind") not in kinds:
-        allowed = ", ".join(sorted(str(kind) for kind in kinds))
-        raise invalid(f"{path}.kind", f"{value.get('kind')!r} is not one of: {allowed}")
-    return _decode_dataclass(kinds[value["kind"]], value, path)
+    kinds = {kind_of(member): member for member in members}
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in kinds:
+        allowed = ", ".join(sorted(str(each) for each in kinds))
+        raise invalid(f"{path}.kind", f"{kind!r} is not one of: {allowed}")
+    return _decode_dataclass(kinds[kind], value, path)
 
 
 def _decode_mapping(item: Any, value: Any, path: str) -> Any:
     if not isinstance(value, dict):
         raise invalid(path, f"expected an object, found {_name(value)}")
+    for key in value:
+        _require_text(key, path)
     return {key: _decode(item, each, f"{path}.{key}") for key, each in value.items()}
 
 
@@ -117,7 +134,7 @@ def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
         raise invalid(path, f"expected an object, found {_name(value)}")
     annotations = field_types(cls)
     known = set(annotations)
-    kind = _kind_of(cls)
+    kind = kind_of(cls)
     if kind is not None:
         known.add("kind")
         if value.get("kind") != kind:
@@ -131,7 +148,7 @@ def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
         if name in value
     }
     for field in dataclasses.fields(cls):
-        if field.name not in arguments and _is_required(field):
+        if field.name not in arguments and is_required(field):
             raise invalid(f"{path}.{field.name}", "missing")
     try:
         return cls(**arguments)
@@ -139,10 +156,13 @@ def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
         raise RequestError(error.code, f"{path}: {error.message}", error.remedy) from None
 
 
-def _is_required(field: dataclasses.Field[Any]) -> bool:
+def is_required(field: dataclasses.Field[Any]) -> bool:
+    """True for a field without a default."""
     missing = dataclasses.MISSING
     return field.default is missing and field.default_factory is missing
 
+
+_FLOAT_LIMIT = 2**1023
 
 _JSON_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
 
@@ -166,8 +186,10 @@ def load_versioned(text: str, version: int) -> Any:
     """
     try:
         document = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise invalid("$", f"not a JSON document: {error}") from None
+    if isinstance(document, _RepeatedKey):
+        raise invalid(f"$.{document.key}", "occurs more than once")
     if not isinstance(document, dict):
         raise invalid("$", f"expected an object, found {_name(document)}")
     if "version" not in document:
@@ -182,11 +204,19 @@ def load_versioned(text: str, version: int) -> Any:
     return document
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"key {next(k for k in keys if keys.count(k) > 1)!r} occurs twice")
+@dataclasses.dataclass(frozen=True, slots=True)
+class _RepeatedKey:
+    """Stands for an object with a repeated key until ``_decode`` knows the object's path."""
+
+    key: str
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in document:
+            return _RepeatedKey(key)
+        document[key] = value
     return document
 
 

@@ -35,7 +35,11 @@ class TableName:
         for name in ("database", "table"):
             value = getattr(self, name)
             # A name becomes a folder below the warehouse: it must not lead out of it.
-            safe = bool(value.strip()) and value not in (".", "..") and not re.search(r"[/\\\0]", value)
+            safe = (
+                bool(value.strip())
+                and value not in (".", "..")
+                and not re.search(r"[/\\\0]", value)
+            )
             _require(safe, f"{name}: {value!r} is not a name of a {name}")
 
     @classmethod
@@ -186,7 +190,7 @@ class JobRequest:
 
     def to_json(self) -> str:
         """The request as a JSON document; keys in declaration order."""
-        return json.dumps(codec.encode(self), indent=2, ensure_ascii=False)
+        return json.dumps(codec.encode(self), indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> JobRequest:

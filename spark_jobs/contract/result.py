@@ -33,7 +33,9 @@ class ErrorInfo:
         """The exception behind the data; a code of a newer job becomes INTERNAL_ERROR."""
         known = self.code in ErrorCode.__members__
         code = ErrorCode[self.code] if known else ErrorCode.INTERNAL_ERROR
-        return error_of(code, self.message if known else f"{self.code}: {self.message}", self.remedy)
+        return error_of(
+            code, self.message if known else f"{self.code}: {self.message}", self.remedy
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class JobResult:
 
     def to_json(self) -> str:
         """The result as a JSON document; keys in declaration order."""
-        return json.dumps(codec.encode(self), indent=2, ensure_ascii=False)
+        return json.dumps(codec.encode(self), indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> JobResult:

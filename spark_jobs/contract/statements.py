@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from spark_jobs.errors import ErrorCode, RequestError
 
@@ -90,7 +90,7 @@ class InsertAllAction:
 
 Action = UpdateAction | UpdateAllAction | DeleteAction | InsertAction | InsertAllAction
 
-_ALLOWED_ACTIONS: dict[str, tuple[type, ...]] = {
+_ALLOWED_ACTIONS: dict[str, tuple[type[Action], ...]] = {
     "matched": (UpdateAction, UpdateAllAction, DeleteAction),
     "not_matched": (InsertAction, InsertAllAction),
     "not_matched_by_source": (UpdateAction, DeleteAction),
@@ -111,11 +111,11 @@ class MergeCase:
             "condition: is empty",
             "Leave the condition out where the clause shall always apply.",
         )
-        allowed = _ALLOWED_ACTIONS.get(self.when)
-        _require(allowed is not None, f"when: {self.when!r} is no kind of clause")
-        names = " or ".join(str(action.kind).upper() for action in allowed or ())
+        _require(self.when in _ALLOWED_ACTIONS, f"when: {self.when!r} is no kind of clause")
+        allowed = _ALLOWED_ACTIONS[self.when]
+        names = " or ".join(action.kind.upper() for action in allowed)
         _require(
-            isinstance(self.action, allowed or ()),
+            isinstance(self.action, allowed),
             f"action: {_CLAUSE_TEXT[self.when]} takes {names}, not {self.action.kind.upper()}",
         )
 
@@ -141,6 +141,11 @@ class MergeSpec:
     def __post_init__(self) -> None:
         for name in ("source", "on", "target_alias", "source_alias"):
             _require(bool(getattr(self, name).strip()), f"{name}: is empty")
+        modes = get_args(Cardinality)
+        _require(
+            self.cardinality in modes,
+            f"cardinality: {self.cardinality!r} is not one of: {', '.join(modes)}",
+        )
         _require(bool(self.cases), "cases: MERGE needs at least one WHEN clause")
         _require(
             self.target_alias.lower() != self.source_alias.lower(),
