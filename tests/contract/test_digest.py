@@ -1,0 +1,118 @@
+"""The digest tells apart what means something else, and nothing more."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from spark_jobs.contract.request import (
+    CatalogSpec,
+    FileSource,
+    JobOptions,
+    JobRequest,
+    Origin,
+    TableName,
+    TableSource,
+)
+from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec, UpdateAllAction
+from spark_jobs.errors import RequestError
+from tests.contract.strategies import requests
+
+MERGE = MergeSpec(
+    source="s",
+    on="t.id = s.id",
+    cases=(MergeCase("matched", DeleteAction(), "s.gone"), MergeCase("matched", UpdateAllAction())),
+    target_alias="t",
+    source_alias="s",
+)
+REQUEST = JobRequest(
+    operation_id="op",
+    target=TableName("db", "t"),
+    catalog=CatalogSpec("paimon", "/w", {"a": "1", "b": "2"}),
+    statement=MERGE,
+    sources=(FileSource("s", "/data", "parquet"), TableSource("other", TableName("db", "o"))),
+)
+
+
+def test_the_digest_never_changes_between_releases() -> None:
+    # A retry may run on a newer release: it must find the commit of the try before.
+    assert REQUEST.digest() == "fe30e2de51984fb184b628cb0ef55e7e85eb66e754da7b521f5c93c9b238784c"
+
+
+@given(requests())
+def test_every_try_has_the_same_digest(original: JobRequest) -> None:
+    again = dataclasses.replace(
+        original, operation_id="another", origin=Origin("dag", "run", "task", 3, 2, 5)
+    )
+    assert again.digest() == original.digest()
+    assert JobRequest.from_json(original.to_json()).digest() == original.digest()
+    assert re.fullmatch("[0-9a-f]{64}", original.digest())
+
+
+def test_the_order_of_options_has_no_meaning() -> None:
+    catalog = CatalogSpec("paimon", "/w", {"b": "2", "a": "1"})
+    assert dataclasses.replace(REQUEST, catalog=catalog).digest() == REQUEST.digest()
+
+
+@given(requests())
+@settings(max_examples=30)
+def test_every_changed_leaf_changes_the_digest(original: JobRequest) -> None:
+    tried = 0
+    for text in _with_one_change(original):
+        try:
+            other = JobRequest.from_json(text)
+        except RequestError:
+            continue
+        tried += 1
+        assert other != original
+        assert other.digest() != original.digest()
+    assert tried >= 5
+
+
+def _with_one_change(original: JobRequest) -> Iterator[str]:
+    document = json.loads(original.to_json())
+    for name in ("target", "catalog", "statement", "sources", "options"):
+        for changed in _changes(document[name]):
+            yield json.dumps({**document, name: changed})
+
+
+def _changes(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from ({**value, key: changed} for changed in _changes(item))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from ([*value[:index], c, *value[index + 1 :]] for c in _changes(item))
+        if len(value) > 1 and value[0] != value[1]:
+            yield [value[1], value[0], *value[2:]]
+    elif isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield value + 1
+    elif value is None:
+        yield "x"
+    else:
+        yield {"effective": "strict", "strict": "effective"}.get(value, value + "x")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(REQUEST, target=TableName("db", "T")),
+        dataclasses.replace(REQUEST, catalog=CatalogSpec("paimon", "/w", {"a": "1"})),
+        dataclasses.replace(REQUEST, options=JobOptions(session_time_zone="Europe/Berlin")),
+        dataclasses.replace(REQUEST, sources=REQUEST.sources[::-1]),
+        dataclasses.replace(REQUEST, statement=dataclasses.replace(MERGE, on="s.id = t.id")),
+        dataclasses.replace(REQUEST, statement=dataclasses.replace(MERGE, cardinality="strict")),
+        dataclasses.replace(REQUEST, statement=dataclasses.replace(MERGE, cases=MERGE.cases[:1])),
+    ],
+    ids=["target", "catalog", "options", "source order", "on", "cardinality", "cases"],
+)
+def test_another_meaning_has_another_digest(other: JobRequest) -> None:
+    assert other.digest() != REQUEST.digest()

@@ -1,0 +1,150 @@
+"""What the objects of a request refuse when they are made, in a DAG file or out of JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.request import (
+    CatalogSpec,
+    FileSource,
+    JobOptions,
+    JobRequest,
+    TableName,
+)
+from spark_jobs.contract.statements import (
+    Assignment,
+    ColumnSpec,
+    CreateTableSpec,
+    DeleteAction,
+    InsertAction,
+    InsertAllAction,
+    MergeCase,
+    MergeSpec,
+    UpdateAction,
+    UpdateAllAction,
+)
+from spark_jobs.errors import ErrorCode, RequestError
+
+DELETE = MergeCase("matched", DeleteAction())
+COLUMNS = (ColumnSpec("id", "INT"), ColumnSpec("Day", "DATE"))
+
+
+def merge(*cases: MergeCase, **changes: Any) -> MergeSpec:
+    names = {"source": "s", "on": "t.id = s.id", "target_alias": "t", "source_alias": "s"}
+    return MergeSpec(cases=cases or (DELETE,), **{**names, **changes})
+
+
+def request(**changes: Any) -> JobRequest:
+    fields: dict[str, Any] = {
+        "operation_id": "op",
+        "target": TableName("db", "t"),
+        "catalog": CatalogSpec("paimon", "/w"),
+        "statement": merge(),
+        "sources": (FileSource("s", "/data", "parquet"),),
+    }
+    return JobRequest(**{**fields, **changes})
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "no clause": (lambda: dataclasses.replace(merge(), cases=()), "cases: "),
+    "unreachable": (lambda: merge(DELETE, DELETE), "cases[1]: clause 2 (WHEN MATCHED)"),
+    "unreachable after others": (
+        lambda: merge(
+            MergeCase("not_matched", InsertAllAction()),
+            DELETE,
+            MergeCase("not_matched", InsertAllAction(), "s.v > 1"),
+        ),
+        "cases[2]: clause 3 (WHEN NOT MATCHED) can never apply, because clause 1",
+    ),
+    "insert when matched": (
+        lambda: MergeCase("matched", InsertAllAction()),
+        "action: WHEN MATCHED takes UPDATE or UPDATE_ALL or DELETE, not INSERT_ALL",
+    ),
+    "delete when not matched": (lambda: MergeCase("not_matched", DeleteAction()), "action: "),
+    "star by source": (
+        lambda: MergeCase("not_matched_by_source", UpdateAllAction()),
+        "action: WHEN NOT MATCHED BY SOURCE takes UPDATE or DELETE",
+    ),
+    "unknown when": (lambda: MergeCase("sometimes", DeleteAction()), "when: 'sometimes'"),
+    "blank condition": (lambda: MergeCase("matched", DeleteAction(), "  "), "condition: "),
+    "unknown cardinality": (lambda: merge(cardinality="lax"), "cardinality: 'lax'"),
+    "blank on": (lambda: merge(on=" "), "on: "),
+    "blank source": (lambda: merge(source=""), "source: "),
+    "blank alias": (lambda: merge(target_alias=""), "target_alias: "),
+    "one alias": (lambda: merge(target_alias="S"), "source_alias: "),
+    "empty update": (lambda: UpdateAction(()), "assignments: "),
+    "blank column": (lambda: Assignment("", "1"), "assignment: "),
+    "blank value": (lambda: Assignment("v", " "), "assignment to v: "),
+    "empty insert": (lambda: InsertAction(()), "values: "),
+    "columns and values": (lambda: InsertAction(("1",), ("a", "b")), "columns: "),
+    "no columns": (lambda: CreateTableSpec(()), "columns: "),
+    "column twice": (lambda: CreateTableSpec((*COLUMNS, ColumnSpec("ID", "INT"))), "columns: id "),
+    "partition key": (lambda: CreateTableSpec(COLUMNS, ("hour",)), "partition_keys: hour "),
+    "primary key": (lambda: CreateTableSpec(COLUMNS, (), ("key",)), "primary_key: key "),
+    "blank name": (lambda: ColumnSpec(" ", "INT"), "name: "),
+    "blank type": (lambda: ColumnSpec("id", ""), "type: of column id "),
+    "relative warehouse": (lambda: CatalogSpec("paimon", "data/w"), "warehouse: 'data/w'"),
+    "no connector": (lambda: CatalogSpec("", "/w"), "connector: "),
+    "unknown source": (lambda: request(sources=()), "statement.source: 's'"),
+    "source twice": (
+        lambda: request(sources=(FileSource("s", "/a", "csv"), FileSource("S", "/b", "csv"))),
+        "sources: ",
+    ),
+    "name of a source": (
+        lambda: request(sources=(FileSource("s", "/a", "csv"), FileSource("a b", "/b", "csv"))),
+        "sources: 'a b'",
+    ),
+    "operation id": (lambda: request(operation_id="../x"), "operation_id: "),
+    "empty operation id": (lambda: request(operation_id=""), "operation_id: "),
+    "operation id with newline": (lambda: request(operation_id="op\n"), "operation_id: "),
+    "time zone": (lambda: JobOptions(session_time_zone=""), "session_time_zone: "),
+    "file size": (lambda: JobOptions(target_file_size=0), "target_file_size: "),
+    "broadcast": (lambda: JobOptions(broadcast_limit=-1), "broadcast_limit: "),
+    **{
+        f"table {name!r}": (lambda name=name: TableName("db", name), "table: ")
+        for name in ("", " ", ".", "..", "a/b", "a\\b", "a\0b")
+    },
+}
+
+
+@pytest.mark.parametrize(("make", "problem"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_object_is_refused(make: Callable[[], Any], problem: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        make()
+    assert caught.value.code is ErrorCode.REQUEST_INVALID
+    assert caught.value.message.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("db.t", TableName("db", "t")),
+        ("`my db`.`a.b`", TableName("my db", "a.b")),
+        ("db.`it``s`", TableName("db", "it`s")),
+        ("dw.Ünïcode", TableName("dw", "Ünïcode")),
+    ],
+)
+def test_a_table_name_is_read(text: str, name: TableName) -> None:
+    assert TableName.parse(text) == name
+
+
+@pytest.mark.parametrize(
+    "text", ["", "t", "a.b.c", ".t", "db.", "`db.t`", "`db.t", "db.`t", "a`b.c"]
+)
+def test_what_is_no_table_name_is_refused(text: str) -> None:
+    with pytest.raises(RequestError):
+        TableName.parse(text)
+
+
+def test_clauses_of_other_kinds_do_not_hide_each_other() -> None:
+    spec = merge(
+        MergeCase("matched", UpdateAllAction(), "s.v > 1"),
+        DELETE,
+        MergeCase("not_matched", InsertAction(("s.id",), ("id",))),
+        MergeCase("not_matched_by_source", UpdateAction((Assignment("v", "0"),))),
+    )
+    assert len(spec.cases) == 4
