@@ -1,0 +1,101 @@
+"""What Airflow learns of this provider through the entry point ``apache_airflow_provider``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_NAME = "Lakehouse MERGE"
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The provider's metadata, as Airflow's ``provider_info.schema.json`` describes it."""
+    return {
+        "package-name": "airflow-provider-merge",
+        "name": _NAME,
+        "description": "MERGE pipelines on lakehouse tables (Apache Paimon) with Spark.",
+        "integrations": [
+            {
+                "integration-name": _NAME,
+                "external-doc-url": "https://paimon.apache.org/",
+                "tags": ["software"],
+            }
+        ],
+        "operators": [
+            {
+                "integration-name": _NAME,
+                "python-modules": [
+                    "airflow_provider_merge.operators.merge_into",
+                    "airflow_provider_merge.operators.create_table",
+                ],
+            }
+        ],
+        "hooks": [
+            {
+                "integration-name": _NAME,
+                "python-modules": ["airflow_provider_merge.hooks.paimon"],
+            }
+        ],
+        "connection-types": [_paimon_connection()],
+        "config": {"merge": _config()},
+    }
+
+
+def _paimon_connection() -> dict[str, Any]:
+    return {
+        "connection-type": "paimon",
+        "hook-class-name": "airflow_provider_merge.hooks.paimon.PaimonHook",
+        "hook-name": "Apache Paimon",
+        "ui-field-behaviour": {
+            "hidden-fields": ["host", "port", "schema"],
+            "relabeling": {"login": "Access key", "password": "Secret key"},
+            "placeholders": {"login": "leave empty for ambient credentials"},
+        },
+        "conn-fields": {
+            "metastore": {
+                "label": "Metastore",
+                "schema": {
+                    "type": "string",
+                    "enum": ["filesystem", "jdbc", "rest"],
+                    "default": "filesystem",
+                },
+            },
+            "warehouse": {
+                "label": "Warehouse",
+                "description": "Absolute path or URI, such as s3://bucket/warehouse.",
+                "schema": {"type": "string", "pattern": "^(/|[A-Za-z][A-Za-z0-9+.-]*://).*$"},
+            },
+            "uri": {
+                "label": "Metastore URI",
+                "description": "Of a jdbc or rest metastore; without a password.",
+                "schema": {"type": ["string", "null"]},
+            },
+            "endpoint": {
+                "label": "Object store endpoint",
+                "schema": {"type": ["string", "null"]},
+            },
+            "region": {"label": "Object store region", "schema": {"type": ["string", "null"]}},
+            "options": {
+                "label": "Further catalog options",
+                "description": 'A JSON object such as {"fs.s3.path-style-access": "true"}.',
+                "schema": {"type": ["object", "null"]},
+            },
+        },
+    }
+
+
+def _config() -> dict[str, Any]:
+    return {
+        "description": "Settings of airflow-provider-merge.",
+        "options": {
+            "spark_env": {
+                "description": (
+                    "Folder of the Python environment that has pyspark and the table library. An "
+                    "operator's spark_env and the Spark connection's extra spark-env come first."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "/opt/spark-env",
+                "default": None,
+            }
+        },
+    }

@@ -1,0 +1,63 @@
+"""What an operator needs from a catalog connection, and which hook reads which connection type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from spark_jobs.contract.request import CatalogSpec
+
+# connection type → hook; a new table format adds its line here.
+_HOOKS = {"paimon": PaimonHook}
+
+
+class CatalogHook(Protocol):
+    """A connection as the catalog that a job opens."""
+
+    def catalog_spec(self) -> CatalogSpec:
+        """Connector, warehouse and options, without any secret.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        ...
+
+    def credentials(self) -> Mapping[str, str]:
+        """The catalog options that are secret, by name; empty where access is ambient."""
+        ...
+
+    def storage_options(self) -> Mapping[str, Any]:
+        """How fsspec opens the warehouse; holds secrets."""
+        ...
+
+
+def catalog_hook(conn_id: str) -> CatalogHook:
+    """The hook that reads the connection ``conn_id``.
+
+    Raises:
+        RequestError: REQUEST_INVALID when there is no such connection, or of no known type.
+    """
+    try:
+        connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise invalid(
+            "catalog_conn_id",
+            f"there is no connection {conn_id!r}",
+            f"Create it with one of the types {_known()} and set its warehouse.",
+        ) from None
+    hook_class = _HOOKS.get(connection.conn_type or "")
+    if hook_class is None:
+        raise invalid(
+            "catalog_conn_id",
+            f"connection {conn_id!r} has the type {connection.conn_type!r}",
+            f"Use a connection of one of the types {_known()}.",
+        )
+    return hook_class(conn_id)
+
+
+def _known() -> str:
+    return ", ".join(sorted(_HOOKS))

@@ -1,0 +1,272 @@
+"""What all operators of this provider share: request → submit → result → XCom and asset event."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.providers.common.compat.sdk import AirflowException, BaseOperator
+
+from airflow_provider_merge import job_package
+from airflow_provider_merge.assets import table_asset
+from airflow_provider_merge.exceptions import airflow_exception, invalid
+from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.metadata.operations import read_result, result_location
+from airflow_provider_merge.operators.operation_id import operation_id
+from airflow_provider_merge.operators.results import asset_extra, result_table, xcom_value
+from airflow_provider_merge.operators.sources import parse_table_name
+from airflow_provider_merge.operators.templates import has_template, is_template
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import (
+    SparkJob,
+    SparkSettings,
+    SubmissionError,
+    Submitter,
+)
+from spark_jobs.contract.request import JobOptions, JobRequest, Origin, Source
+from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import Statement
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class TableOperator(BaseOperator):
+    """Runs one statement on ``target`` as a Spark job.
+
+    :param target: the table, ``database.table``
+    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param spark_conn_id: connection of the type ``spark``; must exist
+    :param session_time_zone: how Spark reads and writes timestamps without an offset
+    :param target_file_size: bytes at which new data files roll
+    :param spark_env: folder of the Python environment that has pyspark; else the Spark
+        connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
+    :param conf: Spark configuration; never put a secret there
+    :param driver_memory: as for spark-submit, like the following ones
+    """
+
+    template_fields: Sequence[str] = (
+        "target",
+        "catalog_conn_id",
+        "spark_conn_id",
+        "session_time_zone",
+        "target_file_size",
+        "spark_env",
+        "conf",
+        "driver_memory",
+        "driver_cores",
+        "executor_memory",
+        "executor_cores",
+        "num_executors",
+        "yarn_queue",
+        "archives",
+        "deploy_mode",
+    )
+    template_fields_renderers: ClassVar[dict[str, str]] = {"conf": "json"}
+    ui_color = "#d7ecff"
+
+    emits_asset_event: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        target: str,
+        catalog_conn_id: str = "paimon_default",
+        spark_conn_id: str = "spark_default",
+        session_time_zone: str | None = None,
+        target_file_size: int | str | None = None,
+        spark_env: str | None = None,
+        conf: Mapping[str, Any] | None = None,
+        driver_memory: str | None = None,
+        driver_cores: int | str | None = None,
+        executor_memory: str | None = None,
+        executor_cores: int | str | None = None,
+        num_executors: int | str | None = None,
+        yarn_queue: str | None = None,
+        archives: str | None = None,
+        deploy_mode: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        # Spark SQL text must stay text: native rendering turns 'x' into x, and 1 into a number.
+        kwargs["render_template_as_native_obj"] = False
+        super().__init__(**kwargs)
+        job_package.require_no_other_package()
+        self.target = target
+        self.catalog_conn_id = catalog_conn_id
+        self.spark_conn_id = spark_conn_id
+        self.session_time_zone = session_time_zone
+        self.target_file_size = target_file_size
+        self.spark_env = spark_env
+        self.conf = dict(conf or {})
+        self.driver_memory = driver_memory
+        self.driver_cores = driver_cores
+        self.executor_memory = executor_memory
+        self.executor_cores = executor_cores
+        self.num_executors = num_executors
+        self.yarn_queue = yarn_queue
+        self.archives = archives
+        self.deploy_mode = deploy_mode
+        self._submitter: Submitter | None = None
+        self._check_target()
+        if not has_template([getattr(self, name) for name in TableOperator.template_fields]):
+            self._options()
+            self._settings()
+
+    @abstractmethod
+    def statement(self) -> Statement:
+        """The statement, from parameters that are all rendered.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+
+    def sources(self) -> tuple[Source, ...]:
+        """What the statement reads beside the target, in the order of the request."""
+        return ()
+
+    def get_submitter(self) -> Submitter:
+        """What starts the job; a subclass may start it in another way."""
+        return SparkSubmitSubmitter(self._settings())
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Run the job and return its result; a retry finds what an earlier try committed."""
+        try:
+            hook = catalog_hook(self.catalog_conn_id)
+            request = self._request(context, hook)
+            result = self._run(request, hook)
+        except JobError as error:
+            raise airflow_exception(error) from error
+        self.log.info("%s", result_table(result))
+        self._emit(context, result)
+        return xcom_value(result)
+
+    def on_kill(self) -> None:
+        """End every process of the job before Airflow goes on."""
+        if self._submitter is not None:
+            self._submitter.kill()
+
+    def _check_target(self) -> None:
+        """Check the target and, where it is known by now, make it an outlet of the task."""
+        if is_template(self.target):
+            return
+        parse_table_name(self.target, "target")
+        if self.emits_asset_event and not is_template(self.catalog_conn_id):
+            asset = table_asset(self.catalog_conn_id, self.target)
+            if asset not in self.outlets:
+                self.outlets = [*self.outlets, asset]
+
+    def _request(self, context: Context, hook: CatalogHook) -> JobRequest:
+        ti = context["ti"]
+        run = context["dag_run"]
+        if run.start_date is None:
+            raise invalid("dag_run.start_date", "the run has not started")
+        max_tries = ti.max_tries
+        return JobRequest(
+            operation_id=operation_id(
+                dag_id=ti.dag_id,
+                run_id=ti.run_id,
+                run_start_date=run.start_date,
+                task_id=ti.task_id,
+                map_index=_map_index(ti.map_index),
+                max_tries=max_tries,
+            ),
+            target=parse_table_name(self.target, "target"),
+            catalog=hook.catalog_spec(),
+            statement=self.statement(),
+            sources=self.sources(),
+            options=self._options(),
+            origin=Origin(
+                dag_id=ti.dag_id,
+                run_id=ti.run_id,
+                task_id=ti.task_id,
+                map_index=_map_index(ti.map_index),
+                try_number=ti.try_number,
+                retries=self.retries or 0,
+            ),
+        )
+
+    def _run(self, request: JobRequest, hook: CatalogHook) -> JobResult:
+        job = SparkJob(f"{self.dag_id}.{self.task_id}", request, hook.credentials())
+        self.log.info("Operation %s on %s", request.operation_id, request.target)
+        self._submitter = self.get_submitter()
+        failure: SubmissionError | None = None
+        try:
+            self._submitter.submit(job)
+        except SubmissionError as error:
+            failure = error
+        result = read_result(request, hook.storage_options())
+        if result is None or (failure and result.try_number != request.origin.try_number):
+            raise AirflowException(_no_result(request, failure)) from failure
+        if result.error is not None:
+            raise airflow_exception(result.error) from failure
+        if failure is not None:
+            self.log.warning("The job committed, then its process failed: %s", failure)
+        return result
+
+    def _emit(self, context: Context, result: JobResult) -> None:
+        if not self.emits_asset_event:
+            return
+        asset = table_asset(self.catalog_conn_id, self.target)
+        if asset in self.outlets:
+            context["outlet_events"][asset].extra = asset_extra(result)
+        else:
+            self.log.info(
+                "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",
+                self.catalog_conn_id,
+                self.target,
+            )
+
+    def _options(self) -> JobOptions:
+        options = JobOptions()
+        size = _number("target_file_size", self.target_file_size)
+        return JobOptions(
+            session_time_zone=self.session_time_zone or options.session_time_zone,
+            target_file_size=options.target_file_size if size is None else size,
+        )
+
+    def _settings(self) -> SparkSettings:
+        return SparkSettings(
+            spark_conn_id=self.spark_conn_id,
+            conf={name: _conf_text(value) for name, value in self.conf.items()},
+            driver_memory=self.driver_memory,
+            driver_cores=_number("driver_cores", self.driver_cores),
+            executor_memory=self.executor_memory,
+            executor_cores=_number("executor_cores", self.executor_cores),
+            num_executors=_number("num_executors", self.num_executors),
+            yarn_queue=self.yarn_queue,
+            archives=self.archives,
+            deploy_mode=self.deploy_mode,
+            spark_env=self.spark_env,
+        )
+
+
+def _no_result(request: JobRequest, failure: SubmissionError | None) -> str:
+    ended = f"The Spark job failed: {failure}" if failure else "The Spark job ended"
+    return (
+        f"{ended}\nIt left no result of this try at {result_location(request)}. The reason stands "
+        "in the driver's log: above in client mode, in the cluster's application log in cluster "
+        "mode."
+    )
+
+
+def _map_index(value: int | None) -> int:
+    return -1 if value is None else value
+
+
+def _number(field: str, value: int | str | None) -> int | None:
+    """A whole number that a template may have turned into text."""
+    if value is None or value == "":
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise invalid(field, f"{value!r} is not a positive whole number")
+    return number
+
+
+def _conf_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,113 @@
+"""WHEN clauses, built as in PySpark's ``DataFrame.mergeInto``.
+
+::
+
+    when=[
+        when_matched("s.cancelled").delete(),
+        when_matched().update({"delay": "s.delay"}),
+        when_not_matched().insert_all(),
+    ]
+
+Each chain ends in a plain dict, the JSON form of ``MergeCase``: Airflow renders and serialises
+only plain values. The same dicts can be written by hand; see ``clause``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_jobs.contract.statements import When
+
+Clause = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _When:
+    when: When
+    condition: str | None
+
+    def _then(self, **action: Any) -> Clause:
+        return {"when": self.when, "condition": self.condition, "action": action}
+
+
+class WhenMatched(_When):
+    """WHEN MATCHED [AND condition] THEN …"""
+
+    def update(self, assignments: Mapping[str, str]) -> Clause:
+        """UPDATE SET: column → Spark SQL expression; a column may be nested (``address.city``)."""
+        return self._then(kind="update", assignments=_assignments(assignments))
+
+    def update_all(self) -> Clause:
+        """UPDATE SET *"""
+        return self._then(kind="update_all")
+
+    def delete(self) -> Clause:
+        """DELETE"""
+        return self._then(kind="delete")
+
+
+class WhenNotMatched(_When):
+    """WHEN NOT MATCHED [AND condition] THEN …"""
+
+    def insert(self, values: Mapping[str, str]) -> Clause:
+        """INSERT: column → Spark SQL expression over the source."""
+        return self._then(kind="insert", columns=list(values), values=list(values.values()))
+
+    def insert_all(self) -> Clause:
+        """INSERT *"""
+        return self._then(kind="insert_all")
+
+
+class WhenNotMatchedBySource(_When):
+    """WHEN NOT MATCHED BY SOURCE [AND condition] THEN …"""
+
+    def update(self, assignments: Mapping[str, str]) -> Clause:
+        """UPDATE SET: column → Spark SQL expression over the target."""
+        return self._then(kind="update", assignments=_assignments(assignments))
+
+    def delete(self) -> Clause:
+        """DELETE"""
+        return self._then(kind="delete")
+
+
+def when_matched(condition: str | None = None) -> WhenMatched:
+    """For target rows that ON joins with a source row."""
+    return WhenMatched("matched", condition)
+
+
+def when_not_matched(condition: str | None = None) -> WhenNotMatched:
+    """For source rows that ON joins with no target row; ``condition`` sees only the source."""
+    return WhenNotMatched("not_matched", condition)
+
+
+def when_not_matched_by_source(condition: str | None = None) -> WhenNotMatchedBySource:
+    """For target rows that ON joins with no source row; ``condition`` sees only the target."""
+    return WhenNotMatchedBySource("not_matched_by_source", condition)
+
+
+def clause(value: Any) -> Any:
+    """A clause in the form of the contract, from a dict that was written by hand.
+
+    ``{"when": "matched", "condition": "s.cancelled", "action": "delete"}`` stands for an action
+    without fields; ``assignments`` and ``values`` may be written as a dict column → expression.
+    What is not understood is returned as it is: decoding names the place that is wrong.
+    """
+    if isinstance(value, _When):
+        return {"when": value.when, "condition": value.condition}
+    if not isinstance(value, dict):
+        return value
+    action = value.get("action")
+    if isinstance(action, str):
+        action = {"kind": action}
+    if isinstance(action, dict) and isinstance(action.get("assignments"), Mapping):
+        action = {**action, "assignments": _assignments(action["assignments"])}
+    if isinstance(action, dict) and isinstance(action.get("values"), Mapping):
+        values = action["values"]
+        action = {**action, "columns": list(values), "values": list(values.values())}
+    return {**value, "action": action} if "action" in value else value
+
+
+def _assignments(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"column": column, "value": value} for column, value in values.items()]

@@ -1,0 +1,30 @@
+"""The id under which a piece of work is applied at most once."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+
+_NAMESPACE = uuid.UUID("6f1f6a0e-5b1c-5c55-9d53-0a3a5ad5f6c1")
+
+
+def operation_id(
+    *,
+    dag_id: str,
+    run_id: str,
+    run_start_date: datetime,
+    task_id: str,
+    map_index: int,
+    max_tries: int,
+) -> str:
+    """The same for every try of one piece of work, another for every other.
+
+    A retry changes none of the arguments, so it finds what an earlier try committed. Clearing the
+    task raises ``max_tries``; clearing the finished run, or deleting and re-creating it, gives it
+    another start date: the work is done again. ``try_number``, ``clear_number`` and the task
+    instance's own id must not enter: they also change where the work is the same.
+    """
+    start = run_start_date.astimezone(UTC).isoformat(timespec="microseconds")
+    name = json.dumps([dag_id, run_id, start, task_id, map_index, max_tries])
+    return str(uuid.uuid5(_NAMESPACE, name))

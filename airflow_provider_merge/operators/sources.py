@@ -1,0 +1,112 @@
+"""What MERGE reads: files, a table of the catalog, or a query over named sources.
+
+The functions give plain dicts, because Airflow renders and serialises only those; the same dicts
+can be written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_merge.exceptions import invalid
+from spark_jobs.contract import codec
+from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
+from spark_jobs.errors import RequestError
+
+MERGE_SOURCE = "merge_source"
+
+_KINDS = {"file": FileSource, "sql": SqlSource}
+
+
+def file_source(
+    path: str,
+    format: str,  # noqa: A002  # as Spark calls it
+    *,
+    options: Mapping[str, Any] | None = None,
+    schema: str | None = None,
+) -> dict[str, Any]:
+    """Files that Spark reads with ``spark.read.format(format).options(**options).load(path)``.
+
+    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``).
+    """
+    return {
+        "kind": "file",
+        "path": path,
+        "format": format,
+        "options": dict(options or {}),
+        "schema": schema,
+    }
+
+
+def table_source(table: str) -> dict[str, Any]:
+    """A table of the same catalog (``db.table``), at its latest snapshot."""
+    return {"kind": "table", "table": table}
+
+
+def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """A Spark SQL query; each key of ``sources`` is a name that the query may read."""
+    return {"kind": "sql", "query": query, "sources": dict(sources)}
+
+
+def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> tuple[Source, ...]:
+    """The contract's sources behind a plain dict, in the order in which they build on each other.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the place below ``field``.
+    """
+    if not isinstance(value, dict):
+        raise invalid(
+            field,
+            f"expected a source, found {type(value).__name__}",
+            "Use file_source(…), table_source(…) or sql_source(…).",
+        )
+    kind = value.get("kind")
+    if kind == "table":
+        return (_table(value, field, name),)
+    if kind not in _KINDS:
+        raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, sql, table")
+    document = {**value, "name": name}
+    named = document.pop("sources", {}) if kind == "sql" else {}
+    if not isinstance(named, dict):
+        raise invalid(f"{field}.sources", "expected a dict of name → source")
+    inner = [
+        source
+        for key, each in named.items()
+        for source in to_sources(each, f"{field}.sources.{key}", key)
+    ]
+    if isinstance(document.get("options"), dict):
+        document["options"] = {key: _option(each) for key, each in document["options"].items()}
+    source: Source = codec.decode(_KINDS[kind], document, field)
+    _require_text(source, field)
+    return (*inner, source)
+
+
+def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
+    unknown = sorted(set(value) - {"kind", "table"})
+    if unknown:
+        raise invalid(f"{field}.{unknown[0]}", "unknown field", "Known: kind, table.")
+    return TableSource(name, parse_table_name(value.get("table"), f"{field}.table"))
+
+
+def parse_table_name(text: Any, field: str) -> TableName:
+    """The table behind ``db.table``, with errors that name ``field``."""
+    if not isinstance(text, str):
+        raise invalid(field, "missing" if text is None else "expected text", "Write db.table.")
+    try:
+        return TableName.parse(text)
+    except RequestError as error:
+        raise invalid(field, error.message, error.remedy) from None
+
+
+def _require_text(source: Source, field: str) -> None:
+    for name in ("path", "format", "query"):
+        if not str(getattr(source, name, "-")).strip():
+            raise invalid(f"{field}.{name}", "is empty")
+
+
+def _option(value: Any) -> Any:
+    """Spark's options are text: ``header=True`` is what people write."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value

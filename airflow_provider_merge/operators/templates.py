@@ -1,0 +1,34 @@
+"""Parameters that still hold templates when the DAG is parsed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MARKS = ("{{", "{%", "{#")
+# Stands for a text that is not rendered yet where only the structure is checked; also a table name.
+PLACEHOLDER = "to_be.rendered"
+
+
+def is_template(value: Any) -> bool:
+    """True for text with Jinja in it and for what Airflow resolves at run time (XComArg …)."""
+    if isinstance(value, str):
+        return any(mark in value for mark in _MARKS)
+    return hasattr(value, "resolve")
+
+
+def has_template(value: Any) -> bool:
+    """True when the value, or anything inside it, is rendered or resolved later."""
+    if isinstance(value, dict):
+        return any(has_template(each) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(has_template(each) for each in value)
+    return is_template(value)
+
+
+def with_placeholders(value: Any) -> Any:
+    """The value with a placeholder for each template in it; the structure is kept."""
+    if isinstance(value, dict):
+        return {key: with_placeholders(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_placeholders(each) for each in value]
+    return PLACEHOLDER if is_template(value) else value

@@ -1,0 +1,57 @@
+"""The files of one job, in a folder that only this user can read and that goes with the job."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_provider_merge import job_package
+from airflow_provider_merge.submit.submitter import SparkJob
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """Absolute local paths; ``credentials`` is None where access is ambient."""
+
+    main: Path
+    package: Path
+    request: Path
+    credentials: Path | None
+
+
+@contextmanager
+def job_files(job: SparkJob) -> Iterator[JobFiles]:
+    """Write the job's files (mode 0600) into a new folder (0700); remove it at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="merge-job-"))
+    try:
+        yield _write(job, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(job: SparkJob, folder: Path) -> JobFiles:
+    # The main script is copied: Python puts its folder first on sys.path, where the package's own
+    # modules would be found under their short names.
+    main = folder / "main.py"
+    shutil.copyfile(job_package.main_file(), main)
+    package = folder / f"{job_package.NAME}.zip"
+    job_package.write_zip(package)
+    request = _write_private(folder / "request.json", job.request.to_json())
+    credentials = None
+    if job.credentials:
+        text = json.dumps(dict(job.credentials))
+        credentials = _write_private(folder / "credentials.json", text)
+    return JobFiles(main, package, request, credentials)
+
+
+def _write_private(path: Path, text: str) -> Path:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path

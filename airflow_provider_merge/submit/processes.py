@@ -1,0 +1,61 @@
+"""All processes of a job on this machine, found by a mark in their environment.
+
+spark-submit starts a JVM, the JVM the Python driver, the driver's JVM the Python workers; each can
+outlive the one that started it, but all inherit the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import psutil  # type: ignore[import-untyped]
+
+MARK = "AIRFLOW_MERGE_OPERATION"
+_ZOMBIE = psutil.STATUS_ZOMBIE
+
+
+def end_processes(operation_id: str, *, patience: float = 3.0, timeout: float = 30.0) -> int:
+    """End every process of the operation and wait until none is left; how many there were.
+
+    Python processes are killed at once, since the driver could still commit. The JVM has
+    ``patience`` seconds to remove its temporary files and leave its cluster.
+
+    Raises:
+        TimeoutError: a process still lives after ``timeout`` seconds.
+    """
+    started = time.monotonic()
+    ended: set[int] = set()
+    while alive := job_processes(operation_id):
+        elapsed = time.monotonic() - started
+        if elapsed > timeout:
+            raise TimeoutError(f"processes {[each.pid for each in alive]} can not be ended")
+        for process in alive:
+            try:
+                if _is_jvm(process) and elapsed < patience:
+                    if process.pid not in ended:
+                        process.terminate()
+                else:
+                    process.kill()
+            except psutil.NoSuchProcess:
+                continue
+            ended.add(process.pid)
+        psutil.wait_procs(alive, timeout=0.2)
+    return len(ended)
+
+
+def job_processes(operation_id: str) -> list[psutil.Process]:
+    """The operation's living processes that belong to this user; never this process."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            marked = process.environ().get(MARK) == operation_id
+            if marked and process.pid != os.getpid() and process.status() != _ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+def _is_jvm(process: psutil.Process) -> bool:
+    return str(process.name()) == "java"

@@ -1,0 +1,42 @@
+"""The Python environment that holds pyspark: where its spark-submit is, and how Spark is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_provider_merge.exceptions import invalid
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEnvironment:
+    """Absolute paths inside the environment."""
+
+    python: Path
+    spark_home: Path
+
+    @property
+    def spark_submit(self) -> Path:
+        """The launcher; it needs neither PATH nor an activated environment."""
+        return self.spark_home / "bin" / "spark-submit"
+
+    @classmethod
+    def at(cls, folder: str, field: str) -> SparkEnvironment:
+        """The environment in ``folder``; ``field`` is where that folder was configured.
+
+        Raises:
+            RequestError: REQUEST_INVALID when it holds no Python or no pyspark.
+        """
+        root = Path(folder).expanduser()
+        remedy = "Name the folder of a Python environment in which pyspark is installed."
+        if not root.is_absolute():
+            raise invalid(field, f"{folder!r} is not an absolute path", remedy)
+        python = root / "bin" / "python"
+        if not python.exists():
+            raise invalid(field, f"{python} does not exist", remedy)
+        homes = sorted(root.glob("lib/python*/site-packages/pyspark"))
+        environments = [cls(python, home) for home in homes]
+        for environment in environments:
+            if environment.spark_submit.is_file():
+                return environment
+        raise invalid(field, f"{root} has no pyspark/bin/spark-submit", remedy)

@@ -1,0 +1,166 @@
+"""The submitter over the Spark provider's ``SparkSubmitHook``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowNotFoundException,
+    BaseHook,
+)
+from airflow.providers.common.compat.sdk import (
+    conf as airflow_conf,
+)
+
+from airflow_provider_merge import job_package
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.submit.job_files import JobFiles, job_files
+from airflow_provider_merge.submit.processes import MARK, end_processes
+from airflow_provider_merge.submit.spark_environment import SparkEnvironment
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+
+_DEPLOY_MODES = ("client", "cluster")
+
+
+class SparkSubmitSubmitter:
+    """Runs a job with spark-submit on this machine, in client or cluster mode."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
+        self._hook: SparkSubmitHook | None = None
+        self._operation_id: str | None = None
+
+    def submit(self, job: SparkJob) -> None:
+        """Run the job and wait for its end.
+
+        What an earlier try of the same operation left running on this machine, because its worker
+        was killed, is ended first.
+        """
+        job_package.require_no_other_package()
+        extra = _spark_connection(self._settings.spark_conn_id)
+        environment = self._environment(extra)
+        self._operation_id = job.request.operation_id
+        end_processes(self._operation_id)
+        with job_files(job) as files:
+            hook = self._build_hook(job, files, environment)
+            _check_deploy_mode(hook)
+            self._hook = hook
+            self._run(hook, files, environment)
+
+    def kill(self) -> None:
+        """End the whole process tree, and what the hook started on a cluster."""
+        try:
+            if self._hook is not None:
+                self._hook.on_kill()
+        finally:
+            if self._operation_id is not None:
+                end_processes(self._operation_id)
+
+    def _run(
+        self, hook: SparkSubmitHook, files: JobFiles, environment: SparkEnvironment | None
+    ) -> None:
+        variables = {**os.environ, MARK: str(self._operation_id)}
+        if environment is not None:
+            # A SPARK_HOME of the worker would win over the launcher's own folder.
+            variables["SPARK_HOME"] = str(environment.spark_home)
+        try:
+            hook.submit(str(files.main), env=variables)
+        except AirflowException as error:
+            raise SubmissionError(str(error)) from error
+        except FileNotFoundError as error:
+            raise invalid(
+                "spark_env",
+                f"there is no {error.filename} on this worker",
+                "Set spark_env, or [merge] spark_env in Airflow's configuration, to a Python "
+                "environment that has pyspark, or put spark-submit on the PATH.",
+            ) from None
+        except BaseException:
+            # A timeout or an interrupt: nothing may write any more when the task has ended.
+            self.kill()
+            raise
+
+    def _environment(self, extra: Mapping[str, Any]) -> SparkEnvironment | None:
+        """Where pyspark is: the operator's setting, the Spark connection's, or Airflow's."""
+        candidates = {
+            "spark_env": self._settings.spark_env,
+            f"connection {self._settings.spark_conn_id!r}, spark-env": extra.get("spark-env"),
+            "[merge] spark_env": airflow_conf.get("merge", "spark_env", fallback=None),
+        }
+        for field, folder in candidates.items():
+            if folder:
+                return SparkEnvironment.at(str(folder), field)
+        return None
+
+    def _build_hook(
+        self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
+    ) -> SparkSubmitHook:
+        settings = self._settings
+        cluster = _deploy_mode(settings, _spark_connection(settings.spark_conn_id)) == "cluster"
+        shipped = [files.request] + ([files.credentials] if files.credentials else [])
+        arguments = ["--request", files.request.name if cluster else str(files.request)]
+        if files.credentials is not None:
+            name = files.credentials.name if cluster else str(files.credentials)
+            arguments += ["--credentials", name]
+        return SparkSubmitHook(
+            conn_id=settings.spark_conn_id,
+            name=job.name,
+            conf=self._conf(None if cluster else environment),
+            spark_binary=str(environment.spark_submit) if environment else None,
+            py_files=str(files.package),
+            files=",".join(str(path) for path in shipped) if cluster else None,
+            archives=settings.archives,
+            driver_memory=settings.driver_memory,
+            executor_memory=settings.executor_memory,
+            executor_cores=settings.executor_cores,
+            num_executors=settings.num_executors,
+            yarn_queue=settings.yarn_queue,
+            deploy_mode=settings.deploy_mode,
+            application_args=arguments,
+        )
+
+    def _conf(self, environment: SparkEnvironment | None) -> dict[str, str]:
+        """The user's conf over what this provider sets by itself."""
+        conf: dict[str, str] = {}
+        if environment is not None:
+            conf["spark.pyspark.python"] = str(environment.python)
+            conf["spark.pyspark.driver.python"] = str(environment.python)
+        if self._settings.driver_cores is not None:
+            conf["spark.driver.cores"] = str(self._settings.driver_cores)
+        return {**conf, **self._settings.conf}
+
+
+def _spark_connection(conn_id: str) -> Mapping[str, Any]:
+    """The extra of the Spark connection, which must exist: the hook would quietly take YARN."""
+    try:
+        extra: Mapping[str, Any] = BaseHook.get_connection(conn_id).extra_dejson
+    except AirflowNotFoundException:
+        raise invalid(
+            "spark_conn_id",
+            f"there is no connection {conn_id!r}",
+            "Create it with the type spark and the master as its host, such as local[*] or yarn.",
+        ) from None
+    return extra
+
+
+def _deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
+    mode = settings.deploy_mode or extra.get("deploy-mode") or "client"
+    if mode not in _DEPLOY_MODES:
+        allowed = ", ".join(_DEPLOY_MODES)
+        raise invalid("deploy_mode", f"{mode!r} is not one of: {allowed}")
+    return str(mode)
+
+
+def _check_deploy_mode(hook: SparkSubmitHook) -> None:
+    # The hook alone knows how it reads host, port and type of the connection into a master.
+    connection = hook._connection  # noqa: SLF001
+    master = str(connection["master"])
+    if connection["deploy_mode"] == "cluster" and not master.startswith(("yarn", "k8s")):
+        raise invalid(
+            "deploy_mode",
+            f"Spark runs no Python application in cluster mode on the master {master}",
+            "Use deploy_mode='client', or a YARN or Kubernetes master.",
+        )
