@@ -74,8 +74,8 @@ class ErrorCode(Enum):
 class JobError(Exception):
     """An error with a stable code, a message that names the culprit, and a remedy.
 
-    ``message`` says what is wrong and names the field, column, clause or value; ``remedy`` says what
-    the reader can do. Neither ever holds a secret.
+    ``message`` says what is wrong and names the field, column, clause or value; ``remedy`` says
+    what the reader can do. Neither ever holds a secret.
     """
 
     def __init__(self, code: ErrorCode, message: str, remedy: str = "") -> None:
