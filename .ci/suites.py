@@ -9,6 +9,7 @@ The exit code is 0 only if every suite passed. Standard library only.
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -137,8 +138,8 @@ def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Out
         if case.find("failure") is not None or case.find("error") is not None:
             failed += 1
         elif skip is not None:
-            name = f"{case.get('classname')}::{case.get('name')}"
-            skipped.append((name, skip.get("message") or "no reason given"))
+            name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+            skipped.append((name, skip_reason(skip)))
         else:
             passed += 1
     if code is None:
@@ -152,6 +153,17 @@ def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Out
     else:
         reason = "" if passed else "every test was skipped"
     return Outcome(suite, seconds, passed, failed, skipped, reason)
+
+
+def skip_reason(skip: ElementTree.Element) -> str:
+    """Why a test was skipped; for a whole module pytest has it only as (file, line, reason)."""
+    message = skip.get("message") or "no reason given"
+    if message == "collection skipped" and skip.text:
+        try:
+            message = str(ast.literal_eval(skip.text.strip())[-1])
+        except (SyntaxError, ValueError):
+            message = skip.text.strip()
+    return message.removeprefix("Skipped: ")
 
 
 def summary(outcomes: list[Outcome]) -> str:

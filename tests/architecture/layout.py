@@ -16,6 +16,9 @@ EXECUTOR_MODULES = (
     "spark_jobs.files.*",
     "spark_jobs.connectors.*.sink",
     "spark_jobs.connectors.*.reader",
+    "spark_jobs.engine.cardinality",
+    "spark_jobs.engine.spill",
+    "spark_jobs.engine.tasks",
     "spark_jobs.engine.writer",
 )
 
@@ -32,7 +35,15 @@ ALLOWED_IMPORTS = {
     "spark_jobs.errors": (),
     "spark_jobs.spi": ("spark_jobs.spi", *_DOORS),
     "spark_jobs.files": ("spark_jobs.files", "spark_jobs.spi", *_DOORS, "pyarrow", "numpy"),
-    "spark_jobs.engine": ("spark_jobs.engine", "spark_jobs.spi", *_DOORS, "pyspark", "pyarrow"),
+    "spark_jobs.engine": (
+        "spark_jobs.engine",
+        "spark_jobs.spi",
+        *_DOORS,
+        "pyspark",
+        "py4j",  # part of pyspark
+        "pyarrow",
+        "numpy",
+    ),
     "spark_jobs.connectors.registry": ("spark_jobs.connectors", "spark_jobs.spi", *_DOORS),
     "spark_jobs.connectors.paimon": (
         "spark_jobs.connectors.paimon",
