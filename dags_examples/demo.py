@@ -193,14 +193,18 @@ def progress(lines: Iterable[str]) -> Iterator[str]:
 
 
 def error_lines(lines: Sequence[str]) -> list[str]:
-    """The last error in Airflow's output with its traceback, cut in the middle when it is long."""
+    """The last error in Airflow's output without the frames of its traceback; else the end."""
     starts = [i for i, line in enumerate(lines) if re.search(r"\[(error|critical)\s*\]", line)]
-    block = list(lines[starts[-1] :] if starts else lines)
-    end = next((i for i, line in enumerate(block[1:], 1) if re.search(r"Z \[\w+\s*\]", line)), None)
-    block = block[:end] if starts else block
-    if len(block) <= ERROR_LINES:
-        return block
-    return [*block[:2], "  …", *block[3 - ERROR_LINES :]]
+    if not starts:
+        return list(lines[-ERROR_LINES:])
+    block = [lines[starts[-1]]]
+    for line in lines[starts[-1] + 1 :]:
+        if re.match(r"\d{4}-\S+Z \[\w+\s*\]", line):
+            break
+        # Frames: '  File "…", line 1, in f', the line of code, '    ^^^^'.
+        if not line.startswith(('  File "', "    ")):
+            block.append(line)
+    return [*block[:1], *block[1:][1 - ERROR_LINES :]]
 
 
 def check(places: Places, started_over: bool) -> int:
