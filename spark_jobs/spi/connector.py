@@ -115,7 +115,15 @@ class ConnectorMergeWrites(Protocol):
     def abort_merge(
         self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
     ) -> None:
-        """Remove the files of fragments that certainly were not published, and the guard."""
+        """Remove every file that the write left and the guard; it certainly was not published.
+
+        ``fragments`` may be incomplete: sink tasks that ended well before another one failed have
+        written files that the driver never heard of.
+        """
+        ...
+
+    def release_guard(self, table: TableHandle, operation_id: str) -> None:
+        """Let the base snapshot of a finished operation expire; its result is stored by now."""
         ...
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:

@@ -8,7 +8,7 @@ column                        Spark type                     meaning
 ``__merge_operation``         ``tinyint``                    INSERT, DELETE or UPDATE below
 ``__merge_case_number``       ``int``                        clause that decided, from 0; -1: none
 ``__merge_row_id``            the connector's struct         target row; NULL on INSERT rows
-``__merge_from_update``       ``boolean``                    the INSERT half of a split UPDATE
+``__merge_from_update``       ``boolean``                    half of an UPDATE that was split
 ============================  =============================  =====================================
 
 The numbers are those of Trino's ``ConnectorMergeSink``.

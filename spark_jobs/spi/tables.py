@@ -13,7 +13,8 @@ from spark_jobs.contract.request import TableName
 class RowChangeParadigm(Enum):
     """How a connector changes rows (Trino's ``RowChangeParadigm``).
 
-    ``CHANGE_ONLY_UPDATED_COLUMNS``: an UPDATE reaches the sink as one row with the assigned columns.
+    ``CHANGE_ONLY_UPDATED_COLUMNS``: an UPDATE reaches the sink as one row with the columns
+    that it assigns.
     ``DELETE_ROW_AND_INSERT_ROW``: an UPDATE becomes a delete and an insert of the whole new row.
     """
 
@@ -40,7 +41,7 @@ class Column:
 class TableHandle:
     """A table at one pinned snapshot; lives on the driver only.
 
-    ``snapshot_id`` is None for a table without a snapshot. ``native`` is the connector's own object.
+    ``snapshot_id`` is None for a table without a snapshot; ``native`` is the connector's own.
     """
 
     name: TableName

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from spark_jobs.spi.connector import MergeSinkFactory
 
 FRAGMENT_VERSION = 1
@@ -22,14 +20,12 @@ class WriteLayout:
     """What the redistribution guarantees at the sink.
 
     ``cluster_by``: rows equal in these columns meet in one sink task. ``order_by``: the order in
-    which a task sees its rows. Both name columns of a change row, fields of the row id with a dot
-    (``__merge_row_id.file``), or columns that ``derived`` adds. ``derived`` is a picklable function
-    from a batch of change rows to further columns, for values that no Spark expression computes.
+    which a task sees its rows. Both name columns of a change row, or fields of the row id with a
+    dot (``__merge_row_id.file``).
     """
 
     cluster_by: tuple[str, ...]
     order_by: tuple[str, ...]
-    derived: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,108 @@
+"""The searched CASE: which clause applies to a joined row, and the values that it assigns.
+
+After Trino's plan for MERGE: ``CASE WHEN present AND condition THEN …`` in source order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import AtomicType
+
+from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.expressions import Expression
+from spark_jobs.engine.names import column_of
+from spark_jobs.engine.store_assignment import stored, stored_within_length
+from spark_jobs.spi import rows
+
+SOURCE_PRESENT = "__merge_source_present"
+MATCHED = "__merge_matched"
+SPREAD_SEED = "__merge_spread_seed"
+
+
+def with_case_number(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
+    """``joined`` with ``__merge_matched`` (boolean) and ``__merge_case_number`` (int, -1: none)."""
+    target_present = F.col(rows.ROW_ID).isNotNull()
+    source_present = F.col(SOURCE_PRESENT).isNotNull()
+    applies = {
+        "matched": target_present & source_present,
+        "not_matched": ~target_present,
+        "not_matched_by_source": ~source_present,
+    }
+    number = F.lit(rows.NO_CASE)
+    for case in reversed(merge.cases):
+        holds = applies[case.when]
+        if case.condition is not None:
+            holds = holds & case.condition.column
+        number = F.when(holds, F.lit(case.number)).otherwise(number)
+    return joined.withColumn(MATCHED, applies["matched"]).withColumn(rows.CASE_NUMBER, number)
+
+
+def with_operation(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
+    """``joined`` with ``__merge_operation`` (tinyint) of the clause that applies."""
+    operations = {case.number: F.lit(case.operation) for case in merge.cases}
+    chosen = _by_case(operations, F.lit(rows.NO_OPERATION))
+    return joined.withColumn(rows.OPERATION, chosen.cast("tinyint"))
+
+
+def with_values(
+    joined: DataFrame, merge: AnalyzedMerge, values: Mapping[int, Mapping[str, Expression]]
+) -> DataFrame:
+    """``joined``'s change columns and the assigned table columns, in the table's order.
+
+    ``values[case_number]`` are the expressions to evaluate for a case. Each is evaluated once, and
+    only on the rows of its case. ``__merge_spread_seed`` (bigint) depends on the joined row alone,
+    not on assigned values, which may be nondeterministic.
+    """
+    raw = {
+        (number, name): F.when(F.col(rows.CASE_NUMBER) == number, expression.column).alias(
+            f"__merge_value_{number}_{index}"
+        )
+        for number, assigned in values.items()
+        for index, (name, expression) in enumerate(assigned.items())
+    }
+    change = [rows.OPERATION, rows.CASE_NUMBER, rows.ROW_ID, SPREAD_SEED]
+    seeded = joined.withColumn(SPREAD_SEED, _spread_seed(joined, merge))
+    evaluated = seeded.select(*change, *raw.values())
+    columns = [
+        _assigned_column(merge, name, declared, values)
+        for name, declared in ((column.name, column.type) for column in merge.table.columns)
+        if any(name in assigned for assigned in values.values())
+    ]
+    return evaluated.select(*change, *columns)
+
+
+def _spread_seed(joined: DataFrame, merge: AnalyzedMerge) -> Column:
+    source = [F.col(column_of(merge.source_alias, name)) for name in sorted(merge.source_columns)]
+    types = joined.select(*source).schema.fields if source else []
+    hashable = [
+        column
+        for column, field in zip(source, types, strict=True)
+        if isinstance(field.dataType, AtomicType)
+    ]
+    return F.xxhash64(rows.ROW_ID, *hashable)
+
+
+def _assigned_column(
+    merge: AnalyzedMerge,
+    name: str,
+    declared: str,
+    values: Mapping[int, Mapping[str, Expression]],
+) -> Column:
+    wanted = merge.target_types[name]
+    by_case = {}
+    for number, assigned in values.items():
+        if name in assigned:
+            raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
+            value = stored(raw, assigned[name].type, wanted, name)
+            by_case[number] = stored_within_length(value, declared, name)
+    return _by_case(by_case, F.lit(None).cast(wanted)).alias(name)
+
+
+def _by_case(choices: Mapping[int, Column], otherwise: Column) -> Column:
+    chosen = otherwise
+    for number, choice in choices.items():
+        chosen = F.when(F.col(rows.CASE_NUMBER) == number, choice).otherwise(chosen)
+    return chosen

@@ -1,0 +1,107 @@
+"""What only Spark's own classes know: parsed expressions, analysed plans, observed metrics.
+
+The one module that reaches into PySpark's JVM objects; its tests run on every PySpark version that
+is declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+_SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery")
+
+
+@dataclass(frozen=True, slots=True)
+class NameReference:
+    """A name in an expression's text: its parts and the index of its first character."""
+
+    parts: tuple[str, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedExpression:
+    """What the parser alone tells of an expression."""
+
+    names: tuple[NameReference, ...]
+    has_subquery: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedExpression:
+    """What the analyzer tells of the only expression that a frame selects.
+
+    ``attributes`` are the ids of the input columns that it reads; ``operators`` the class names of
+    the plan's two topmost nodes.
+    """
+
+    attributes: tuple[int, ...]
+    deterministic: bool
+    operators: tuple[str, str]
+
+
+def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
+    """Parse ``text`` with the session's parser.
+
+    Raises:
+        ParseException: the text is no expression.
+    """
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    nodes = list(_walk(parser.parseExpression(text)))
+    names = tuple(
+        NameReference(tuple(_items(node.nameParts())), int(node.origin().startIndex().get()))
+        for node in nodes
+        if _class_name(node) == "UnresolvedAttribute"
+    )
+    return ParsedExpression(names, any(_class_name(node) in _SUBQUERIES for node in nodes))
+
+
+def selected_expression(frame: DataFrame) -> SelectedExpression:
+    """The expression of a frame made by ``select`` of one expression."""
+    plan = frame._jdf.queryExecution().analyzed()
+    operators = (_class_name(plan), _class_name(plan.child()))
+    if operators[0] != "Project":
+        return SelectedExpression((), True, operators)
+    expression = plan.projectList().apply(0)
+    attributes = tuple(int(each.exprId().id()) for each in _items(expression.references().toSeq()))
+    return SelectedExpression(attributes, bool(expression.deterministic()), operators)
+
+
+def attribute_ids(frame: DataFrame) -> dict[int, str]:
+    """The ids of a frame's columns and their names."""
+    output = frame._jdf.queryExecution().analyzed().output()
+    return {int(each.exprId().id()): str(each.name()) for each in _items(output)}
+
+
+def error_condition(error: PySparkException) -> str:
+    """Spark's name of an error, such as ``UNRESOLVED_COLUMN.WITH_SUGGESTION``; may be empty."""
+    get = getattr(error, "getCondition", None) or error.getErrorClass
+    return get() or ""
+
+
+def observed_metric(frame: DataFrame, observation: str) -> int:
+    """The first metric of an observation of a frame that has been collected; 0 when it is absent.
+
+    ``Observation.get`` would wait for ever where the optimizer dropped the node.
+    """
+    metrics = frame._jdf.queryExecution().observedMetrics()
+    return int(metrics.apply(observation).getLong(0)) if metrics.contains(observation) else 0
+
+
+def _walk(node: Any) -> Iterator[Any]:
+    yield node
+    for child in _items(node.children()):
+        yield from _walk(child)
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def _class_name(instance: Any) -> str:
+    return str(instance.getClass().getSimpleName())

@@ -1,0 +1,170 @@
+"""What a user's expression refers to, found by Spark's own parser and analyzer.
+
+The text is never re-rendered. Its one possible edit: where a clause sees only one side, a bare name
+that the other side has too gets that side's alias in front, because both sides are present in the
+joined frame on which the expression will be evaluated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from spark_jobs.engine.catalyst import (
+    ParsedExpression,
+    attribute_ids,
+    error_condition,
+    parse_expression,
+    selected_expression,
+)
+from spark_jobs.engine.names import find_name, qualify, quote
+from spark_jobs.errors import AnalysisError, ErrorCode, JobError, RequestError
+
+_CODES = {
+    "UNRESOLVED_COLUMN": ErrorCode.COLUMN_NOT_FOUND,
+    "FIELD_NOT_FOUND": ErrorCode.COLUMN_NOT_FOUND,
+    "AMBIGUOUS": ErrorCode.AMBIGUOUS_REFERENCE,
+    "DATATYPE_MISMATCH": ErrorCode.TYPE_MISMATCH,
+}
+_NOT_A_ROW_EXPRESSION = {
+    "Aggregate": "an aggregate function",
+    "Window": "a window function",
+    "Generate": "a function that makes rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One input of the join as expressions see it: its alias and an empty frame of its columns."""
+
+    alias: str
+    frame: DataFrame
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the side's columns."""
+        return self.frame.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An analysed expression.
+
+    ``text`` is to be evaluated on the joined frame. ``target_columns`` and ``source_columns`` are
+    what it reads; ``type`` is the type of its value.
+    """
+
+    text: str
+    target_columns: frozenset[str]
+    source_columns: frozenset[str]
+    type: DataType
+    deterministic: bool
+
+    @property
+    def column(self) -> Column:
+        """The expression as a column of the joined frame."""
+        return F.expr(self.text)
+
+
+class ExpressionAnalyzer:
+    """Analyses expressions over a target and a source."""
+
+    def __init__(self, spark: SparkSession, target: Side, source: Side) -> None:
+        self._spark = spark
+        self._target = target
+        self._source = source
+        self._owners = {**_owned_by(target), **_owned_by(source)}
+        self._frames = {
+            "both": target.frame.alias(target.alias).crossJoin(source.frame.alias(source.alias)),
+            "target": target.frame.alias(target.alias),
+            "source": source.frame.alias(source.alias),
+        }
+
+    def analyze(self, text: str, sees: str, where: str) -> Expression:
+        """The expression behind ``text``; ``sees`` is ``both``, ``target`` or ``source``.
+
+        ``where`` names the expression in errors ("condition of clause 2").
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
+                EXPRESSION_NOT_ALLOWED (subquery, aggregate, window, generator) or
+                EXPRESSION_INVALID.
+        """
+        try:
+            parsed = parse_expression(self._spark, text)
+            if parsed.has_subquery:
+                raise _not_allowed(where, text, "a subquery")
+            frame = self._frames[sees].select(F.expr(text).alias("value"))
+            value_type = frame.schema[0].dataType
+        except (ParseException, AnalysisException) as error:
+            raise _translated(error, text, where) from None
+        selected = selected_expression(frame)
+        for operator in selected.operators:
+            if operator in _NOT_A_ROW_EXPRESSION:
+                raise _not_allowed(where, text, _NOT_A_ROW_EXPRESSION[operator])
+        owned = [self._owners[key] for key in selected.attributes]
+        return Expression(
+            text=self._qualified(text, parsed, sees),
+            target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
+            source_columns=frozenset(name for alias, name in owned if alias == self._source.alias),
+            type=value_type,
+            deterministic=selected.deterministic,
+        )
+
+    def column_of(self, side: Side, name: str) -> Expression:
+        """The plain reference to a column that is known to exist."""
+        target = side is self._target
+        return Expression(
+            text=f"{quote(side.alias)}.{quote(name)}",
+            target_columns=frozenset([name] if target else []),
+            source_columns=frozenset([] if target else [name]),
+            type=side.frame.schema[name].dataType,
+            deterministic=True,
+        )
+
+    def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
+        if sees == "both":
+            return text
+        target, source = self._target, self._source
+        seen, hidden = (target, source) if sees == "target" else (source, target)
+        positions = [
+            name.start
+            for name in parsed.names
+            if not (len(name.parts) > 1 and name.parts[0].lower() == seen.alias.lower())
+            and find_name(name.parts[0], seen.columns)
+            and _clashes(name.parts[0], hidden)
+        ]
+        return qualify(text, positions, seen.alias)
+
+
+def _clashes(name: str, hidden: Side) -> bool:
+    return name.lower() == hidden.alias.lower() or find_name(name, hidden.columns) is not None
+
+
+def _owned_by(side: Side) -> dict[int, tuple[str, str]]:
+    return {key: (side.alias, name) for key, name in attribute_ids(side.frame).items()}
+
+
+def _not_allowed(where: str, text: str, what: str) -> AnalysisError:
+    return AnalysisError(
+        ErrorCode.EXPRESSION_NOT_ALLOWED,
+        f"{where}: {text!r} holds {what}",
+        "Compute it in the source (a SQL source can join and aggregate).",
+    )
+
+
+def _translated(error: ParseException | AnalysisException, text: str, where: str) -> JobError:
+    summary = str(error).strip().splitlines()[0]
+    if isinstance(error, ParseException):
+        return RequestError(ErrorCode.SYNTAX_ERROR, f"{where}: {text!r}: {summary}")
+    condition = error_condition(error)
+    code = next(
+        (code for prefix, code in _CODES.items() if condition.startswith(prefix)),
+        ErrorCode.EXPRESSION_INVALID,
+    )
+    return AnalysisError(code, f"{where}: {text!r}: {summary}")

@@ -1,0 +1,73 @@
+"""The one place where failures of Spark become errors of this project."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+
+from spark_jobs.errors import (
+    AnalysisError,
+    DataError,
+    ErrorCode,
+    InternalError,
+    JobError,
+    from_marker,
+)
+
+_USER_DATA_CONDITIONS = (
+    "ARITHMETIC_OVERFLOW",
+    "BINARY_ARITHMETIC_OVERFLOW",
+    "CAST_INVALID_INPUT",
+    "CAST_OVERFLOW",
+    "CANNOT_PARSE_TIMESTAMP",
+    "DATETIME_OVERFLOW",
+    "DIVIDE_BY_ZERO",
+    "INTERVAL_DIVIDED_BY_ZERO",
+    "INVALID_ARRAY_INDEX",
+    "INVALID_FRACTION_OF_SECOND",
+    "MAP_KEY_DOES_NOT_EXIST",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "REMAINDER_BY_ZERO",
+    "USER_RAISED_EXCEPTION",
+)
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
+_TRACE_LINES = 12
+
+
+def translated(error: BaseException) -> JobError:
+    """``error`` as a ``JobError``; one that already is comes back as it is."""
+    if isinstance(error, JobError):
+        return error
+    text = str(error)
+    marked = from_marker(text)
+    if marked is not None:
+        return marked
+    for condition, rest in _CONDITION.findall(text):
+        if condition in _USER_DATA_CONDITIONS:
+            return DataError(
+                ErrorCode.EXPRESSION_FAILED,
+                f"an expression of the statement failed: [{condition}]{rest}",
+                "Filter such rows out with a clause condition, or use the function's try_ form.",
+            )
+    if isinstance(error, AnalysisException):
+        return AnalysisError(ErrorCode.EXPRESSION_INVALID, text.strip().splitlines()[0])
+    if isinstance(error, PySparkException | Py4JError):
+        return InternalError(ErrorCode.SPARK_FAILED, shortened(text), "See the driver's log.")
+    return InternalError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {shortened(text)}")
+
+
+def shortened(trace: str) -> str:
+    """A trace without the frames of Spark's own machinery, at most a dozen lines."""
+    lines = [line.rstrip() for line in trace.splitlines() if line.strip()]
+    useful = [
+        line
+        for line in lines
+        if not re.match(r"\s+at |\s+\.\.\. \d+ more|\s*Driver stacktrace", line)
+        and "/pyspark/" not in line
+    ]
+    if len(useful) > _TRACE_LINES:
+        half = _TRACE_LINES // 2
+        useful = [*useful[:half], "…", *useful[-half:]]
+    return "\n".join(useful)

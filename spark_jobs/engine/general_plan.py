@@ -1,0 +1,79 @@
+"""The general physical plan: any ON, any clauses.
+
+Spark joins the source with the target's needed columns and row ids, the searched CASE decides, and
+only the changes are shuffled to the sink tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.cases import SOURCE_PRESENT
+from spark_jobs.engine.catalyst import observed_metric
+from spark_jobs.engine.join import join
+from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
+from spark_jobs.engine.redistribution import WriteSize, redistribute
+from spark_jobs.engine.source import MaterializedSource
+from spark_jobs.engine.writer import REPORT_SCHEMA, ChangeWriter, TaskReport
+from spark_jobs.spi.connector import ConnectorScan
+from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.writes import WriteLayout
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """What a physical plan yields: the sink tasks' reports and the pairs of rows that ON joined."""
+
+    reports: list[TaskReport]
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralPlan:
+    """One run of the general plan over planned files and a materialised source."""
+
+    spark: SparkSession
+    merge: AnalyzedMerge
+    processor: RowChangeProcessor
+    scan: ConnectorScan
+    files: Sequence[PlannedFile]
+    source: MaterializedSource
+    update_layout: WriteLayout
+    insert_layout: WriteLayout
+    target_columns: Sequence[str]
+    broadcast_limit: int
+    target_file_size: int
+
+    def run(self, writer: ChangeWriter) -> PlanResult:
+        """Compute the changes and store them through ``writer``; nothing is published."""
+        changes = redistribute(
+            self.processor.change_rows(self._joined()),
+            self.update_layout,
+            self.insert_layout,
+            self._write_size(),
+        )
+        written = changes.mapInArrow(writer, REPORT_SCHEMA)
+        reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
+        return PlanResult(reports, observed_metric(written, JOIN_METRICS))
+
+    def _joined(self) -> DataFrame:
+        target = self.scan.read(self.spark, self.merge.table, self.files, self.target_columns)
+        source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
+        return join(self.merge, target, source, self.source.byte_size <= self.broadcast_limit)
+
+    def _write_size(self) -> WriteSize:
+        inserts = self.merge.has("not_matched")
+        row_bytes = self.source.byte_size // max(self.source.row_count, 1)
+        return WriteSize(
+            files=len(self.files),
+            file_bytes=sum(file.size for file in self.files),
+            new_rows=self.source.row_count if inserts else 0,
+            new_row_bytes=row_bytes,
+            target_file_size=self.target_file_size,
+            parallelism=self.spark.sparkContext.defaultParallelism,
+        )

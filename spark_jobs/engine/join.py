@@ -1,0 +1,59 @@
+"""The join of source and target: its kind follows from the clauses.
+
+======================================  ======================================
+clauses                                 join
+======================================  ======================================
+only MATCHED                            INNER
+only NOT MATCHED                        source ANTI target
+NOT MATCHED and MATCHED                 source LEFT OUTER target
+NOT MATCHED BY SOURCE, no NOT MATCHED   target LEFT OUTER source
+NOT MATCHED BY SOURCE and NOT MATCHED   FULL OUTER
+======================================  ======================================
+
+Where target rows without a match are not needed and the source fits a broadcast, the target is
+first reduced by a broadcast LEFT SEMI join, so that its keys are never shuffled.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.names import column_of
+from spark_jobs.spi import rows
+
+
+def join(
+    merge: AnalyzedMerge, target: DataFrame, source: DataFrame, broadcast_source: bool
+) -> DataFrame:
+    """The joined rows.
+
+    ``target`` has the columns that the clauses use and ``__merge_row_id``; ``source`` has its
+    columns and ``__merge_source_present``. Both keep their alias. Rows that no clause could change
+    for lack of a partner are left out by the kind of join; in an ANTI join the row id is NULL.
+    """
+    on = merge.on.column
+    target = target.alias(merge.target_alias)
+    source = source.alias(merge.source_alias)
+    small = F.broadcast(source) if broadcast_source else source
+    if merge.has("not_matched_by_source"):
+        kind = "full_outer" if merge.has("not_matched") else "left_outer"
+        return target.join(source if kind == "full_outer" else small, on, kind)
+    if not merge.has("not_matched"):
+        return target.join(small, on, "inner")
+    if broadcast_source:
+        target = _reduced(merge, target, source)
+    if merge.has("matched"):
+        return source.join(target, on, "left_outer")
+    no_row_id = F.lit(None).cast(target.schema[rows.ROW_ID].dataType).alias(rows.ROW_ID)
+    return source.join(target, on, "left_anti").select("*", no_row_id)
+
+
+def _reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
+    """``target`` without the rows that match no source row."""
+    keys = [column_of(merge.source_alias, name) for name in sorted(merge.on.source_columns)]
+    if not keys:
+        return target
+    matching = F.broadcast(source.select(*keys).alias(merge.source_alias))
+    return target.join(matching, merge.on.column, "left_semi").alias(merge.target_alias)

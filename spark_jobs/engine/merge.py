@@ -1,0 +1,187 @@
+"""MERGE from the analysed statement to one snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contract.request import JobOptions
+from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.engine import operations
+from spark_jobs.engine.analyzer import AnalyzedMerge, analyze_merge
+from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.processors import RowChangeProcessor, processor_for
+from spark_jobs.engine.progress import Progress
+from spark_jobs.engine.source import MaterializedSource, materialize
+from spark_jobs.engine.writer import ChangeWriter
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation, WriteLayout
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOutcome:
+    """What a MERGE did; ``snapshot_id`` is None when nothing changed."""
+
+    snapshot_id: int | None
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRun:
+    """One attempt of one MERGE on a pinned table.
+
+    ``scratch`` is a folder below the warehouse for this operation's temporary files.
+    """
+
+    spark: SparkSession
+    connector: Connector
+    table: TableHandle
+    spec: MergeSpec
+    source: DataFrame
+    operation: Operation
+    options: JobOptions
+    scratch: str
+    progress: Progress
+
+    def run(self) -> MergeOutcome:
+        """Run the statement.
+
+        Raises:
+            JobError: whatever is wrong; the table is unchanged.
+        """
+        with self.progress.phase("analyze"):
+            merge = analyze_merge(self.spark, self.spec, self.table, self.source.schema)
+            processor = self._processor(merge)
+        with self.progress.phase("plan"):
+            files = self.connector.metadata.plan_files(self.table)
+        self.progress.say(f"{len(files)} files planned")
+        with self.progress.phase("source"):
+            source = self._materialized(merge)
+        self.progress.say(f"{source.row_count} source rows")
+        metrics = Metrics(
+            source_rows=source.row_count, files_total=len(files), files_scanned=len(files)
+        )
+        if self._nothing_to_do(merge, files, source):
+            return MergeOutcome(None, metrics)
+        return self._write(merge, processor, files, source, metrics)
+
+    def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
+        metadata = self.connector.metadata
+        paradigm = metadata.row_change_paradigm(self.table)
+        return processor_for(paradigm, merge, metadata.insert_layout(self.table))
+
+    def _materialized(self, merge: AnalyzedMerge) -> MaterializedSource:
+        storage = self.connector.storage
+        return materialize(self.spark, self.source, merge.source_columns, storage, self.scratch)
+
+    def _nothing_to_do(
+        self, merge: AnalyzedMerge, files: Sequence[PlannedFile], source: MaterializedSource
+    ) -> bool:
+        target_can_change = bool(files) and merge.has("not_matched_by_source")
+        return source.row_count == 0 and not target_can_change
+
+    def _write(
+        self,
+        merge: AnalyzedMerge,
+        processor: RowChangeProcessor,
+        files: Sequence[PlannedFile],
+        source: MaterializedSource,
+        metrics: Metrics,
+    ) -> MergeOutcome:
+        write = MergeWrite(
+            operation=self.operation,
+            files=tuple(files),
+            assigned_columns=processor.assigned_columns,
+            on_columns=tuple(sorted(merge.on.target_columns)),
+            target_file_size=self.options.target_file_size,
+        )
+        handle = self.connector.writes.begin_merge(self.table, write)
+        fragments: list[Fragment] = []
+        try:
+            with self.progress.phase("write"):
+                result = self._physical_plan(merge, processor, files, source).run(
+                    self._writer(merge, handle, write)
+                )
+            fragments = [each for report in result.reports for each in report.fragments]
+            metrics = _counted(metrics, result)
+            self.progress.say(
+                f"{metrics.inserted} rows to insert, {metrics.updated} to update, "
+                f"{metrics.deleted} to delete, "
+                f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
+            )
+            if not fragments:
+                self.connector.writes.abort_merge(self.table, handle, fragments)
+                return MergeOutcome(None, metrics)
+        except BaseException:
+            self.connector.writes.abort_merge(self.table, handle, fragments)
+            raise
+        with self.progress.phase("commit"):
+            snapshot = self.connector.writes.finish_merge(
+                self.table, handle, fragments, self._properties(metrics)
+            )
+        self.progress.say(f"snapshot {snapshot.snapshot_id} committed")
+        return MergeOutcome(snapshot.snapshot_id, metrics)
+
+    def _physical_plan(
+        self,
+        merge: AnalyzedMerge,
+        processor: RowChangeProcessor,
+        files: Sequence[PlannedFile],
+        source: MaterializedSource,
+    ) -> GeneralPlan:
+        """The one place where the physical plan is chosen."""
+        metadata = self.connector.metadata
+        assigned = sorted({name for case in merge.cases for name in case.values})
+        insert_layout = metadata.insert_layout(self.table)
+        needed = processor.target_columns.union(metadata.merge_row_id_columns(self.table, assigned))
+        return GeneralPlan(
+            spark=self.spark,
+            merge=merge,
+            processor=processor,
+            scan=self.connector.scan,
+            files=files,
+            source=source,
+            update_layout=metadata.update_layout(self.table),
+            insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
+            target_columns=[name for name in self.table.column_names if name in needed],
+            broadcast_limit=self.options.broadcast_limit,
+            target_file_size=self.options.target_file_size,
+        )
+
+    def _writer(self, merge: AnalyzedMerge, handle: MergeHandle, write: MergeWrite) -> ChangeWriter:
+        return ChangeWriter(
+            sinks=handle.sinks,
+            not_null=tuple(column.name for column in self.table.columns if not column.nullable),
+            assigned_columns=write.assigned_columns,
+            on_columns=write.on_columns,
+            allows_repeated_matches=merge.allows_repeated_matches,
+        )
+
+    def _properties(self, metrics: Metrics) -> dict[str, str]:
+        timed = replace(metrics, seconds=self.progress.seconds)
+        return {**self.operation.properties, operations.METRICS: json.dumps(asdict(timed))}
+
+
+def _counted(metrics: Metrics, result: PlanResult) -> Metrics:
+    fragments = [each for report in result.reports for each in report.fragments]
+    return replace(
+        metrics,
+        matched=result.matched,
+        inserted=sum(report.inserted for report in result.reports),
+        updated=sum(report.updated for report in result.reports),
+        deleted=sum(report.deleted for report in result.reports),
+        carried=sum(each.rows_carried for each in fragments),
+        files_added=sum(each.files_added for each in fragments),
+        files_removed=sum(each.files_removed for each in fragments),
+        files_rewritten=sum(each.files_rewritten for each in fragments),
+        bytes_added=sum(each.bytes_added for each in fragments),
+        bytes_removed=sum(each.bytes_removed for each in fragments),
+    )

@@ -1,0 +1,156 @@
+"""The memory of operations: result files under the warehouse, and what a snapshot records.
+
+After Paimon's ``FileStoreCommit.filterCommitted`` and PyIceberg's idempotent commits: an operation
+that committed is found again by its id, so that a retry returns its result instead of applying the
+statement twice.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
+from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.spi.tables import CommittedSnapshot
+from spark_jobs.spi.writes import Operation
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import WarehouseStorage
+
+FOLDER = "_operations"
+
+_PREFIX = "merge."
+_DIGEST = "merge.request-digest"
+_TRY_NUMBER = "merge.try-number"
+_RETRIES = "merge.retries"
+_BASE = "merge.base-snapshot-id"
+METRICS = "merge.metrics"
+
+
+def operation_of(request: JobRequest, base_snapshot_id: int | None) -> Operation:
+    """The identity that the snapshot of ``request`` will record in its properties."""
+    origin = request.origin
+    properties = {
+        "merge.operation-id": request.operation_id,
+        "merge.statement": request.statement.kind,
+        _DIGEST: request.digest(),
+        _TRY_NUMBER: str(origin.try_number),
+        _RETRIES: str(origin.retries),
+        _BASE: "" if base_snapshot_id is None else str(base_snapshot_id),
+        "merge.dag-id": origin.dag_id,
+        "merge.run-id": origin.run_id,
+        "merge.task-id": origin.task_id,
+        "merge.map-index": str(origin.map_index),
+    }
+    return Operation(request.operation_id, properties[_DIGEST], properties)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLog:
+    """The results of operations in the warehouse's ``_operations`` folder."""
+
+    storage: WarehouseStorage
+
+    @staticmethod
+    def new_scratch(operation_id: str) -> str:
+        """A folder below the warehouse for the temporary files of one run of an operation."""
+        return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
+
+    def read(self, operation_id: str) -> JobResult | None:
+        """The stored result of an operation; None when there is none, or one that can't be read."""
+        try:
+            with self.storage.filesystem.open_input_stream(self._path(operation_id)) as stream:
+                return JobResult.from_json(stream.read().decode())
+        except (FileNotFoundError, JobError, UnicodeDecodeError):
+            return None
+
+    def store(self, result: JobResult) -> None:
+        """Store ``result``, whole or not at all.
+
+        A failure never replaces the result of an earlier run that ended well: it is stored beside
+        it, as ``<operation_id>.refused.json``.
+        """
+        filesystem = self.storage.filesystem
+        filesystem.create_dir(f"{self.storage.root}/{FOLDER}", recursive=True)
+        earlier = self.read(result.operation_id)
+        refused = result.error is not None and earlier is not None and earlier.error is None
+        path = self._path(result.operation_id, ".refused" if refused else "")
+        with filesystem.open_output_stream(f"{path}.tmp") as stream:
+            stream.write(result.to_json().encode())
+        filesystem.move(f"{path}.tmp", path)
+
+    def clear(self, scratch: str) -> None:
+        """Remove the temporary files of a run."""
+        try:
+            self.storage.filesystem.delete_dir(f"{self.storage.root}/{scratch}")
+        except FileNotFoundError:
+            return
+
+    def _path(self, operation_id: str, suffix: str = "") -> str:
+        return f"{self.storage.root}/{FOLDER}/{operation_id}{suffix}.json"
+
+    @staticmethod
+    def failed(request: JobRequest, error: JobError) -> JobResult:
+        """The result of a request that failed."""
+        return JobResult(
+            operation_id=request.operation_id,
+            status="failed",
+            target=str(request.target),
+            request_digest=request.digest(),
+            error=ErrorInfo.of(error),
+            try_number=request.origin.try_number,
+            retries=request.origin.retries,
+        )
+
+
+def result_of_commit(request: JobRequest, snapshot: CommittedSnapshot) -> JobResult:
+    """The result that an earlier try of ``request`` recorded in its snapshot."""
+    properties = snapshot.properties
+    base = properties.get(_BASE, "")
+    return JobResult(
+        operation_id=request.operation_id,
+        status="committed",
+        target=str(request.target),
+        request_digest=properties.get(_DIGEST, ""),
+        metrics=_metrics(properties),
+        base_snapshot_id=int(base) if base else None,
+        new_snapshot_id=snapshot.snapshot_id,
+        try_number=int(properties.get(_TRY_NUMBER, "0")),
+        retries=int(properties.get(_RETRIES, "0")),
+    )
+
+
+def _metrics(properties: Mapping[str, str]) -> Metrics:
+    return Metrics(**json.loads(properties.get(METRICS, "{}")))
+
+
+def require_same_work(request: JobRequest, earlier: JobResult) -> None:
+    """Check that ``earlier`` is an earlier try of the same work.
+
+    Raises:
+        CommitError: OPERATION_ID_REUSED.
+    """
+    differences = [
+        text
+        for differs, text in (
+            (earlier.request_digest != request.digest(), "its statement or sources differ"),
+            (earlier.retries != request.origin.retries, "its number of retries differs"),
+            (
+                earlier.try_number >= request.origin.try_number,
+                f"it was try {earlier.try_number}, this is try {request.origin.try_number}",
+            ),
+        )
+        if differs
+    ]
+    if differences:
+        raise CommitError(
+            ErrorCode.OPERATION_ID_REUSED,
+            f"operation {request.operation_id} has already been done on {request.target}, "
+            f"but {' and '.join(differences)}",
+            "Use a new operation id for new work; in Airflow, clear the task.",
+        )

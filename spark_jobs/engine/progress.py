@@ -1,0 +1,31 @@
+"""Progress lines in the driver's log, and wall time per phase."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+log = logging.getLogger("airflow_provider_merge.job")
+
+
+class Progress:
+    """Says what a job is doing; ``seconds`` holds the wall time of the phases that ended."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a phase under ``name``; a phase that runs again adds up."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            elapsed = time.monotonic() - started
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 3)
+
+    def say(self, message: str) -> None:
+        """Write a progress line."""
+        log.info(message)

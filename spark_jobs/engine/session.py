@@ -1,0 +1,41 @@
+"""Spark settings that bear meaning: fixed by the job, never inherited from the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+
+def meaningful_settings(session_time_zone: str) -> dict[str, str]:
+    """The settings under which every statement runs."""
+    return {
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "false",
+        "spark.sql.session.timeZone": session_time_zone,
+        "spark.sql.storeAssignmentPolicy": "ANSI",
+        "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        "spark.sql.parquet.binaryAsString": "false",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+        "spark.sql.legacy.charVarcharAsString": "true",
+        "spark.sql.execution.arrow.useLargeVarTypes": "false",
+        "spark.sql.files.ignoreMissingFiles": "false",
+        "spark.sql.files.ignoreCorruptFiles": "false",
+    }
+
+
+@contextmanager
+def fixed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Run a block under ``settings``; a caller's own session gets its settings back."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, previous in before.items():
+            if previous is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, previous)

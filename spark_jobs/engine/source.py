@@ -1,0 +1,162 @@
+"""The source of a statement: opened, then materialised once.
+
+Spark's ``cache()`` would compute a lost block again, and two attempts of one task may both leave
+blocks of a nondeterministic source behind. So the source is written to files beside the warehouse's
+tables, and only the files that successful tasks reported are read: every later step sees the same
+rows, whatever dies.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DayTimeIntervalType,
+    NullType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
+
+from spark_jobs.contract.request import FileSource, Source, SqlSource
+from spark_jobs.engine.catalyst import error_condition
+from spark_jobs.engine.names import quote
+from spark_jobs.engine.spill import REPORT_SCHEMA, SpillWriter
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector, WarehouseStorage
+
+_ROW = "row"
+_NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializedSource:
+    """The source's rows as files. ``byte_size`` is their size in memory as Arrow."""
+
+    frame: DataFrame
+    row_count: int
+    byte_size: int
+
+
+def open_sources(
+    spark: SparkSession, sources: Sequence[Source], connector: Connector
+) -> dict[str, DataFrame]:
+    """The frames of ``sources`` by name; a SQL source sees those before it as views.
+
+    Raises:
+        CatalogError: SOURCE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
+    """
+    frames: dict[str, DataFrame] = {}
+    for source in sources:
+        try:
+            frames[source.name] = _open(spark, source, connector)
+        except AnalysisException as error:
+            raise _unreadable(source, error) from None
+        frames[source.name].createOrReplaceTempView(source.name)
+    return frames
+
+
+def close_sources(spark: SparkSession, sources: Sequence[Source]) -> None:
+    """Forget the views that ``open_sources`` made."""
+    for source in sources:
+        spark.catalog.dropTempView(source.name)
+
+
+def materialize(
+    spark: SparkSession,
+    source: DataFrame,
+    columns: Iterable[str],
+    storage: WarehouseStorage,
+    folder: str,
+) -> MaterializedSource:
+    """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
+
+    ``folder`` is relative to the warehouse. The frame has the columns under their own names.
+
+    Raises:
+        NotSupportedError: a column of a type that parquet can not hold.
+    """
+    fields = [source.schema[name] for name in sorted(columns)]
+    _refuse_unstorable(fields)
+    # The constant carries the count of rows where no column is needed; generated names keep
+    # characters out of the files that parquet readers treat in their own way.
+    kept = [field for field in fields if not isinstance(field.dataType, NullType)]
+    renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
+    narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
+    folder = f"{folder}/source-{uuid.uuid4().hex}"
+    writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
+    storage.filesystem.create_dir(writer.folder, recursive=True)
+    reports = narrowed.mapInArrow(writer, REPORT_SCHEMA).collect()
+    stored = StructType(
+        [StructField(_ROW, BooleanType())]
+        + [StructField(f"c{i}", field.dataType) for i, field in enumerate(kept)]
+    )
+    frame = _read(spark, [f"{storage.uri}/{folder}/{each['file']}" for each in reports], stored)
+    stored_names = {field.name: f"c{i}" for i, field in enumerate(kept)}
+    restored = [
+        F.col(stored_names[f.name]).alias(f.name) if f.name in stored_names else _null(f.name)
+        for f in fields
+    ]
+    return MaterializedSource(
+        frame=frame.select(*restored),
+        row_count=sum(report["row_count"] for report in reports),
+        byte_size=sum(report["byte_size"] for report in reports),
+    )
+
+
+def _open(spark: SparkSession, source: Source, connector: Connector) -> DataFrame:
+    if isinstance(source, FileSource):
+        reader = spark.read.format(source.format).options(**source.options)
+        frame = (reader.schema(source.schema) if source.schema else reader).load(source.path)
+        if not frame.inputFiles():
+            raise CatalogError(
+                ErrorCode.SOURCE_NOT_FOUND,
+                f"source {source.name}: {source.path} holds no files",
+                "Check the path; for a source that may be empty, write a file without rows.",
+            )
+        return frame
+    if isinstance(source, SqlSource):
+        return spark.sql(source.query)
+    table = connector.metadata.load_table(source.table)
+    files = connector.metadata.plan_files(table)
+    frame = connector.scan.read(spark, table, files, table.column_names)
+    return frame.select(*map(quote, table.column_names))
+
+
+def _read(spark: SparkSession, uris: list[str], schema: StructType) -> DataFrame:
+    if not uris:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).option("__globPaths__", "false").parquet(*uris)
+
+
+def _null(name: str) -> Column:
+    return F.lit(None).alias(name)
+
+
+def _refuse_unstorable(fields: Sequence[StructField]) -> None:
+    for field in fields:
+        if isinstance(field.dataType, DayTimeIntervalType | YearMonthIntervalType):
+            raise NotSupportedError(
+                f"source column {field.name}: {field.dataType.simpleString()} can not be kept",
+                "Cast it in the source.",
+            )
+
+
+def _unreadable(source: Source, error: AnalysisException) -> CatalogError:
+    condition = error_condition(error)
+    missing = condition.startswith(_NOT_FOUND)
+    code = ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE
+    return CatalogError(
+        code,
+        f"source {source.name}: {str(error).strip().splitlines()[0]}",
+        "Check the source's path, format and query.",
+    )

@@ -1,0 +1,13 @@
+"""The identity of a running Spark task."""
+
+from __future__ import annotations
+
+from pyspark import TaskContext
+
+
+def task_key() -> str:
+    """A name that no other task and no other attempt of this task has within the application."""
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("this runs only inside a Spark task")
+    return f"{context.stageId()}-{context.partitionId()}-{context.taskAttemptId()}"

@@ -1,0 +1,114 @@
+"""The job: read the request, run its statement, store the result, set the exit code.
+
+``spark-submit … main.py --request FILE [--credentials FILE]``. The only place that composes the
+connectors' registry and the engine; ``run`` is the same for tests and notebooks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.failures import translated
+from spark_jobs.engine.job import Job
+from spark_jobs.engine.operations import OperationLog
+from spark_jobs.engine.progress import log
+from spark_jobs.errors import ErrorCode, JobError, RequestError
+
+
+def run(
+    request: JobRequest, spark: SparkSession, credentials: Mapping[str, str] | None = None
+) -> JobResult:
+    """Run a request on a session that exists; never raises for what the request or data did.
+
+    The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless the
+    warehouse can not be reached.
+    """
+    try:
+        connector = open_connector(request.catalog, credentials or {})
+    except Exception as error:
+        return OperationLog.failed(request, translated(error))
+    return Job(request, spark, connector).run()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point of spark-submit; 0 when the statement is done, 1 when it failed."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # They repeat every error of an expression with the whole JVM trace; the result says it in a line.
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(name).disabled = True
+    parser = argparse.ArgumentParser(description="Run one statement on a lakehouse table.")
+    parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
+    parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
+    parsed = parser.parse_args(arguments)
+    spark = SparkSession.builder.getOrCreate()
+    try:
+        request = JobRequest.from_json(_located(parsed.request).read_text(encoding="utf-8"))
+        result = run(request, spark, _credentials(parsed.credentials))
+    except JobError as error:
+        log.error("%s", error)
+        return 1
+    finally:
+        spark.stop()
+    log.info("%s", summary(result))
+    return 0 if result.error is None else 1
+
+
+def summary(result: JobResult) -> str:
+    """The result as a short table for the log."""
+    if result.error is not None:
+        error = result.error
+        return f"{error.code}: {error.message}" + (
+            f" Remedy: {error.remedy}" if error.remedy else ""
+        )
+    metrics = result.metrics
+    cells = {
+        "status": result.status,
+        "snapshot": f"{result.base_snapshot_id} -> {result.new_snapshot_id}",
+        "source rows": metrics.source_rows,
+        "matched": metrics.matched,
+        "inserted": metrics.inserted,
+        "updated": metrics.updated,
+        "deleted": metrics.deleted,
+        "carried": metrics.carried,
+        "files": f"{metrics.files_scanned} of {metrics.files_total} scanned, "
+        f"{metrics.files_rewritten} rewritten, {metrics.files_added} added, "
+        f"{metrics.files_removed} removed",
+        "seconds": ", ".join(f"{name} {value}" for name, value in metrics.seconds.items()),
+    }
+    width = max(map(len, cells))
+    lines = [f"  {name:<{width}}  {value}" for name, value in cells.items()]
+    return "\n".join([f"{result.target}: operation {result.operation_id}", *lines])
+
+
+def _located(name: str) -> Path:
+    """The document by its path, or among the files that spark-submit shipped."""
+    path = Path(name)
+    for candidate in (path, Path(SparkFiles.get(path.name))):
+        if candidate.is_file():
+            return candidate
+    raise RequestError(ErrorCode.REQUEST_INVALID, f"--request: there is no file {name}")
+
+
+def _credentials(name: str | None) -> dict[str, str]:
+    if name is None:
+        return {}
+    document = json.loads(_located(name).read_text(encoding="utf-8"))
+    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
+        raise RequestError(ErrorCode.REQUEST_INVALID, "--credentials: not a JSON object of strings")
+    return document
+
+
+if __name__ == "__main__":
+    sys.exit(main())
