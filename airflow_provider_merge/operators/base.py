@@ -24,10 +24,10 @@ from airflow_provider_merge.submit.submitter import (
     SubmissionError,
     Submitter,
 )
-from spark_jobs.contract.request import JobOptions, JobRequest, Origin, Source
+from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, Origin, Source
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Statement
-from spark_jobs.errors import JobError
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -109,6 +109,7 @@ class TableOperator(BaseOperator):
         self.archives = archives
         self.deploy_mode = deploy_mode
         self._submitter: Submitter | None = None
+        self._killed = False
         self._check_target()
         if not has_template([getattr(self, name) for name in TableOperator.template_fields]):
             self._options()
@@ -142,8 +143,24 @@ class TableOperator(BaseOperator):
         self._emit(context, result)
         return xcom_value(result)
 
+    def check_request(self) -> None:
+        """Check the request that would be sent, without the catalog and the run.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        JobRequest(
+            operation_id="unknown",
+            target=parse_table_name(self.target, "target"),
+            catalog=CatalogSpec("unknown", "/"),
+            statement=self.statement(),
+            sources=self.sources(),
+            options=self._options(),
+        )
+
     def on_kill(self) -> None:
         """End every process of the job before Airflow goes on."""
+        self._killed = True
         if self._submitter is not None:
             self._submitter.kill()
 
@@ -191,6 +208,8 @@ class TableOperator(BaseOperator):
         job = SparkJob(f"{self.dag_id}.{self.task_id}", request, hook.credentials())
         self.log.info("Operation %s on %s", request.operation_id, request.target)
         self._submitter = self.get_submitter()
+        if self._killed:
+            raise AirflowException("The task was ended before Spark was started.")
         failure: SubmissionError | None = None
         try:
             self._submitter.submit(job)
@@ -201,6 +220,12 @@ class TableOperator(BaseOperator):
             raise AirflowException(_no_result(request, failure)) from failure
         if result.error is not None:
             raise airflow_exception(result.error) from failure
+        if result.request_digest != request.digest():
+            raise CommitError(
+                ErrorCode.OPERATION_ID_REUSED,
+                f"{result_location(request)} belongs to another request",
+                "Clear the task, so that it runs as new work.",
+            )
         if failure is not None:
             self.log.warning("The job committed, then its process failed: %s", failure)
         return result

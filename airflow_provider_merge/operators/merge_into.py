@@ -86,8 +86,8 @@ class MergeIntoOperator(TableOperator):
             to_sources(with_placeholders(self.source))
         if not is_template(self.when) and not any(_chosen_later(each) for each in self.when):
             self._spec(with_placeholders(self.when))
-        if not any(has_template(getattr(self, name)) for name in MergeIntoOperator.template_fields):
-            self.statement()
+        if not has_template([getattr(self, name) for name in MergeIntoOperator.template_fields]):
+            self.check_request()
 
     def _spec(self, when: Any) -> MergeSpec:
         if not isinstance(when, list):
@@ -96,8 +96,8 @@ class MergeIntoOperator(TableOperator):
             codec.decode(MergeCase, clause(each), f"when[{index}]")
             for index, each in enumerate(when)
         )
-        cardinality = self.cardinality
-        if cardinality not in _CARDINALITIES and not is_template(cardinality):
+        cardinality = "effective" if is_template(self.cardinality) else self.cardinality
+        if cardinality not in _CARDINALITIES:
             allowed = ", ".join(_CARDINALITIES)
             raise invalid("cardinality", f"{cardinality!r} is not one of: {allowed}")
         for name in ("on", "target_alias", "source_alias"):

@@ -19,7 +19,7 @@ _IGNORED = re.compile(
 )
 # The first two parts of a dotted name that is neither a number nor a function.
 _QUALIFIED = re.compile(
-    r"""(?<![\w.`]) (`(?:[^`]|``)+` | [A-Za-z_]\w*) \s*\.\s* (?:`(?:[^`]|``)+` | [A-Za-z_]\w*)
+    r"""(?<![\w.`]) (`(?:[^`]|``)+` | [A-Za-z_]\w*) \s*\.\s* (?:`(?:[^`]|``)+` | [A-Za-z_]\w*\b)
         (?!\s*\() """,
     re.VERBOSE,
 )

@@ -19,10 +19,15 @@ from airflow_provider_merge.submit.submitter import SparkJob
 class JobFiles:
     """Absolute local paths; ``credentials`` is None where access is ambient."""
 
+    folder: Path
     main: Path
     package: Path
     request: Path
     credentials: Path | None
+
+    def remove(self) -> None:
+        """Remove all of them; nothing happens when they are gone already."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @contextmanager
@@ -47,7 +52,7 @@ def _write(job: SparkJob, folder: Path) -> JobFiles:
     if job.credentials:
         text = json.dumps(dict(job.credentials))
         credentials = _write_private(folder / "credentials.json", text)
-    return JobFiles(main, package, request, credentials)
+    return JobFiles(folder, main, package, request, credentials)
 
 
 def _write_private(path: Path, text: str) -> Path:

@@ -15,7 +15,7 @@ MARK = "AIRFLOW_MERGE_OPERATION"
 _ZOMBIE = psutil.STATUS_ZOMBIE
 
 
-def end_processes(operation_id: str, *, patience: float = 3.0, timeout: float = 30.0) -> int:
+def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 30.0) -> int:
     """End every process of the operation and wait until none is left; how many there were.
 
     Python processes are killed at once, since the driver could still commit. The JVM has

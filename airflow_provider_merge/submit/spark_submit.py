@@ -21,9 +21,12 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.job_files import JobFiles, job_files
 from airflow_provider_merge.submit.processes import MARK, end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
-from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
-
-_DEPLOY_MODES = ("client", "cluster")
+from airflow_provider_merge.submit.submitter import (
+    SparkJob,
+    SparkSettings,
+    SubmissionError,
+    check_deploy_mode,
+)
 
 
 class SparkSubmitSubmitter:
@@ -32,7 +35,10 @@ class SparkSubmitSubmitter:
     def __init__(self, settings: SparkSettings) -> None:
         self._settings = settings
         self._hook: SparkSubmitHook | None = None
+        self._files: JobFiles | None = None
         self._operation_id: str | None = None
+        self._cluster = False
+        self._killed = False
 
     def submit(self, job: SparkJob) -> None:
         """Run the job and wait for its end.
@@ -42,19 +48,29 @@ class SparkSubmitSubmitter:
         """
         job_package.require_no_other_package()
         extra = _spark_connection(self._settings.spark_conn_id)
+        self._cluster = _deploy_mode(self._settings, extra) == "cluster"
         environment = self._environment(extra)
         self._operation_id = job.request.operation_id
         end_processes(self._operation_id)
         with job_files(job) as files:
             hook = self._build_hook(job, files, environment)
-            _check_deploy_mode(hook)
-            self._hook = hook
+            _check_master(hook)
+            self._hook, self._files = hook, files
+            if self._killed:
+                raise SubmissionError("The task was ended before Spark was started.")
             self._run(hook, files, environment)
 
     def kill(self) -> None:
-        """End the whole process tree, and what the hook started on a cluster."""
+        """End the whole process tree, and what the hook started on a cluster.
+
+        Called from a signal handler in the middle of ``submit``: a launcher that was just started
+        may not be found yet, but without its files it can not do anything.
+        """
+        self._killed = True
+        if self._files is not None:
+            self._files.remove()
         try:
-            if self._hook is not None:
+            if self._hook is not None and self._cluster:
                 self._hook.on_kill()
         finally:
             if self._operation_id is not None:
@@ -79,7 +95,7 @@ class SparkSubmitSubmitter:
                 "environment that has pyspark, or put spark-submit on the PATH.",
             ) from None
         except BaseException:
-            # A timeout or an interrupt: nothing may write any more when the task has ended.
+            # A timeout or an interrupt: nothing may write any more once the task has ended.
             self.kill()
             raise
 
@@ -99,7 +115,7 @@ class SparkSubmitSubmitter:
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> SparkSubmitHook:
         settings = self._settings
-        cluster = _deploy_mode(settings, _spark_connection(settings.spark_conn_id)) == "cluster"
+        cluster = self._cluster
         shipped = [files.request] + ([files.credentials] if files.credentials else [])
         arguments = ["--request", files.request.name if cluster else str(files.request)]
         if files.credentials is not None:
@@ -147,14 +163,14 @@ def _spark_connection(conn_id: str) -> Mapping[str, Any]:
 
 
 def _deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
-    mode = settings.deploy_mode or extra.get("deploy-mode") or "client"
-    if mode not in _DEPLOY_MODES:
-        allowed = ", ".join(_DEPLOY_MODES)
-        raise invalid("deploy_mode", f"{mode!r} is not one of: {allowed}")
-    return str(mode)
+    if settings.deploy_mode is not None:
+        return settings.deploy_mode
+    mode = str(extra.get("deploy-mode") or "client")
+    check_deploy_mode(f"connection {settings.spark_conn_id!r}, deploy-mode", mode)
+    return mode
 
 
-def _check_deploy_mode(hook: SparkSubmitHook) -> None:
+def _check_master(hook: SparkSubmitHook) -> None:
     # The hook alone knows how it reads host, port and type of the connection into a master.
     connection = hook._connection  # noqa: SLF001
     master = str(connection["master"])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
+from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.request import JobRequest
+
+_DEPLOY_MODES = ("client", "cluster")
 
 
 class SubmissionError(Exception):
@@ -41,6 +45,22 @@ class SparkSettings:
     archives: str | None = None
     deploy_mode: str | None = None
     spark_env: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.deploy_mode is not None:
+            check_deploy_mode("deploy_mode", self.deploy_mode)
+        if self.spark_env and not Path(self.spark_env).is_absolute():
+            raise invalid("spark_env", f"{self.spark_env!r} is not an absolute path")
+
+
+def check_deploy_mode(field: str, mode: str) -> None:
+    """Check a mode that the Spark provider would pass on as it is.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if mode not in _DEPLOY_MODES:
+        raise invalid(field, f"{mode!r} is not one of: {', '.join(_DEPLOY_MODES)}")
 
 
 class Submitter(Protocol):

@@ -1,0 +1,72 @@
+"""An Airflow of its own (SQLite, temporary home), connections from the environment, a fake
+submitter.
+
+The only fake stands at this project's own seam (``Submitter``); DAG files, rendering, serialisation
+and task runs are Airflow's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+# Before anything imports airflow: it reads its home once.
+HOME = Path(tempfile.mkdtemp(prefix="merge-airflow-home-"))
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+(HOME / "dags").mkdir()
+os.environ.update(
+    AIRFLOW_HOME=str(HOME),
+    AIRFLOW__CORE__DAGS_FOLDER=str(HOME / "dags"),
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__CORE__UNIT_TEST_MODE="False",
+)
+
+import pytest  # noqa: E402
+
+from airflow_provider_merge.operators.base import TableOperator  # noqa: E402
+from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let Airflow's own test server warn about its HTTP library."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.filterwarnings("ignore:Using `httpx` with"))
+
+
+@pytest.fixture(scope="session")
+def airflow_db() -> None:
+    """The metadata database, migrated once."""
+    command = [sys.executable, "-m", "airflow", "db", "migrate"]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty warehouse, and the connections paimon_default and spark_default."""
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    extra = {"warehouse": str(folder), "options": {"custom.secret-key": PASSWORD}}
+    connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
+    return folder
+
+
+@pytest.fixture
+def submitter(monkeypatch: pytest.MonkeyPatch) -> FakeSubmitter:
+    """Takes the place of Spark behind every operator."""
+    fake = FakeSubmitter()
+    monkeypatch.setattr(TableOperator, "get_submitter", lambda _: fake)
+    return fake
+
+
+@pytest.fixture
+def dag_file() -> Callable[[str], DagFile]:
+    """Writes the body of a ``with DAG(…)`` block into a file of the DAG folder."""
+    return lambda body, **options: DagFile.write(HOME / "dags", body, **options)

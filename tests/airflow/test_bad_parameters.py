@@ -1,0 +1,160 @@
+"""Wrong parameters: found when the DAG is parsed, else before Spark starts; always with a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_merge.operators.clauses import (
+    when_matched,
+    when_not_matched,
+    when_not_matched_by_source,
+)
+from airflow_provider_merge.operators.create_table import CreateTableOperator, column
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
+from spark_jobs.errors import RequestError
+
+GOOD = {
+    "task_id": "merge",
+    "target": "shop.orders",
+    "source": table_source("shop.updates"),
+    "on": "t.id = s.id",
+    "when": [when_matched().update_all()],
+}
+INSERT_AFTER_MATCHED = {"when": "matched", "action": {"kind": "insert", "values": {"id": "s.id"}}}
+
+WRONG = {
+    "no clause": ({"when": []}, "when: MERGE needs at least one WHEN clause"),
+    "after unconditional": (
+        {"when": [when_matched().delete(), when_matched("s.x").update_all()]},
+        r"when\[1\]: clause 2 \(WHEN MATCHED\) can never apply",
+    ),
+    "insert after matched": (
+        {"when": [when_matched("s.x").delete(), INSERT_AFTER_MATCHED]},
+        r"when\[1\]: action: WHEN MATCHED takes UPDATE.*not INSERT",
+    ),
+    "no action": ({"when": [when_matched()]}, r"when\[0\].action: missing"),
+    "misspelt action": ({"when": [{"when": "matched", "action": "remove"}]}, r"when\[0\].action"),
+    "empty update": ({"when": [when_matched().update({})]}, r"when\[0\].*at least one assignment"),
+    "empty condition": ({"when": [when_matched(" ").delete()]}, r"when\[0\]: condition: is empty"),
+    "value no text": (
+        {"when": [when_matched().update({"a": 1})]},
+        r"when\[0\].action.assignments\[0\].value: expected a string",
+    ),
+    "clause no dict": ({"when": ["delete"]}, r"when\[0\]: expected an object"),
+    "when no list": ({"when": when_matched().delete()}, "when: expected a list of clauses"),
+    "empty on": ({"on": ""}, "on: is empty"),
+    "on no text": ({"on": True}, "on: expected text"),
+    "same alias": ({"source_alias": "T"}, "source_alias: .* both called"),
+    "unknown alias in on": ({"on": "t.id = u.id"}, "on: unknown alias 'u'"),
+    "hidden table name in on": ({"on": "orders.id = s.id"}, "on: unknown alias 'orders'"),
+    "hidden table name in condition": (
+        {"when": [when_matched("Updates.gone").delete()]},
+        r"when\[0\].condition: unknown alias 'updates'",
+    ),
+    "hidden table name in value": (
+        {"when": [when_matched().update({"a": "1 + updates.a"})]},
+        r"when\[0\].action.assignments\[0\].value: unknown alias 'updates'",
+    ),
+    "target in insert": (
+        {"when": [when_not_matched().insert({"a": "t.a"})]},
+        r"when\[0\].action.values\[0\]: WHEN NOT MATCHED has no row of 't'",
+    ),
+    "source in by source": (
+        {"when": [when_not_matched_by_source("s.a > 1").delete()]},
+        r"when\[0\].condition: WHEN NOT MATCHED BY SOURCE has no row of 's'",
+    ),
+    "cardinality": ({"cardinality": "lax"}, "cardinality: 'lax' is not one of: effective, strict"),
+    "target": ({"target": "orders"}, "target: 'orders' is not a table name"),
+    "target escapes": ({"target": "shop.`../x`"}, "target: table: '../x'"),
+    "source kind": ({"source": {"kind": "http"}}, "source.kind: 'http' is not one of: file, sql"),
+    "source no dict": ({"source": "/data/x.csv"}, "source: expected a source, found str"),
+    "source table": ({"source": table_source("updates")}, "source.table: 'updates'"),
+    "source path": ({"source": file_source("", "csv")}, "source.path: is empty"),
+    "source field": (
+        {"source": {"kind": "file", "path": "/x", "formt": "csv"}},
+        "source.formt: unknown field",
+    ),
+    "source missing field": ({"source": {"kind": "file", "path": "/x"}}, "source.format: missing"),
+    "named source": (
+        {"source": sql_source("SELECT 1", sources={"a b": table_source("x.y")})},
+        "sources: 'a b' can not name a source",
+    ),
+    "named source kind": (
+        {"source": sql_source("SELECT 1", sources={"a": {"kind": "x"}})},
+        "source.sources.a.kind: 'x'",
+    ),
+    "file size": ({"target_file_size": 0}, "target_file_size: 0 is not a positive whole number"),
+    "cores": ({"executor_cores": "two"}, "executor_cores: 'two' is not a positive whole number"),
+    "deploy mode": ({"deploy_mode": "remote"}, "deploy_mode: 'remote' is not one of"),
+    "spark env": ({"spark_env": "env"}, "spark_env: 'env' is not an absolute path"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
+def test_found_at_parse(change, message):
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
+        MergeIntoOperator(**{**GOOD, **change})
+
+
+LEGAL = {
+    "struct column in condition": {"when": [when_matched("address.city = 'x'").delete()]},
+    "struct column in on": {"on": "t.id = s.id AND address.city = s.city"},
+    "three parts": {"on": "t.address.city = s.address.city"},
+    "names in text": {"on": "t.id = s.id AND s.note <> 'orders.id' AND s.x = \"updates.y\""},
+    "names in comments": {"on": "t.id = s.id -- orders.id\n AND /* updates.id */ s.x = 1.5"},
+    "backticks": {"on": "t.`orders.id` = `s`.id"},
+    "lambda": {"when": [when_matched("exists(s.items, orders -> orders.id > 1)").delete()]},
+    "function": {"when": [when_matched("orders.is_old(s.id)").delete()]},
+    "bare names": {"on": "order_id = id"},
+    "alias like the table": {"target_alias": "orders", "on": "orders.id = s.id"},
+    "numbers": {"on": "t.id = s.id AND 1.e > 0 AND .5 < 1e3"},
+    "tuple of clauses": {"when": (when_matched().delete(),)},
+    "template for all": {"when": "{{ params.when }}", "source": "{{ params.source }}"},
+    "template in a name": {"target": "shop.{{ params.x }}", "on": "t.id = {{ params.x }}.id"},
+    "template in a table source": {"source": table_source("{{ params.x }}")},
+    "template as a kind": {"source": {"kind": "{{ params.x }}"}},
+    "template as an action": {"when": [{"when": "matched", "action": "{{ params.x }}"}]},
+    "template as cardinality": {"cardinality": "{{ params.x }}"},
+    "template as a number": {"target_file_size": "{{ params.x }}"},
+    "template as an alias": {"target_alias": "{{ params.x }}"},
+}
+
+
+@pytest.mark.parametrize("change", LEGAL.values(), ids=LEGAL)
+def test_never_rejected_at_parse(change):
+    MergeIntoOperator(**{**GOOD, **change})
+
+
+def test_structure_is_checked_around_templates():
+    with pytest.raises(RequestError, match=r"when\[1\]: clause 2"):
+        MergeIntoOperator(
+            **{**GOOD, "when": [when_matched().delete(), when_matched("{{ x }}").delete()]}
+        )
+
+
+TABLE = {"task_id": "create", "target": "shop.orders", "columns": [column("id", "BIGINT")]}
+WRONG_TABLE = {
+    "no columns": ({"columns": []}, "columns: a table needs at least one column"),
+    "no type": ({"columns": [{"name": "id"}]}, r"columns\[0\].type: missing"),
+    "empty type": ({"columns": [column("id", "")]}, r"columns\[0\]: type: of column id is empty"),
+    "unknown field": (
+        {"columns": [{"name": "id", "type": "INT", "null": False}]},
+        r"columns\[0\].null: unknown field",
+    ),
+    "partition key": ({"partition_keys": ["day"]}, "partition_keys: day is not a column"),
+    "option": ({"table_options": {"bucket": -1}}, "table_options.bucket: expected a string"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_TABLE.values(), ids=WRONG_TABLE)
+def test_create_table_found_at_parse(change, message):
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
+        CreateTableOperator(**{**TABLE, **change})
+
+
+def test_create_table_has_no_outlet():
+    operator = CreateTableOperator(
+        **{**TABLE, "columns": [column("{{ params.a }}", "INT"), column("{{ params.b }}", "INT")]}
+    )
+    assert operator.outlets == []

@@ -1,0 +1,194 @@
+"""A merge through Airflow: what is asked of the job, and what comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.contract.request import FileSource, SqlSource, TableSource
+from spark_jobs.contract.statements import Assignment, UpdateAction
+from tests.airflow.support import committed
+
+pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
+
+MERGE = """
+MergeIntoOperator(
+    task_id="merge",
+    target="shop.orders",
+    source=file_source("/data/{{ params.day }}/*.csv", "csv", options={"header": True}),
+    on="t.id = s.id",
+    when=[
+        when_matched("s.state = '{{ params.state }}'").delete(),
+        when_matched().update({"amount": "s.amount", "address.city": "1"}),
+        when_not_matched().insert_all(),
+    ],
+    target_file_size="{{ params.size }}",
+)
+"""
+ARGUMENTS = 'params={"day": "2024-05-06", "state": "gone", "size": "1000"}'
+
+
+def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
+    run = dag_file(MERGE, arguments=ARGUMENTS).run()
+
+    assert run.state == "success"
+    request = submitter.request
+    assert str(request.target) == "shop.orders"
+    assert request.catalog.connector == "paimon"
+    assert request.catalog.warehouse == str(warehouse)
+    assert request.sources == (
+        FileSource("merge_source", "/data/2024-05-06/*.csv", "csv", {"header": "true"}),
+    )
+    cases = request.statement.cases
+    assert [case.when for case in cases] == ["matched", "matched", "not_matched"]
+    assert cases[0].condition == "s.state = 'gone'"
+    assert cases[1].action == UpdateAction(
+        (Assignment("amount", "s.amount"), Assignment("address.city", "1"))
+    )
+    assert request.options.target_file_size == 1000
+    assert request.options.session_time_zone == "UTC"
+    origin = request.origin
+    assert (origin.dag_id, origin.run_id, origin.task_id) == (run.dag_id, run.run_id, "merge")
+    assert (origin.map_index, origin.try_number, origin.retries) == (-1, 1, 0)
+
+
+def test_native_rendering_leaves_sql_alone(dag_file, submitter):
+    arguments = ARGUMENTS + ", render_template_as_native_obj=True"
+    body = MERGE.replace('"1"', "\"'gone'\"")
+    assert dag_file(body, arguments=arguments).run().state == "success"
+    (_, assignment) = submitter.request.statement.cases[1].action.assignments
+    assert assignment.value == "'gone'"
+
+
+def test_named_sources_come_before_the_query(dag_file, submitter):
+    dag_file(
+        """
+        MergeIntoOperator(
+            task_id="merge",
+            target="shop.orders",
+            source=sql_source(
+                "SELECT * FROM new JOIN old USING (id)",
+                sources={
+                    "new": file_source("/new", "parquet"),
+                    "old": {"kind": "table", "table": "shop.`old orders`"},
+                },
+            ),
+            on="t.id = s.id",
+            when=[{"when": "not_matched", "action": "insert_all"}],
+        )
+        """
+    ).run()
+    new, old, query = submitter.request.sources
+    assert isinstance(new, FileSource)
+    assert isinstance(old, TableSource)
+    assert old.table.table == "old orders"
+    assert isinstance(query, SqlSource)
+    assert query.name == submitter.request.statement.source
+
+
+def test_xcom_and_asset_event(dag_file, submitter, airflow_db):
+    run = dag_file(MERGE, arguments=ARGUMENTS).run()
+
+    request = submitter.request
+    (ti,) = run.get_task_instances()
+    result = ti.xcom_pull(task_ids="merge")
+    assert result["status"] == "committed"
+    assert (result["base_snapshot_id"], result["snapshot_id"]) == (7, 8)
+    assert result["metrics"]["updated"] == 2
+    (event,) = _asset_events(run)
+    assert event.asset.uri == "paimon://paimon_default/shop/orders"
+    assert event.extra == {
+        "operation_id": request.operation_id,
+        "status": "committed",
+        "table": "shop.orders",
+        "base_snapshot_id": 7,
+        "snapshot_id": 8,
+        "inserted": 1,
+        "updated": 2,
+        "deleted": 0,
+    }
+
+
+def test_result_table_is_logged(dag_file, submitter, capsys):
+    dag_file(MERGE, arguments=ARGUMENTS).run()
+    log = capsys.readouterr().out
+    assert "shop.orders: committed, snapshot 8" in log
+    assert "inserted 1 | updated 2 | deleted 0" in log
+
+
+def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter):
+    body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}"')
+    body = body.replace("on=", 'outlets=[table_asset("paimon_default", "shop.gone")], on=')
+    run = dag_file(body, arguments=ARGUMENTS).run()
+    (event,) = _asset_events(run)
+    assert event.extra["table"] == "shop.gone"
+
+
+def test_templated_target_without_outlet_runs(dag_file, submitter, capsys):
+    body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}"')
+    run = dag_file(body, arguments=ARGUMENTS).run()
+    assert run.state == "success"
+    assert _asset_events(run) == []
+    assert "No asset event" in capsys.readouterr().out
+
+
+def test_mapped_over_xcom(dag_file, submitter):
+    run = dag_file(
+        """
+        @task
+        def paths():
+            return [file_source("/a", "orc"), file_source("/b", "orc")]
+
+        MergeIntoOperator.partial(
+            task_id="merge",
+            target="shop.orders",
+            on="t.id = s.id",
+            when=[when_not_matched().insert_all()],
+        ).expand(source=paths())
+        """
+    ).run()
+    assert run.state == "success"
+    requests = [job.request for job in submitter.jobs]
+    assert [request.sources[0].path for request in requests] == ["/a", "/b"]
+    assert [request.origin.map_index for request in requests] == [0, 1]
+    assert len({request.operation_id for request in requests}) == 2
+
+
+def test_source_from_another_task(dag_file, submitter):
+    run = dag_file(
+        """
+        @task
+        def path():
+            return "/computed"
+
+        MergeIntoOperator(
+            task_id="merge",
+            target="shop.orders",
+            source=file_source(path(), "orc"),
+            on="t.id = s.id",
+            when=[when_not_matched().insert_all()],
+        )
+        """
+    ).run()
+    assert run.state == "success"
+    assert submitter.request.sources[0].path == "/computed"
+    order = [ti.task_id for ti in run.get_task_instances()]
+    assert sorted(order) == ["merge", "path"]
+
+
+def test_unchanged_is_a_success(dag_file, submitter):
+    submitter.outcome = lambda request: committed(request, status="unchanged", new_snapshot_id=None)
+    run = dag_file(MERGE, arguments=ARGUMENTS).run()
+    (ti,) = run.get_task_instances()
+    assert ti.xcom_pull(task_ids="merge")["status"] == "unchanged"
+
+
+def _asset_events(run):
+    from airflow.models.asset import AssetEvent
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+    from sqlalchemy.orm import joinedload
+
+    query = select(AssetEvent).options(joinedload(AssetEvent.asset))
+    with create_session() as session:
+        query = query.where(AssetEvent.source_run_id == run.run_id)
+        return session.scalars(query.where(AssetEvent.source_dag_id == run.dag_id)).all()

@@ -1,0 +1,124 @@
+"""The outcome is what the result file says: success, a final error, or an error to retry."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_merge.metadata.operations import result_location
+from spark_jobs.contract.result import ErrorInfo
+from tests.airflow.support import committed, failed, store
+
+pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
+
+MERGE = """
+MergeIntoOperator(
+    task_id="merge",
+    target="shop.orders",
+    source=table_source("shop.updates"),
+    on="t.id = s.id",
+    when=[when_matched().update_all()],
+    retries={retries},
+)
+"""
+DUPLICATES = ErrorInfo(
+    "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+    "key id=3, clauses 1 and 2",
+    "Deduplicate.",
+    retryable=False,
+)
+CONFLICT = ErrorInfo("COMMIT_CONFLICT", "snapshot 9 changed the region", "", retryable=True)
+
+
+def run(dag_file, retries=0):
+    """The task's final state; dag.test() runs retries at once when their delay is zero."""
+    body = MERGE.format(retries=retries)
+    dag_run = dag_file(body, arguments="default_args={'retry_delay': 0}").run()
+    (ti,) = dag_run.get_task_instances()
+    return ti
+
+
+def test_final_error_is_not_retried(dag_file, submitter, capsys):
+    submitter.outcomes = [lambda request: failed(request, DUPLICATES)]
+    submitter.process_fails = True
+    ti = run(dag_file, retries=1)
+    assert ti.state == "failed"
+    assert len(submitter.jobs) == 1
+    log = capsys.readouterr().out
+    assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES: key id=3, clauses 1 and 2" in log
+    assert "Remedy: Deduplicate." in log
+
+
+def test_passing_error_is_retried_under_the_same_id(dag_file, submitter):
+    submitter.outcomes = [lambda request: failed(request, CONFLICT), committed]
+    ti = run(dag_file, retries=1)
+    assert ti.state == "success"
+    first, second = (job.request for job in submitter.jobs)
+    assert first.operation_id == second.operation_id
+    assert first.digest() == second.digest()
+    assert [each.origin.try_number for each in (first, second)] == [1, 2]
+    assert {each.origin.retries for each in (first, second)} == {1}
+
+
+def test_no_result_is_retryable_and_says_where_to_look(dag_file, submitter, capsys):
+    submitter.outcomes = [lambda _: None]
+    submitter.process_fails = True
+    ti = run(dag_file, retries=1)
+    assert ti.state == "failed"
+    assert len(submitter.jobs) == 2
+    log = capsys.readouterr().out
+    assert f"/_operations/{submitter.jobs[0].request.operation_id}.json" in log
+    assert "driver's log" in log
+
+
+def test_process_that_ends_well_without_a_result_is_an_error(dag_file, submitter):
+    submitter.outcomes = [lambda _: None]
+    assert run(dag_file).state == "failed"
+
+
+@pytest.mark.parametrize("earlier", ["failed", "committed"])
+def test_result_of_an_earlier_try_is_not_taken_for_a_failed_one(dag_file, submitter, earlier):
+    def outcome(request):
+        old = replace(request, origin=replace(request.origin, try_number=0))
+        store(old, committed(old) if earlier == "committed" else failed(old, DUPLICATES))
+
+    submitter.outcomes = [outcome]
+    submitter.process_fails = True
+    ti = run(dag_file, retries=1)
+    assert ti.state == "failed"
+    assert len(submitter.jobs) == 2, "retryable: the job itself finds an earlier commit"
+
+
+def test_job_that_found_its_earlier_commit_returns_it(dag_file, submitter):
+    found = functools.partial(committed, try_number=1)
+    submitter.outcomes = [lambda request: failed(request, CONFLICT), found]
+    ti = run(dag_file, retries=1)
+    assert ti.state == "success"
+    assert ti.xcom_pull(task_ids="merge")["snapshot_id"] == 8
+
+
+def test_committed_although_the_process_failed_afterwards(dag_file, submitter, capsys):
+    submitter.process_fails = True
+    assert run(dag_file).state == "success"
+    assert "then its process failed" in capsys.readouterr().out
+
+
+def test_result_of_another_request_is_refused(dag_file, submitter, capsys):
+    submitter.outcomes = [functools.partial(committed, request_digest="0" * 64)]
+    assert run(dag_file, retries=1).state == "failed"
+    assert len(submitter.jobs) == 1
+    assert "OPERATION_ID_REUSED" in capsys.readouterr().out
+
+
+def test_unreadable_result_is_an_error(dag_file, submitter, capsys):
+    def outcome(request):
+        path = Path(result_location(request))
+        path.parent.mkdir()
+        path.write_text('{"version": 1, "status": "com')
+
+    submitter.outcomes = [outcome]
+    assert run(dag_file).state == "failed"
+    assert "not a JSON document" in capsys.readouterr().out
