@@ -193,7 +193,7 @@ def progress(lines: Iterable[str]) -> Iterator[str]:
 
 
 def error_lines(lines: Sequence[str]) -> list[str]:
-    """The last error in Airflow's output without the frames of its traceback; else the end."""
+    """The last error in Airflow's output, without its causes and frames; else the output's end."""
     starts = [i for i, line in enumerate(lines) if re.search(r"\[(error|critical)\s*\]", line)]
     if not starts:
         return list(lines[-ERROR_LINES:])
@@ -201,8 +201,10 @@ def error_lines(lines: Sequence[str]) -> list[str]:
     for line in lines[starts[-1] + 1 :]:
         if re.match(r"\d{4}-\S+Z \[\w+\s*\]", line):
             break
+        if line.startswith(("The above exception was", "During handling of the above")):
+            del block[1:]
         # Frames: '  File "…", line 1, in f', the line of code, '    ^^^^'.
-        if not line.startswith(('  File "', "    ")):
+        elif line and not line.startswith(("Traceback (most", '  File "', "    ")):
             block.append(line)
     return [*block[:1], *block[1:][1 - ERROR_LINES :]]
 
