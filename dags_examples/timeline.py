@@ -1,13 +1,13 @@
 """The history of a Paimon table as plain files tell it: no Spark, no table library.
 
-Paimon keeps one JSON file for each snapshot; every job leaves its result under the warehouse as
-``_operations/<operation_id>.json``. Joined by snapshot id they say what happened to the table.
+Paimon keeps one JSON file for each snapshot. The properties of a snapshot that a job made hold who
+asked for it and what it did.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,20 +20,20 @@ def read_timeline(warehouse: Path, table: str) -> list[dict[str, Any]]:
     """One entry for each snapshot of ``table``, oldest first.
 
     Keys: ``id``, ``time`` (ISO 8601, UTC), ``operation`` (the task that made it, else Paimon's kind
-    of commit) and the counts of ``COUNTS``, None where no job left a result.
+    of commit) and the counts of ``COUNTS``, None where no job recorded them.
     """
     database, name = table.split(".")
-    results = {result["new_snapshot_id"]: result for result in _results(warehouse, table)}
     timeline = []
     for path in (warehouse / f"{database}.db" / name / "snapshot").glob("snapshot-*"):
         snapshot = json.loads(path.read_text())
-        metrics = results.get(snapshot["id"], {}).get("metrics", {})
+        properties = snapshot.get("properties") or {}
+        metrics = json.loads(properties.get("merge.metrics", "{}"))
         moment = datetime.fromtimestamp(snapshot["timeMillis"] / 1000, UTC)
         timeline.append(
             {
                 "id": snapshot["id"],
                 "time": moment.isoformat(timespec="seconds"),
-                "operation": _operation(snapshot),
+                "operation": properties.get("merge.task-id") or snapshot["commitKind"],
                 **{count: metrics.get(count) for count in COUNTS},
             }
         )
@@ -51,19 +51,6 @@ def render_timeline(timeline: Sequence[Mapping[str, Any]]) -> str:
         numbers = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
         lines.append("  ".join(words + numbers).rstrip())
     return "\n".join(lines)
-
-
-def _results(warehouse: Path, table: str) -> Iterator[Mapping[str, Any]]:
-    for path in (warehouse / "_operations").glob("*.json"):
-        result = json.loads(path.read_text())
-        if result.get("target") == table and result.get("status") == "committed":
-            yield result
-
-
-def _operation(snapshot: Mapping[str, Any]) -> str:
-    properties = snapshot.get("properties") or {}
-    tasks = [value for key, value in properties.items() if key.endswith("task_id")]
-    return str(tasks[0] if tasks else snapshot["commitKind"])
 
 
 def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:

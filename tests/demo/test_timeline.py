@@ -1,41 +1,33 @@
-"""The timeline is read from the table's snapshot files and the jobs' results."""
+"""The timeline is read from the table's snapshot files alone."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from dags_examples.timeline import read_timeline, render_timeline
 
 
-def _snapshot(warehouse: Path, number: int, **fields: Any) -> None:
+METRICS = {"inserted": 1, "updated": 2, "deleted": 0, "files_rewritten": 1, "files_total": 31}
+
+
+def _snapshot(warehouse: Path, number: int, **properties: str) -> None:
     folder = warehouse / "flights.db" / "flight" / "snapshot"
     folder.mkdir(parents=True, exist_ok=True)
     document = {"id": number, "timeMillis": 1_357_000_000_000 + number, "commitKind": "APPEND"}
-    (folder / f"snapshot-{number}").write_text(json.dumps(document | fields))
+    if properties:
+        document["properties"] = {f"merge.{key}": value for key, value in properties.items()}
+    (folder / f"snapshot-{number}").write_text(json.dumps(document))
     (folder / "LATEST").write_text(str(number))
 
 
-def _result(warehouse: Path, number: int, **fields: Any) -> None:
-    folder = warehouse / "_operations"
-    folder.mkdir(exist_ok=True)
-    metrics = {"inserted": 1, "updated": 2, "deleted": 0, "files_rewritten": 1, "files_total": 31}
-    document = {
-        "target": "flights.flight",
-        "status": "committed",
-        "new_snapshot_id": number,
-        "metrics": metrics,
-    }
-    (folder / f"operation-{len(list(folder.iterdir()))}.json").write_text(
-        json.dumps(document | fields)
-    )
+def _merged(warehouse: Path, number: int, task: str) -> None:
+    _snapshot(warehouse, number, **{"task-id": task, "metrics": json.dumps(METRICS)})
 
 
 def test_snapshots_come_in_numeric_order_with_their_counts(tmp_path: Path) -> None:
     for number in (9, 10):
-        _snapshot(tmp_path, number, properties={"merge.task_id": f"task_{number}"})
-        _result(tmp_path, number)
+        _merged(tmp_path, number, f"task_{number}")
 
     timeline = read_timeline(tmp_path, "flights.flight")
 
@@ -45,10 +37,8 @@ def test_snapshots_come_in_numeric_order_with_their_counts(tmp_path: Path) -> No
     assert timeline[1]["updated"] == 2
 
 
-def test_results_of_other_tables_and_of_failures_are_left_out(tmp_path: Path) -> None:
+def test_a_snapshot_of_another_writer_has_no_counts(tmp_path: Path) -> None:
     _snapshot(tmp_path, 1)
-    _result(tmp_path, 1, target="flights.other")
-    _result(tmp_path, 1, status="failed")
 
     [entry] = read_timeline(tmp_path, "flights.flight")
 
@@ -62,8 +52,7 @@ def test_a_table_without_snapshots_has_an_empty_timeline(tmp_path: Path) -> None
 
 
 def test_the_rendered_table_is_aligned(tmp_path: Path) -> None:
-    _snapshot(tmp_path, 1, properties={"merge.task_id": "load"})
-    _result(tmp_path, 1)
+    _merged(tmp_path, 1, "load")
 
     header, row = render_timeline(read_timeline(tmp_path, "flights.flight")).splitlines()
 
