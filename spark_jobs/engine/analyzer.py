@@ -20,6 +20,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
 from spark_jobs.engine.names import find_name, quote
+from spark_jobs.engine.region import TargetRegion, target_region
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import Column, TableHandle
@@ -56,7 +57,8 @@ class AnalyzedCase:
 class AnalyzedMerge:
     """A MERGE whose names and types are known to fit.
 
-    ``target_types`` are Spark's types of the target's columns, CHAR and VARCHAR as STRING.
+    ``target_types`` are Spark's types of the target's columns, CHAR and VARCHAR as STRING;
+    ``region`` tells which target rows the statement can touch.
     """
 
     table: TableHandle
@@ -66,6 +68,7 @@ class AnalyzedMerge:
     cases: tuple[AnalyzedCase, ...]
     strict: bool
     target_types: Mapping[str, DataType]
+    region: TargetRegion
 
     def has(self, when: When) -> bool:
         """Whether there is a clause of this kind."""
@@ -117,9 +120,8 @@ def analyze_merge(
     _refuse_reserved_names(table.column_names, "target")
     target = Side(spec.target_alias, target_frame(spark, table))
     source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
-    analysis = _MergeAnalysis(
-        ExpressionAnalyzer(spark, target, source), table, target, source, target.frame.schema
-    )
+    expressions = ExpressionAnalyzer(spark, target, source)
+    analysis = _MergeAnalysis(expressions, table, target, source)
     on = analysis.condition(spec.on, "both", "ON")
     cases = tuple(analysis.case(number, case) for number, case in enumerate(spec.cases))
     return AnalyzedMerge(
@@ -130,6 +132,7 @@ def analyze_merge(
         cases=cases,
         strict=spec.cardinality == "strict",
         target_types={field.name: field.dataType for field in target.frame.schema},
+        region=target_region(expressions, spec),
     )
 
 
@@ -147,7 +150,6 @@ class _MergeAnalysis:
     table: TableHandle
     target: Side
     source: Side
-    target_schema: StructType
 
     def condition(self, text: str, sees: str, where: str) -> Expression:
         expression = self.expressions.analyze(text, sees, where)

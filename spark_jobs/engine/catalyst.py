@@ -25,10 +25,19 @@ class NameReference:
 
 
 @dataclass(frozen=True, slots=True)
+class Conjunct:
+    """One of the parts that AND connects; ``sides`` are both sides of an ``=``."""
+
+    text: str
+    sides: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedExpression:
     """What the parser alone tells of an expression."""
 
     names: tuple[NameReference, ...]
+    conjuncts: tuple[Conjunct, ...]
     has_subquery: bool
 
 
@@ -52,13 +61,17 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
         ParseException: the text is no expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    nodes = list(_walk(parser.parseExpression(text)))
+    root = parser.parseExpression(text)
+    nodes = list(_walk(root))
     names = tuple(
         NameReference(tuple(_items(node.nameParts())), int(node.origin().startIndex().get()))
         for node in nodes
         if _class_name(node) == "UnresolvedAttribute"
     )
-    return ParsedExpression(names, any(_class_name(node) in _SUBQUERIES for node in nodes))
+    conjuncts = tuple(_conjunct(text, node) for node in _and_connected(root))
+    return ParsedExpression(
+        names, conjuncts, any(_class_name(node) in _SUBQUERIES for node in nodes)
+    )
 
 
 def selected_expression(frame: DataFrame) -> SelectedExpression:
@@ -91,6 +104,29 @@ def observed_metric(frame: DataFrame, observation: str) -> int:
     """
     metrics = frame._jdf.queryExecution().observedMetrics()
     return int(metrics.apply(observation).getLong(0)) if metrics.contains(observation) else 0
+
+
+def _and_connected(node: Any) -> Iterator[Any]:
+    if _class_name(node) != "And":
+        yield node
+        return
+    for child in _items(node.children()):
+        yield from _and_connected(child)
+
+
+def _conjunct(text: str, node: Any) -> Conjunct:
+    sides = None
+    if _class_name(node) == "EqualTo":
+        left, right = (_range(child) for child in _items(node.children()))
+        if left.stop <= right.start:
+            sides = (text[left.start : left.stop], text[right.start : right.stop])
+    place = _range(node)
+    return Conjunct(text[place.start : place.stop], sides)
+
+
+def _range(node: Any) -> range:
+    origin = node.origin()
+    return range(int(origin.startIndex().get()), int(origin.stopIndex().get()) + 1)
 
 
 def _walk(node: Any) -> Iterator[Any]:

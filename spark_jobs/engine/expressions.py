@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from spark_jobs.engine.catalyst import (
+    Conjunct,
     ParsedExpression,
     attribute_ids,
     error_condition,
@@ -70,6 +71,15 @@ class Expression:
         return F.expr(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """An equality of a target column of type ``type`` and an expression of the source."""
+
+    target_column: str
+    type: DataType
+    source: Expression
+
+
 class ExpressionAnalyzer:
     """Analyses expressions over a target and a source."""
 
@@ -115,6 +125,34 @@ class ExpressionAnalyzer:
             type=value_type,
             deterministic=selected.deterministic,
         )
+
+    def conjuncts(self, text: str, sees: str) -> list[tuple[Expression, JoinKey | None]]:
+        """The parts of a condition that AND connects, each with the equality that it may be.
+
+        ``text`` has been analysed before.
+        """
+        parsed = parse_expression(self._spark, text)
+        return [
+            (self.analyze(each.text, sees, "condition"), self._join_key(each, sees))
+            for each in parsed.conjuncts
+        ]
+
+    def _join_key(self, conjunct: Conjunct, sees: str) -> JoinKey | None:
+        if conjunct.sides is None or sees != "both":
+            return None
+        left, right = (self.analyze(side, sees, "condition") for side in conjunct.sides)
+        for target, source in ((left, right), (right, left)):
+            plain = len(target.target_columns) == 1 and not target.source_columns
+            if plain and source.source_columns and not source.target_columns:
+                column = next(iter(target.target_columns))
+                if self._is_plain(target.text, column):
+                    return JoinKey(column, target.type, source)
+        return None
+
+    def _is_plain(self, text: str, column: str) -> bool:
+        names = parse_expression(self._spark, text).names
+        whole = len(names) == 1 and names[0].parts[-1].lower() == column.lower()
+        return whole and not set(text) & set("()+-*/%|&^~ ")
 
     def column_of(self, side: Side, name: str) -> Expression:
         """The plain reference to a column that is known to exist."""

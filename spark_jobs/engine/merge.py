@@ -17,6 +17,7 @@ from spark_jobs.engine.analyzer import AnalyzedMerge, analyze_merge
 from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.progress import Progress
+from spark_jobs.engine.pruning import Pruning
 from spark_jobs.engine.source import MaterializedSource, materialize
 from spark_jobs.engine.writer import ChangeWriter
 from spark_jobs.spi.tables import PlannedFile, TableHandle
@@ -61,13 +62,17 @@ class MergeRun:
             merge = analyze_merge(self.spark, self.spec, self.table, self.source.schema)
             processor = self._processor(merge)
         with self.progress.phase("plan"):
-            files = self.connector.metadata.plan_files(self.table)
-        self.progress.say(f"{len(files)} files planned")
+            planned = self.connector.metadata.plan_files(self.table)
+            pruning = Pruning(self.spark, merge, planned)
+            files = pruning.before_source()
         with self.progress.phase("source"):
             source = self._materialized(merge)
         self.progress.say(f"{source.row_count} source rows")
+        with self.progress.phase("prune"):
+            files = pruning.by_source(files, source)
+        self.progress.say(f"{len(files)} of {len(planned)} files to scan")
         metrics = Metrics(
-            source_rows=source.row_count, files_total=len(files), files_scanned=len(files)
+            source_rows=source.row_count, files_total=len(planned), files_scanned=len(files)
         )
         if self._nothing_to_do(merge, files, source):
             return MergeOutcome(None, metrics)
@@ -85,8 +90,10 @@ class MergeRun:
     def _nothing_to_do(
         self, merge: AnalyzedMerge, files: Sequence[PlannedFile], source: MaterializedSource
     ) -> bool:
-        target_can_change = bool(files) and merge.has("not_matched_by_source")
-        return source.row_count == 0 and not target_can_change
+        can_insert = source.row_count > 0 and merge.has("not_matched")
+        can_match = source.row_count > 0 and merge.has("matched")
+        can_change = bool(files) and (can_match or merge.has("not_matched_by_source"))
+        return not can_insert and not can_change
 
     def _write(
         self,

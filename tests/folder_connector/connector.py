@@ -114,7 +114,7 @@ class FolderWrites:
         schema = to_arrow_schema(spark_schema(table))
         sinks = FolderSinks(
             str(self.metadata.folder(table.name)),
-            tuple(Path(file.path).name for file in write.files),
+            {file.ordinal: Path(file.path).name for file in write.files},
             schema,
             write.assigned_columns,
             self.row_group_size,

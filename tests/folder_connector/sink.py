@@ -18,7 +18,7 @@ class FolderSink:
     """Collects a task's rows and rewrites each file once, when it finishes."""
 
     folder: str
-    files: tuple[str, ...]
+    files: dict[int, str]
     schema: pa.Schema
     assigned_columns: tuple[tuple[str, ...], ...]
     row_group_size: int
@@ -89,7 +89,7 @@ class FolderSinks:
     """Makes the sinks of one write."""
 
     folder: str
-    files: tuple[str, ...]
+    files: dict[int, str]
     schema: pa.Schema
     assigned_columns: tuple[tuple[str, ...], ...]
     row_group_size: int
