@@ -36,7 +36,7 @@ def run(
     """
     try:
         connector = open_connector(request.catalog, credentials or {})
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, translated(error))
     return Job(request, spark, connector).run()
 
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 when the statement is done, 1 when it failed."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    # They repeat every error of an expression with the whole JVM trace; the result says it in a line.
+    # They repeat each error of an expression with its JVM trace; the result says it in a line.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(name).disabled = True
     parser = argparse.ArgumentParser(description="Run one statement on a lakehouse table.")

@@ -39,7 +39,7 @@ _TEXT: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedCase:
-    """One WHEN clause. ``number`` counts from 0; ``values`` maps assigned columns to expressions."""
+    """One WHEN clause; ``number`` counts from 0, ``values`` has the assigned columns."""
 
     number: int
     when: When

@@ -43,7 +43,7 @@ class Job:
         try:
             with fixed_settings(self.spark, settings):
                 result = replace(self._done(log), settings=settings)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, translated(error))
         log.store(result)
         self._release_guard(result)

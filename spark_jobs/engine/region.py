@@ -12,8 +12,8 @@ from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, JoinKe
 class TargetRegion:
     """Conditions that every touched target row meets.
 
-    A row outside ``on_predicates`` (target-only parts of ON) matches no source row, and neither does
-    one that equals no source row in one of ``join_keys``. ``by_source_predicates`` has the
+    A row outside ``on_predicates`` (target-only parts of ON) matches no source row, and neither
+    does one that equals no source row in one of ``join_keys``. ``by_source_predicates`` has the
     target-only parts of each NOT MATCHED BY SOURCE clause's condition; None without such a clause.
     """
 
