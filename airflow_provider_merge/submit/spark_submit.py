@@ -53,7 +53,7 @@ class SparkSubmitSubmitter:
         self._operation_id = job.request.operation_id
         end_processes(self._operation_id)
         with job_files(job) as files:
-            hook = self._build_hook(job, files, environment)
+            hook = self._new_hook(job, files, environment)
             _check_master(hook)
             self._hook, self._files = hook, files
             if self._killed:
@@ -111,7 +111,7 @@ class SparkSubmitSubmitter:
                 return SparkEnvironment.at(str(folder), field)
         return None
 
-    def _build_hook(
+    def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> SparkSubmitHook:
         settings = self._settings
@@ -121,22 +121,29 @@ class SparkSubmitSubmitter:
         if files.credentials is not None:
             name = files.credentials.name if cluster else str(files.credentials)
             arguments += ["--credentials", name]
-        return SparkSubmitHook(
-            conn_id=settings.spark_conn_id,
-            name=job.name,
-            conf=self._conf(None if cluster else environment),
-            spark_binary=str(environment.spark_submit) if environment else None,
-            py_files=str(files.package),
-            files=",".join(str(path) for path in shipped) if cluster else None,
-            archives=settings.archives,
-            driver_memory=settings.driver_memory,
-            executor_memory=settings.executor_memory,
-            executor_cores=settings.executor_cores,
-            num_executors=settings.num_executors,
-            yarn_queue=settings.yarn_queue,
-            deploy_mode=settings.deploy_mode,
-            application_args=arguments,
-        )
+        try:
+            return SparkSubmitHook(
+                conn_id=settings.spark_conn_id,
+                name=job.name,
+                conf=self._conf(None if cluster else environment),
+                spark_binary=str(environment.spark_submit) if environment else None,
+                py_files=str(files.package),
+                files=",".join(str(path) for path in shipped) if cluster else None,
+                archives=settings.archives,
+                driver_memory=settings.driver_memory,
+                executor_memory=settings.executor_memory,
+                executor_cores=settings.executor_cores,
+                num_executors=settings.num_executors,
+                yarn_queue=settings.yarn_queue,
+                deploy_mode=settings.deploy_mode,
+                application_args=arguments,
+            )
+        except NameError:  # how the hook says that its Kubernetes client could not be imported
+            raise invalid(
+                "spark_conn_id",
+                f"connection {settings.spark_conn_id!r} names a Kubernetes master",
+                "Install apache-airflow-providers-cncf-kubernetes beside Airflow.",
+            ) from None
 
     def _conf(self, environment: SparkEnvironment | None) -> dict[str, str]:
         """The user's conf over what this provider sets by itself."""

@@ -32,12 +32,19 @@ import pytest  # noqa: E402
 from airflow_provider_merge.operators.base import TableOperator  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
 
+_FOREIGN_WARNINGS = (
+    "Using `httpx` with",  # the server inside dag.test()
+    "unclosed file:ResourceWarning",  # SparkSubmitHook leaves the launcher's output open
+    "Exception ignored in. <_io.FileIO:pytest.PytestUnraisableExceptionWarning",
+)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let Airflow's own test server warn about its HTTP library."""
+    """Leave alone what Airflow and its Spark provider warn about themselves."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.filterwarnings("ignore:Using `httpx` with"))
+            for warning in _FOREIGN_WARNINGS:
+                item.add_marker(pytest.mark.filterwarnings(f"ignore:{warning}"))
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import importlib.util
 import itertools
 import json
 import textwrap
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 
 from airflow_provider_merge.metadata.operations import result_location
 from airflow_provider_merge.submit.submitter import SparkJob, SubmissionError
-from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName, TableSource
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
+from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 
 # Planted in connections; it must never be seen outside of the credentials.
 PASSWORD = "hunter2-planted"
@@ -72,16 +74,19 @@ def store(request: JobRequest, result: JobResult) -> None:
 
 @dataclass
 class FakeSubmitter:
-    """Records the jobs; ``outcome`` plays the job and may return a result to store."""
+    """Records the jobs; ``outcomes`` play them in turn, the last one for all further jobs."""
 
-    outcome: Callable[[JobRequest], JobResult | None] = committed
+    outcomes: list[Callable[[JobRequest], JobResult | None]] = field(
+        default_factory=lambda: [committed]
+    )
     process_fails: bool = False
     jobs: list[SparkJob] = field(default_factory=list)
     kills: int = 0
 
     def submit(self, job: SparkJob) -> None:
         self.jobs.append(job)
-        result = self.outcome(job.request)
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        result = outcome(job.request)
         if result is not None:
             store(job.request, result)
         if self.process_fails:
@@ -131,3 +136,16 @@ class DagFile:
             return self.dag().test(**options)
         finally:
             self.path.unlink(missing_ok=True)
+
+
+def example_request(**changes: Any) -> JobRequest:
+    """A small merge."""
+    case = MergeCase("matched", DeleteAction())
+    fields: dict[str, Any] = {
+        "operation_id": str(uuid.uuid4()),
+        "target": TableName("shop", "orders"),
+        "catalog": CatalogSpec("paimon", "/warehouse"),
+        "statement": MergeSpec("updates", "t.id = s.id", (case,), "t", "s"),
+        "sources": (TableSource("updates", TableName("shop", "updates")),),
+    }
+    return JobRequest(**{**fields, **changes})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from spark_jobs.contract.request import FileSource, SqlSource, TableSource
@@ -148,8 +150,8 @@ def test_mapped_over_xcom(dag_file, submitter):
     ).run()
     assert run.state == "success"
     requests = [job.request for job in submitter.jobs]
-    assert [request.sources[0].path for request in requests] == ["/a", "/b"]
-    assert [request.origin.map_index for request in requests] == [0, 1]
+    paths = {request.origin.map_index: request.sources[0].path for request in requests}
+    assert paths == {0: "/a", 1: "/b"}
     assert len({request.operation_id for request in requests}) == 2
 
 
@@ -176,7 +178,7 @@ def test_source_from_another_task(dag_file, submitter):
 
 
 def test_unchanged_is_a_success(dag_file, submitter):
-    submitter.outcome = lambda request: committed(request, status="unchanged", new_snapshot_id=None)
+    submitter.outcomes = [functools.partial(committed, status="unchanged", new_snapshot_id=None)]
     run = dag_file(MERGE, arguments=ARGUMENTS).run()
     (ti,) = run.get_task_instances()
     assert ti.xcom_pull(task_ids="merge")["status"] == "unchanged"

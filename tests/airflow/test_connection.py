@@ -1,0 +1,134 @@
+"""The connection type: what becomes catalog options, what stays secret, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from spark_jobs.errors import RequestError
+from tests.airflow.support import PASSWORD, connection
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    def make(login=None, password=None, **extra):
+        connection(
+            monkeypatch, "lake", conn_type="paimon", login=login, password=password, extra=extra
+        )
+        return PaimonHook("lake")
+
+    return make
+
+
+def test_filesystem(hook):
+    lake = hook(warehouse="/lake")
+    spec = lake.catalog_spec()
+    assert (spec.connector, spec.warehouse) == ("paimon", "/lake")
+    assert spec.options == {"metastore": "filesystem"}
+    assert lake.credentials() == {}
+    assert lake.storage_options() == {}
+
+
+def test_object_store(hook):
+    lake = hook(
+        login="AK", password=PASSWORD, warehouse="s3://b/lake", endpoint="http://s3", region="eu"
+    )
+    assert lake.catalog_spec().options == {
+        "metastore": "filesystem",
+        "fs.s3.endpoint": "http://s3",
+        "fs.s3.region": "eu",
+    }
+    assert lake.credentials() == {"fs.s3.accessKeyId": "AK", "fs.s3.accessKeySecret": PASSWORD}
+    assert lake.storage_options() == {
+        "key": "AK",
+        "secret": PASSWORD,
+        "client_kwargs": {"endpoint_url": "http://s3", "region_name": "eu"},
+    }
+
+
+def test_ambient_object_store(hook):
+    lake = hook(warehouse="s3://b/lake")
+    assert lake.credentials() == {}
+    assert lake.storage_options() == {"client_kwargs": {}}
+
+
+def test_jdbc(hook):
+    lake = hook("user", PASSWORD, metastore="jdbc", uri="jdbc:mysql://db/x", warehouse="s3://b/l")
+    assert lake.catalog_spec().options == {"metastore": "jdbc", "uri": "jdbc:mysql://db/x"}
+    assert lake.credentials() == {"jdbc.user": "user", "jdbc.password": PASSWORD}
+    assert lake.storage_options() == {"client_kwargs": {}}, "the keys are the database's"
+
+
+def test_rest(hook):
+    lake = hook(None, PASSWORD, metastore="rest", uri="http://rest", warehouse="s3://b/lake")
+    assert lake.credentials() == {"token": PASSWORD, "token.provider": "bear"}
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_further_options_are_split_by_name(hook, as_text):
+    options = {
+        "fs.s3.accessKeySecret": PASSWORD,
+        "dlf.access-key-id": PASSWORD,
+        "fs.s3.securityToken": PASSWORD,
+        "jdbc.password": PASSWORD,
+        "token": PASSWORD,
+        "token.provider": "bear",
+        "format-table.enabled": True,
+        "parallelism": 3,
+    }
+    lake = hook(warehouse="/lake", options=json.dumps(options) if as_text else options)
+    spec = lake.catalog_spec()
+    assert spec.options == {
+        "metastore": "filesystem",
+        "token.provider": "bear",
+        "format-table.enabled": "true",
+        "parallelism": "3",
+    }
+    assert PASSWORD not in repr(spec)
+    assert set(lake.credentials()) == {k for k, v in options.items() if v == PASSWORD}
+
+
+WRONG = {
+    "no warehouse": ({}, r"warehouse: is empty"),
+    "relative warehouse": ({"warehouse": "lake"}, r"warehouse: 'lake' is not an absolute path"),
+    "metastore": (
+        {"warehouse": "/x", "metastore": "hive"},
+        r"metastore: 'hive' is not one of: filesystem, jdbc, rest",
+    ),
+    "no uri": ({"warehouse": "/x", "metastore": "jdbc"}, r"uri: is empty, but the jdbc metastore"),
+    "options": ({"warehouse": "/x", "options": "{"}, r"options: is not JSON"),
+    "options list": ({"warehouse": "/x", "options": [1]}, r"options: is not a JSON object"),
+    "password in uri": (
+        {"warehouse": "/x", "metastore": "jdbc", "uri": f"jdbc:mysql://u:{PASSWORD}@db/x"},
+        r"uri: holds a password",
+    ),
+    "password parameter in uri": (
+        {"warehouse": "/x", "metastore": "jdbc", "uri": f"jdbc:mysql://db/x?password={PASSWORD}"},
+        r"uri: holds a password",
+    ),
+    "password in warehouse": (
+        {"warehouse": f"s3://u:{PASSWORD}@bucket/x"},
+        r"warehouse: holds a password",
+    ),
+}
+
+
+@pytest.mark.parametrize(("extra", "message"), WRONG.values(), ids=WRONG)
+def test_refused_with_connection_and_field(hook, extra, message):
+    with pytest.raises(RequestError, match=f"connection 'lake', {message}") as caught:
+        hook(**extra).catalog_spec()
+    assert PASSWORD not in str(caught.value)
+
+
+def test_missing_connection():
+    with pytest.raises(RequestError, match="catalog_conn_id: there is no connection 'nowhere'"):
+        catalog_hook("nowhere")
+
+
+def test_other_type(monkeypatch):
+    connection(monkeypatch, "pg", conn_type="postgres")
+    with pytest.raises(RequestError, match=r"connection 'pg' has the type 'postgres'.*paimon"):
+        catalog_hook("pg")

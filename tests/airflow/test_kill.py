@@ -1,0 +1,116 @@
+"""Ending a job ends every process of it, also the orphaned ones, and removes its files."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psutil
+import pytest
+
+from airflow_provider_merge.submit.processes import end_processes, job_processes
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from tests.airflow.launcher import Launcher
+from tests.airflow.support import connection, example_request
+
+# A launcher that starts a child, which ignores SIGTERM, in a session of its own, and waits.
+FAMILY = """
+child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=subprocess.DEVNULL)
+{then}
+"""
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """Submits a job in a thread; returns submitter, its outcome, the job and the launcher."""
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    threads = []
+    requests = []
+
+    def begin(then, request=None, processes=2):
+        job = SparkJob("dag.task", request or example_request())
+        requests.append(job.request)
+        launcher = Launcher.make(tmp_path / f"env{len(requests)}", FAMILY.format(then=then))
+        submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
+        outcome = []
+
+        def run():
+            try:
+                submitter.submit(job)
+            except SubmissionError as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=run)
+        threads.append(thread)
+        thread.start()
+        wait_for(launcher.record.exists)
+        wait_for(lambda: len(job_processes(job.request.operation_id)) == processes)
+        return submitter, thread, outcome, job.request.operation_id
+
+    yield begin
+    for request in requests:
+        end_processes(request.operation_id)
+    for thread in threads:
+        thread.join(10)
+
+
+def wait_for(condition, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_kill_ends_the_tree_and_waits(start, tmp_path):
+    submitter, thread, outcome, operation = start("time.sleep(60)")
+    processes = job_processes(operation)
+    began = time.monotonic()
+    submitter.kill()
+    assert time.monotonic() - began < 4, "Airflow ends the worker after five seconds"
+    assert job_processes(operation) == []
+    assert not [process for process in processes if _lives(process)]
+    thread.join(10)
+    assert len(outcome) == 1
+    assert not list(tmp_path.glob("merge-job-*"))
+
+
+def test_orphans_are_found(start):
+    submitter, _, _, operation = start("pass", processes=1)
+    (orphan,) = job_processes(operation)
+    submitter.kill()
+    assert not _lives(orphan)
+
+
+def test_next_try_ends_what_a_killed_worker_left(start):
+    request = example_request()
+    _, _, outcome, operation = start("time.sleep(60)", request)
+    before = {process.pid for process in job_processes(operation)}
+    start("time.sleep(60)", request)
+    after = {process.pid for process in job_processes(operation)}
+    assert before.isdisjoint(after)
+    wait_for(lambda: outcome)
+
+
+def test_another_operation_is_left_alone(start):
+    submitter, *_ = start("time.sleep(60)")
+    *_, other = start("time.sleep(60)")
+    submitter.kill()
+    assert len(job_processes(other)) == 2
+
+
+def test_killed_before_it_starts(tmp_path, monkeypatch):
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local")
+    launcher = Launcher.make(tmp_path / "env")
+    submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
+    submitter.kill()
+    with pytest.raises(SubmissionError, match="before Spark was started"):
+        submitter.submit(SparkJob("dag.task", example_request()))
+    assert not launcher.record.exists()
+
+
+def _lives(process):
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -1,0 +1,210 @@
+"""The command line that reaches spark-submit, its files, and what is refused before it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.errors import RequestError
+from tests.airflow.launcher import Launcher
+from tests.airflow.support import PASSWORD, connection, example_request
+
+JOB = SparkJob("dag.task", example_request(), {"fs.s3.accessKeySecret": PASSWORD})
+
+
+@pytest.fixture
+def launcher(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
+    return Launcher.make(tmp_path / "env")
+
+
+def submit(launcher, job=JOB, **settings):
+    settings = {"spark_env": str(launcher.folder), **settings}
+    SparkSubmitSubmitter(SparkSettings(**settings)).submit(job)
+
+
+def test_client_mode_names_absolute_private_files(launcher):
+    submit(launcher)
+    arguments = launcher.arguments
+    main, *rest = arguments[-5:]
+    assert rest[0::2] == ["--request", "--credentials"]
+    request, credentials = rest[1::2]
+    files = launcher.seen["files"]
+    assert JobRequest.from_json(files[request]["text"]) == JOB.request
+    assert json.loads(files[credentials]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}
+    assert files[request]["mode"] == files[credentials]["mode"] == "0o600"
+    assert files[request]["folder_mode"] == "0o700"
+    assert Path(main).name == "main.py"
+    assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
+    assert launcher.option("--files") is None
+
+
+def test_files_are_removed_afterwards(launcher, tmp_path):
+    submit(launcher)
+    assert launcher.seen["files"]
+    assert not [path for path in launcher.seen["files"] if Path(path).exists()]
+    assert [path.name for path in tmp_path.iterdir()] == ["env"]
+
+
+def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
+    failing = Launcher.make(tmp_path / "failing", then="sys.exit(3)")
+    with pytest.raises(SubmissionError, match="Error code is: 3") as caught:
+        submit(failing)
+    assert "the launcher's last words" in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["env", "failing"]
+
+
+def test_no_credentials_no_file(launcher):
+    submit(launcher, SparkJob("dag.task", example_request()))
+    assert "--credentials" not in launcher.arguments
+
+
+def test_secret_is_in_no_argument_and_no_variable(launcher, capfd, caplog):
+    caplog.set_level("DEBUG")
+    submit(launcher)
+    seen = launcher.seen
+    assert PASSWORD not in json.dumps([seen["arguments"], seen["environment"]])
+    texts = [each["text"] for name, each in seen["files"].items() if "credentials" not in name]
+    assert PASSWORD not in json.dumps(texts)
+    assert PASSWORD not in caplog.text + "".join(capfd.readouterr())
+    assert PASSWORD not in repr(JOB)
+
+
+def test_python_and_home_of_the_environment(launcher, monkeypatch):
+    monkeypatch.setenv("SPARK_HOME", "/somewhere/else")
+    submit(launcher)
+    python = str(launcher.folder / "bin" / "python")
+    assert launcher.conf["spark.pyspark.python"] == python
+    assert launcher.conf["spark.pyspark.driver.python"] == python
+    assert launcher.seen["environment"]["SPARK_HOME"].startswith(str(launcher.folder))
+
+
+def test_what_people_tune(launcher):
+    submit(
+        launcher,
+        conf={"spark.pyspark.python": "./env/bin/python", "spark.sql.shuffle.partitions": "7"},
+        driver_memory="3g",
+        driver_cores=2,
+        executor_memory="4g",
+        executor_cores=5,
+        num_executors=6,
+        yarn_queue="nightly",
+        archives="env.tar.gz#env",
+    )
+    options = {
+        "--master": "local[2]",
+        "--name": "dag.task",
+        "--driver-memory": "3g",
+        "--executor-memory": "4g",
+        "--executor-cores": "5",
+        "--num-executors": "6",
+        "--queue": "nightly",
+        "--archives": "env.tar.gz#env",
+    }
+    assert {name: launcher.option(name) for name in options} == options
+    assert launcher.conf["spark.driver.cores"] == "2"
+    assert launcher.conf["spark.sql.shuffle.partitions"] == "7"
+    assert launcher.conf["spark.pyspark.python"] == "./env/bin/python"
+
+
+def test_all_of_the_connection(launcher, monkeypatch):
+    extra = {"queue": "root.etl", "principal": "etl@EXAMPLE", "deploy-mode": "client"}
+    connection(monkeypatch, "spark_yarn", conn_type="spark", host="yarn", extra=extra)
+    submit(launcher, spark_conn_id="spark_yarn")
+    assert launcher.option("--master") == "yarn"
+    assert launcher.option("--queue") == "root.etl"
+    assert launcher.option("--principal") == "etl@EXAMPLE"
+    assert launcher.option("--deploy-mode") == "client"
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://host:6443"])
+def test_cluster_mode_ships_the_files(launcher, monkeypatch, master):
+    connection(monkeypatch, "spark_cluster", conn_type="spark", host=master)
+    if master.startswith("k8s"):
+        # The provider takes the exit code of the driver from the launcher's log.
+        launcher = Launcher.make(launcher.folder.parent / "k8s", then="print('Exit code: 0')")
+        monkeypatch.setattr(f"{SparkSubmitHook.__module__}.kube_client", object(), raising=False)
+    submit(launcher, spark_conn_id="spark_cluster", deploy_mode="cluster")
+    assert launcher.option("--master") == master
+    assert launcher.option("--deploy-mode") == "cluster"
+    shipped = launcher.option("--files").split(",")
+    assert [Path(path).name for path in shipped] == ["request.json", "credentials.json"]
+    assert all(Path(path).is_absolute() for path in shipped)
+    assert launcher.arguments[-4:] == [
+        "--request", "request.json", "--credentials", "credentials.json"
+    ]  # fmt: skip
+    assert "spark.pyspark.python" not in launcher.conf, "the driver's image has its own Python"
+
+
+@pytest.mark.parametrize("master", ["spark://host:7077", "local[*]"])
+def test_cluster_mode_needs_yarn_or_kubernetes(launcher, monkeypatch, master):
+    connection(monkeypatch, "spark_cluster", conn_type="spark", host=master)
+    with pytest.raises(RequestError, match=r"deploy_mode: Spark runs no Python .*client"):
+        submit(launcher, spark_conn_id="spark_cluster", deploy_mode="cluster")
+    assert not launcher.record.exists()
+
+
+def test_cluster_mode_of_the_connection_is_seen(launcher, monkeypatch):
+    extra = {"deploy-mode": "cluster"}
+    connection(monkeypatch, "spark_ha", conn_type="spark", host="spark://a:1,b:1", extra=extra)
+    with pytest.raises(RequestError, match="deploy_mode"):
+        submit(launcher, spark_conn_id="spark_ha")
+
+
+def test_unknown_deploy_mode_of_the_connection(launcher, monkeypatch):
+    extra = {"deploy-mode": "remote"}
+    connection(monkeypatch, "spark_odd", conn_type="spark", host="yarn", extra=extra)
+    with pytest.raises(RequestError, match="connection 'spark_odd', deploy-mode: 'remote'"):
+        submit(launcher, spark_conn_id="spark_odd")
+
+
+def test_kubernetes_without_its_provider(launcher, monkeypatch):
+    connection(monkeypatch, "spark_k8s", conn_type="spark", host="k8s://https://host:6443")
+    with pytest.raises(RequestError, match="apache-airflow-providers-cncf-kubernetes"):
+        submit(launcher, spark_conn_id="spark_k8s")
+
+
+def test_missing_connection_is_not_yarn(launcher):
+    with pytest.raises(RequestError, match="spark_conn_id: there is no connection 'nowhere'"):
+        submit(launcher, spark_conn_id="nowhere")
+    assert not launcher.record.exists()
+
+
+def test_environment_from_the_connection(launcher, monkeypatch):
+    extra = {"spark-env": str(launcher.folder)}
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local", extra=extra)
+    submit(launcher, spark_env=None)
+    assert launcher.record.exists()
+
+
+def test_environment_from_the_configuration(launcher, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__MERGE__SPARK_ENV", str(launcher.folder))
+    submit(launcher, spark_env=None)
+    assert launcher.record.exists()
+
+
+def test_environment_without_pyspark(launcher, tmp_path):
+    with pytest.raises(RequestError, match=r"^REQUEST_INVALID: spark_env: .* does not exist"):
+        submit(launcher, spark_env=str(tmp_path))
+
+
+def test_no_spark_submit_anywhere(launcher, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("AIRFLOW__MERGE__SPARK_ENV", raising=False)
+    with pytest.raises(RequestError, match="spark_env: there is no spark-submit on this worker"):
+        submit(launcher, spark_env=None)
+
+
+def test_mark_is_set_for_the_job_only(launcher):
+    submit(launcher)
+    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == JOB.request.operation_id
+    assert "AIRFLOW_MERGE_OPERATION" not in os.environ
