@@ -1,0 +1,61 @@
+"""Peak memory of a process's Python workers, sampled from /proc."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+
+_INTERVAL = 0.05
+
+
+class PeakMemory:
+    """Samples the resident memory of this process's ``pyspark`` workers."""
+
+    def __init__(self) -> None:
+        self.largest_worker = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> PeakMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._stop.wait(_INTERVAL):
+            self.largest_worker = max([self.largest_worker, *_worker_sizes()])
+
+
+def _worker_sizes() -> list[int]:
+    """Resident bytes of this process's Python workers."""
+    parents: dict[int, int] = {}
+    resident: dict[int, int] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            status = dict(
+                line.split(":", 1) for line in (process / "status").read_text().splitlines()
+            )
+            parents[int(process.name)] = int(status["PPid"])
+            if b"pyspark.daemon" in (process / "cmdline").read_bytes():
+                resident[int(process.name)] = int(status["VmRSS"].split()[0]) * 1024
+        except (OSError, KeyError):
+            continue
+    return [size for pid, size in resident.items() if os.getpid() in _ancestors(pid, parents)]
+
+
+def _ancestors(pid: int, parents: dict[int, int]) -> set[int]:
+    found = set()
+    while pid in parents:
+        pid = parents[pid]
+        found.add(pid)
+    return found
