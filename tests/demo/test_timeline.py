@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dags_examples.timeline import read_timeline, render_timeline
 
-
 METRICS = {"inserted": 1, "updated": 2, "deleted": 0, "files_rewritten": 1, "files_total": 31}
 
 
