@@ -1,0 +1,158 @@
+"""Reading Spark SQL types in DDL form (``struct<a: decimal(10, 2) NOT NULL>``) without a session.
+
+The grammar is that of Spark's ``SqlBaseParser.g4``, rule ``dataType``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from spark_jobs.errors import AnalysisError, ErrorCode
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_0-9]+)|(?P<quoted>`(?:[^`]|``)+`)|(?P<text>'(?:[^'\\]|\\.)*')"
+    r"|(?P<mark>[<>(),:]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkType:
+    """A type: its name in lower case, numeric arguments, and what it contains.
+
+    ``fields`` are those of a struct; ``element`` of an array has the name ``element``, a map has
+    ``key`` and ``value``.
+    """
+
+    name: str
+    arguments: tuple[int, ...] = ()
+    fields: tuple[SparkField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SparkField:
+    """A field of a struct, or what an array or a map holds."""
+
+    name: str
+    type: SparkType
+    nullable: bool = True
+    comment: str | None = None
+
+
+def parse_type(text: str) -> SparkType:
+    """The type that ``text`` describes.
+
+    Raises:
+        AnalysisError: EXPRESSION_INVALID when it is not a type in DDL form.
+    """
+    parser = _Parser(text)
+    parsed = parser.type()
+    parser.expect_end()
+    return parsed
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._split(text))
+        self._next = 0
+
+    def _split(self, text: str) -> Iterator[tuple[str, str]]:
+        position, end = 0, len(text.rstrip())
+        while position < end:
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise self._error()
+            yield str(match.lastgroup), match.group(str(match.lastgroup))
+            position = match.end()
+
+    def _error(self) -> AnalysisError:
+        return AnalysisError(
+            ErrorCode.EXPRESSION_INVALID,
+            f"{self._text!r} is not a type.",
+            "Write a Spark SQL type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>.",
+        )
+
+    def _take(self, kind: str, value: str | None = None) -> str:
+        if self._next >= len(self._tokens):
+            raise self._error()
+        found_kind, found = self._tokens[self._next]
+        if found_kind != kind or (value is not None and found.upper() != value):
+            raise self._error()
+        self._next += 1
+        return found
+
+    def _accept(self, kind: str, value: str) -> bool:
+        if self._next < len(self._tokens):
+            found_kind, found = self._tokens[self._next]
+            if found_kind == kind and found.upper() == value:
+                self._next += 1
+                return True
+        return False
+
+    def expect_end(self) -> None:
+        if self._next != len(self._tokens):
+            raise self._error()
+
+    def type(self) -> SparkType:
+        name = self._take("name").lower()
+        if name == "array":
+            return SparkType(name, fields=self._contained("element"))
+        if name == "map":
+            return SparkType(name, fields=self._contained("key", "value"))
+        if name == "struct":
+            return SparkType(name, fields=self._struct_fields())
+        return SparkType(name, self._arguments())
+
+    def _contained(self, *names: str) -> tuple[SparkField, ...]:
+        self._take("mark", "<")
+        fields = []
+        for i, name in enumerate(names):
+            if i:
+                self._take("mark", ",")
+            fields.append(SparkField(name, self.type(), nullable=name != "key"))
+        self._take("mark", ">")
+        return tuple(fields)
+
+    def _arguments(self) -> tuple[int, ...]:
+        if not self._accept("mark", "("):
+            return ()
+        arguments = [self._number()]
+        while self._accept("mark", ","):
+            arguments.append(self._number())
+        self._take("mark", ")")
+        return tuple(arguments)
+
+    def _number(self) -> int:
+        text = self._take("name")
+        if not text.isdecimal():
+            raise self._error()
+        return int(text)
+
+    def _struct_fields(self) -> tuple[SparkField, ...]:
+        self._take("mark", "<")
+        fields = [self._field()]
+        while self._accept("mark", ","):
+            fields.append(self._field())
+        self._take("mark", ">")
+        return tuple(fields)
+
+    def _field(self) -> SparkField:
+        name = self._field_name()
+        self._accept("mark", ":")
+        kind = self.type()
+        nullable = True
+        if self._accept("name", "NOT"):
+            self._take("name", "NULL")
+            nullable = False
+        comment = None
+        if self._accept("name", "COMMENT"):
+            comment = re.sub(r"\\(.)", r"\1", self._take("text")[1:-1])
+        return SparkField(name, kind, nullable, comment)
+
+    def _field_name(self) -> str:
+        if self._next < len(self._tokens) and self._tokens[self._next][0] == "quoted":
+            return self._take("quoted")[1:-1].replace("``", "`")
+        return self._take("name")

@@ -1,0 +1,162 @@
+"""Tables: loading, creating, and how their rows change. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.native import PaimonTable, native
+from spark_jobs.connectors.paimon.planning import plan_files
+from spark_jobs.connectors.paimon.refusals import (
+    refuse_name,
+    refuse_snapshot,
+    refuse_unreadable,
+    refuse_unwritable,
+)
+from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
+from spark_jobs.connectors.paimon.table_spec import differences, requested_schema
+from spark_jobs.connectors.paimon.types import is_nullable, to_spark
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
+from spark_jobs.spi.writes import WriteLayout
+
+
+class PaimonMetadata:
+    """Implements ``ConnectorMetadata`` for append tables of a filesystem catalog."""
+
+    def __init__(self, catalog: Any, warehouse: str) -> None:
+        self._catalog = catalog
+        self._warehouse = warehouse
+
+    def load_table(self, name: TableName) -> TableHandle:
+        """The table with its latest schema, pinned at its latest snapshot.
+
+        Raises:
+            CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
+            NotSupportedError: the table's rows can not be read right here, with the reason.
+        """
+        table = self._find(name)
+        if table is None:
+            raise CatalogError(
+                ErrorCode.TABLE_NOT_FOUND,
+                f"Table {name} does not exist in the warehouse {self._warehouse}.",
+                "Check the name, or create the table first.",
+            )
+        schema = library.schema_of(table)
+        refuse_unreadable(name, schema)
+        snapshot = self._reading(name, library.latest_snapshot, table)
+        refuse_snapshot(name, snapshot)
+        return TableHandle(
+            name=name,
+            columns=tuple(_column(column) for column in schema.columns),
+            partition_keys=schema.partition_keys,
+            snapshot_id=snapshot.id if snapshot else None,
+            native=PaimonTable(table, snapshot, schema),
+        )
+
+    def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
+        """Create the table and its database; False when an equal table exists.
+
+        Raises:
+            CatalogError: WAREHOUSE_NOT_FOUND; TABLE_DIFFERS, with every difference listed.
+            NotSupportedError: a type or an option that is not supported.
+        """
+        wanted = requested_schema(spec)
+        refuse_unreadable(name, wanted)
+        refuse_unwritable(name, wanted)
+        if self._find(name) is None:
+            library.create_table(self._catalog, name, wanted)
+            created = True
+        else:
+            created = False
+        # Looked at in both cases: another job may have created it at the same time.
+        found = differences(wanted, library.schema_of(self._find(name)))
+        if found:
+            raise CatalogError(
+                ErrorCode.TABLE_DIFFERS,
+                f"Table {name} exists, but differs: {'; '.join(found)}.",
+                "Change the definition to what the table is, or alter the table.",
+            )
+        return created
+
+    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
+        """Files are rewritten in place, so an UPDATE needs only the assigned columns."""
+        refuse_unwritable(table.name, native(table).schema)
+        return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+
+    def merge_row_id_columns(
+        self, table: TableHandle, updated_columns: Sequence[str]
+    ) -> tuple[str, ...]:
+        """None: file and position say where the row is."""
+        del table, updated_columns
+        return ()
+
+    def insert_layout(self, table: TableHandle) -> WriteLayout:
+        """New rows by partition; those of a table without partitions anywhere."""
+        return WriteLayout(table.partition_keys, table.partition_keys)
+
+    def update_layout(self, table: TableHandle) -> WriteLayout:
+        """Changes of one file together, in the file's order."""
+        del table
+        file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
+        return WriteLayout((file,), (file, position))
+
+    def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
+        """All data files of the pinned snapshot, ordered by path."""
+        planned: tuple[PlannedFile, ...] = self._reading(table.name, plan_files, table)
+        return planned
+
+    def _find(self, name: TableName) -> Any | None:
+        refuse_name(name)
+        require_warehouse(self._warehouse)
+        return self._reading(name, library.find_table, self._catalog, name)
+
+    def _reading(self, name: TableName, read: Any, *arguments: Any) -> Any:
+        """The result of ``read``, whose failures mean that metadata is damaged or out of reach."""
+        try:
+            return read(*arguments)
+        except (OSError, RuntimeError, ValueError, KeyError, EOFError) as error:
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"The metadata of {name} in {self._warehouse} can not be read: {error}",
+                "Check the table's directory and the job's permission to read it.",
+            ) from error
+
+
+def require_warehouse(path: str) -> None:
+    """Refuse a warehouse that is not there: pypaimon would make it.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND.
+    """
+    if not Path(path).is_dir():
+        raise CatalogError(
+            ErrorCode.WAREHOUSE_NOT_FOUND,
+            f"The warehouse {path} does not exist on the driver's machine.",
+            "Check the path; create the directory if it is a new warehouse.",
+        )
+
+
+def _column(column: library.PaimonColumn) -> Column:
+    spark_type = to_spark(column.type, column.name)
+    return Column(
+        name=column.name,
+        type=spark_type,
+        nullable=is_nullable(column.type),
+        comment=column.comment,
+        default=_default(column.default, spark_type),
+    )
+
+
+def _default(text: str | None, spark_type: str) -> str | None:
+    """Paimon keeps a default as text that is cast to the column's type."""
+    if text is None:
+        return None
+    plain = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == "'" else text
+    escaped = plain.replace("\\", "\\\\").replace("'", "\\'")
+    return f"CAST('{escaped}' AS {spark_type})"

@@ -1,0 +1,52 @@
+"""What a ``TableHandle`` of this connector carries besides the SPI's fields. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.library import PaimonSchema
+from spark_jobs.spi.tables import TableHandle
+
+
+@dataclass(frozen=True)
+class PaimonTable:
+    """A table pinned at a snapshot (None: it has none yet)."""
+
+    table: Any
+    snapshot: Any | None
+    schema: PaimonSchema = field(repr=False)
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The table's options as the schema has them."""
+        return self.schema.options
+
+    @property
+    def path(self) -> str:
+        """The table's directory."""
+        return library.table_path(self.table)
+
+    @cached_property
+    def located_entries(self) -> tuple[tuple[str, Any], ...]:
+        """Path and manifest entry of every data file, ordered by path: the index is the ordinal."""
+        if self.snapshot is None:
+            return ()
+        directories: dict[tuple[Any, ...], str] = {}
+        located = []
+        for entry in library.live_entries(self.table, self.snapshot):
+            bucket = (*entry.partition.values, entry.bucket)
+            if bucket not in directories:
+                values = entry.partition.values
+                directories[bucket] = library.bucket_directory(self.table, values, entry.bucket)
+            located.append((f"{directories[bucket]}/{entry.file.file_name}", entry))
+        return tuple(sorted(located, key=lambda each: each[0]))
+
+
+def native(handle: TableHandle) -> PaimonTable:
+    """The connector's own object behind a handle."""
+    assert isinstance(handle.native, PaimonTable)  # noqa: S101
+    return handle.native

@@ -1,0 +1,78 @@
+"""The directory of a partition, spelled as Paimon's writers spell it. Runs on executors.
+
+After Paimon's ``PartitionPathUtils`` and ``InternalRowPartitionComputer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+_ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f")
+_EPOCH: Final = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """A partition column; ``precision`` is that of a timestamp, otherwise None."""
+
+    name: str
+    precision: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLayout:
+    """How partitions become directories.
+
+    ``default_name`` stands for NULL and blank values (option ``partition.default-name``);
+    ``legacy_names`` is option ``partition.legacy-name``, true by default: a date is then the number
+    of days since 1970 and a timestamp is in ISO form.
+    """
+
+    keys: tuple[PartitionKey, ...]
+    default_name: str
+    legacy_names: bool
+
+    def directory(self, values: Sequence[Any]) -> str:
+        """The path below the table, ``a=1/b=x``; empty for a table without partitions."""
+        parts = zip(self.keys, values, strict=True)
+        return "/".join(f"{_escape(key.name)}={_escape(self._text(key, v))}" for key, v in parts)
+
+    def _text(self, key: PartitionKey, value: Any) -> str:
+        text = "" if value is None else self._value_text(key, value)
+        return text if text and not text.isspace() else self.default_name
+
+    def _value_text(self, key: PartitionKey, value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, Decimal):
+            return f"{value:f}"
+        if isinstance(value, datetime):
+            precision = 6 if key.precision is None else key.precision
+            return _legacy_timestamp(value) if self.legacy_names else _timestamp(value, precision)
+        if isinstance(value, date):
+            return str((value - _EPOCH).days) if self.legacy_names else value.isoformat()
+        return str(value)
+
+
+def _escape(component: str) -> str:
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 32 else c for c in component)
+
+
+def _legacy_timestamp(value: datetime) -> str:
+    """As Java's ``LocalDateTime.toString``: seconds and fractions only where there are any."""
+    if value.microsecond:
+        text = value.isoformat(timespec="microseconds")
+        return text[:-3] if value.microsecond % 1000 == 0 else text
+    return value.isoformat(timespec="seconds" if value.second else "minutes")
+
+
+def _timestamp(value: datetime, precision: int) -> str:
+    fraction = f"{value.microsecond:06d}000"
+    while len(fraction) > precision and fraction.endswith("0"):
+        fraction = fraction[:-1]
+    text = value.replace(microsecond=0, tzinfo=None).isoformat(" ")
+    return f"{text}.{fraction}" if fraction else text

@@ -1,0 +1,78 @@
+"""The data files of a pinned snapshot, with partition values and column statistics. Driver only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.native import native
+from spark_jobs.connectors.paimon.refusals import refuse_file
+from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
+
+
+class FileRanges(Mapping[str, ColumnRange]):
+    """Statistics of one file, decoded only for the columns that somebody asks for."""
+
+    __slots__ = ("_columns", "_entry")
+
+    def __init__(self, entry: Any, columns: Mapping[str, bool]) -> None:
+        self._entry = entry
+        self._columns = columns
+
+    def __getitem__(self, column: str) -> ColumnRange:
+        has_bounds = self._columns[column]
+        minimum, maximum, null_count = library.column_range(self._entry, column)
+        if not has_bounds or minimum is None or maximum is None:
+            return ColumnRange(None, None, null_count)
+        return ColumnRange(minimum, maximum, null_count)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
+    """All data files, ordered by path; the index is the ordinal.
+
+    Raises:
+        NotSupportedError: a file that can not be read right here, with the reason.
+    """
+    table = native(handle)
+    schema_id = library.schema_id(table.table)
+    columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
+    files = []
+    for ordinal, (path, entry) in enumerate(table.located_entries):
+        refuse_file(table, handle.name, entry, schema_id)
+        files.append(
+            PlannedFile(
+                ordinal=ordinal,
+                path=path,
+                partition=entry.partition.to_dict(),
+                row_count=entry.file.row_count,
+                size=entry.file.file_size,
+                ranges=FileRanges(entry, columns),
+            )
+        )
+    _require_unique_names(handle, table.located_entries)
+    return tuple(files)
+
+
+def _has_bounds(paimon_type: Any) -> bool:
+    """Python's timestamps end at microseconds: bounds of finer ones would be too narrow."""
+    return isinstance(paimon_type, str) and (timestamp_precision(paimon_type) or 0) <= 6
+
+
+def _require_unique_names(handle: TableHandle, located: tuple[tuple[str, Any], ...]) -> None:
+    counts = Counter(entry.file.file_name for _, entry in located)
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise NotSupportedError(
+            f"{handle.name} has several data files of the name {repeated[0]}.",
+            "Compact the table fully with Paimon's own engines first.",
+        )

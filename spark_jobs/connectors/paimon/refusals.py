@@ -1,0 +1,158 @@
+"""What this connector does not do, refused by name before any row is read.
+
+``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows,
+``refuse_file`` for a single data file. docs/paimon.md explains each entry.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from spark_jobs.connectors.paimon.library import PaimonSchema
+from spark_jobs.connectors.paimon.native import PaimonTable
+from spark_jobs.connectors.paimon.types import atomic_parts, timestamp_precision
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.rows import RESERVED_PREFIX
+
+_OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
+
+# option: (values that are accepted, what the option turns on)
+_OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "type": (("table",), "is not a data table of Paimon"),
+    "branch": (("main",), "points to a branch"),
+    "file.format": (("parquet",), "has data files that are not parquet"),
+    "deletion-vectors.enabled": (("false",), "uses deletion vectors"),
+    "row-tracking.enabled": (("false",), "uses row tracking"),
+    "data-evolution.enabled": (("false",), "uses data evolution"),
+    "query-auth.enabled": (("false",), "restricts what each user may read"),
+    "data-file.external-paths": (("",), "has data files outside its directory"),
+    "data-file.path-directory": (("",), "has data files in another directory"),
+    "scan.fallback-branch": (("",), "falls back to a branch"),
+}
+
+_UNSAFE_PARTITION_TYPES: Final = {
+    "FLOAT": "Java versions spell its values differently",
+    "DOUBLE": "Java versions spell its values differently",
+    "TIMESTAMP_LTZ": "its directory depends on the writer's time zone",
+    "BINARY": "its values have no portable spelling",
+    "VARBINARY": "its values have no portable spelling",
+    "BYTES": "its values have no portable spelling",
+}
+
+
+def refuse_name(name: TableName) -> None:
+    """Refuse system tables and branches, which Paimon addresses by a ``$`` in the name."""
+    if "$" in name.table:
+        raise NotSupportedError(
+            f"{name} is a system table or a branch.", "Name the table itself, without $."
+        )
+
+
+def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
+    """Refuse tables whose rows this connector can not read right.
+
+    Raises:
+        NotSupportedError: with the reason.
+    """
+    if schema.primary_keys:
+        keys = ", ".join(schema.primary_keys)
+        raise NotSupportedError(
+            f"{name} has a primary key ({keys}); only append tables are supported.",
+            _OTHER_ENGINE,
+        )
+    for option, (accepted, reason) in _OPTIONS.items():
+        value = schema.options.get(option)
+        if value is not None and value.lower() not in accepted:
+            raise NotSupportedError(
+                f"{name} {reason} (option {option} = {value}), which is not supported.",
+                _OTHER_ENGINE,
+            )
+    for option in schema.options:
+        if option.startswith("fields.") and option.endswith(".default-value"):
+            raise NotSupportedError(
+                f"{name} replaces NULLs while reading (option {option}).",
+                "Use column defaults of Paimon 1.2 or later instead.",
+            )
+    _refuse_names(name, schema)
+    _refuse_partition_types(name, schema)
+
+
+def refuse_snapshot(name: TableName, snapshot: Any) -> None:
+    """Refuse a snapshot with deletion vectors or another index."""
+    if snapshot is not None and snapshot.index_manifest is not None:
+        raise NotSupportedError(
+            f"Snapshot {snapshot.id} of {name} has deletion vectors or an index, which is not "
+            "supported.",
+            "Compact the table fully with Paimon's own engines first.",
+        )
+
+
+def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
+    """Refuse tables whose rows can be read but not changed here.
+
+    Raises:
+        NotSupportedError: with the reason.
+    """
+    bucket = schema.options.get("bucket", "-1")
+    if bucket != "-1":
+        raise NotSupportedError(
+            f"{name} has fixed buckets (option bucket = {bucket}); only bucket = -1 is supported.",
+            _OTHER_ENGINE,
+        )
+
+
+def refuse_file(table: PaimonTable, name: TableName, entry: Any, current_schema: int) -> None:
+    """Refuse a data file that Spark's parquet reader would not read right.
+
+    Raises:
+        NotSupportedError: with the reason and the file.
+    """
+    file = entry.file
+    if file.schema_id != current_schema:
+        problem = f"was written with schema {file.schema_id}, the table now has {current_schema}"
+    elif not file.file_name.endswith(".parquet"):
+        problem = "is not a parquet file"
+    elif file.file_name.startswith(("_", ".")):
+        problem = "has a name that Spark takes for a hidden file"
+    elif file.external_path is not None:
+        problem = f"lies outside the table, in {file.external_path}"
+    elif file.write_cols is not None or file.first_row_id is not None:
+        problem = "holds only some columns of its rows (data evolution)"
+    else:
+        return
+    raise NotSupportedError(
+        f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
+        "Compact the table fully with Paimon's own engines first.",
+    )
+
+
+def _refuse_names(name: TableName, schema: PaimonSchema) -> None:
+    lowered = Counter(column.name.lower() for column in schema.columns)
+    for column in schema.columns:
+        if lowered[column.name.lower()] > 1:
+            raise NotSupportedError(
+                f"{name} has columns that differ only in case: {column.name}.",
+                "Rename one of them.",
+            )
+        if column.name.startswith(RESERVED_PREFIX):
+            raise NotSupportedError(
+                f"{name} has a column {column.name}; names with {RESERVED_PREFIX} are reserved.",
+                "Rename the column.",
+            )
+
+
+def _refuse_partition_types(name: TableName, schema: PaimonSchema) -> None:
+    for column in schema.columns:
+        if column.name not in schema.partition_keys:
+            continue
+        type_name = atomic_parts(column.type)[0] if isinstance(column.type, str) else "nested"
+        reason = _UNSAFE_PARTITION_TYPES.get(type_name)
+        if (timestamp_precision(column.type) or 0) > 6:
+            reason = "Python holds no nanoseconds"
+        if reason:
+            raise NotSupportedError(
+                f"{name} is partitioned by {column.name} of type {type_name}: {reason}.",
+                "Partition by a date, a number or a string.",
+            )

@@ -1,0 +1,118 @@
+"""Target rows through Spark's own vectorised parquet reader. Driver only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F
+
+from spark_jobs.connectors.paimon.native import native
+from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
+from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
+from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+_NAME: Final = f"{RESERVED_PREFIX}file_name"
+_ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
+_POSITION: Final = f"{RESERVED_PREFIX}position"
+
+# Whatever the session says: no file may be skipped, no old calendar may shift a date.
+_READER_OPTIONS: Final = {
+    "mergeSchema": "false",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+
+
+class PaimonScan:
+    """Implements ``ConnectorScan``; the row id is ``struct<file: int, position: bigint>``."""
+
+    def read(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+    ) -> DataFrame:
+        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR are STRING.
+
+        Raises:
+            NotSupportedError: a column holds timestamps that Spark would round.
+        """
+        _refuse_nanoseconds(table, columns)
+        schema = ", ".join(f"{_quote(c.name)} {_spark_readable(c)}" for c in table.columns)
+        if not files:
+            empty = spark.createDataFrame([], schema)
+            return empty.select(*map(_quote, columns), _row_id(F.lit(0), F.lit(0)))
+        raw = (
+            spark.read.schema(schema)
+            .options(**_READER_OPTIONS)
+            .parquet(*[_escape_glob(file.path) for file in files])
+        )
+        # _metadata through its own door: a table column may have that name too.
+        metadata = raw.metadataColumn("_metadata")
+        rows = raw.select(
+            *map(_quote, columns),
+            metadata["file_name"].alias(_NAME),
+            metadata["row_index"].alias(_POSITION),
+        )
+        ordinals = _ordinals_by_name(spark, files)
+        return rows.join(F.broadcast(ordinals), _NAME).select(
+            *map(_quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION))
+        )
+
+
+def _row_id(ordinal: SparkColumn, position: SparkColumn) -> SparkColumn:
+    return F.struct(
+        ordinal.cast("int").alias(FILE_FIELD), position.cast("bigint").alias(POSITION_FIELD)
+    ).alias(ROW_ID)
+
+
+def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> DataFrame:
+    """Columns: file name (string, unique), ordinal (int). Made inside the JVM, without a job."""
+    text = "/".join(f"{file.ordinal}:{file.path.rpartition('/')[2]}" for file in files)
+    entry = F.explode(F.split(F.lit(text), "/")).alias("entry")
+    parts = F.split("entry", ":", 2)
+    return (
+        spark.range(1)
+        .select(entry)
+        .select(parts[1].alias(_NAME), parts[0].cast("int").alias(_ORDINAL))
+    )
+
+
+def _escape_glob(path: str) -> str:
+    """The path as a glob that matches nothing else.
+
+    Spark's hidden option ``__globPaths__`` would switch globbing off, but in 4.1 several paths
+    given with it are each read several times.
+    """
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
+    for column in native(table).schema.columns:
+        precision = timestamp_precision(column.type) or 0
+        if column.name in columns and precision > 6:
+            raise NotSupportedError(
+                f"Column {column.name} is a timestamp of precision {precision}; Spark would round "
+                "it to microseconds, so no expression may use it.",
+                "Leave the column out of conditions and assigned values.",
+            )
+
+
+def _spark_readable(column: Column) -> str:
+    """A reader's schema knows no lengths of character types."""
+    return re.sub(r"\b(?:var)?char\(\d+\)", "string", column.type)
+
+
+def _quote(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,67 @@
+"""What a table's options say about new data files. Driver only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.native import PaimonTable
+from spark_jobs.connectors.paimon.new_rows import NewFileLayout
+from spark_jobs.connectors.paimon.partition_path import PartitionKey, PartitionLayout
+from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.files.parquet_options import Compression
+
+_CODECS: Final = {
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "lz4": "lz4",
+    "brotli": "brotli",
+    "none": "none",
+    "uncompressed": "none",
+}
+
+
+def data_file_prefix(table: PaimonTable) -> str:
+    """How the names of data files begin (option ``data-file.prefix``)."""
+    return table.options.get("data-file.prefix", "data-")
+
+
+def compression(table: PaimonTable) -> Compression:
+    """The codec of new files (options ``file.compression``, ``file.compression.zstd-level``).
+
+    Raises:
+        NotSupportedError: a codec that pyarrow can not write.
+    """
+    name = table.options.get("file.compression", "zstd").lower()
+    if name not in _CODECS:
+        raise NotSupportedError(
+            f"Option file.compression = {name} is not supported.",
+            f"Use one of: {', '.join(_CODECS)}.",
+        )
+    level = int(table.options.get("file.compression.zstd-level", "1")) if name == "zstd" else None
+    return Compression(_CODECS[name], level)
+
+
+def new_file_layout(
+    table: PaimonTable, filesystem: pafs.FileSystem, target_file_size: int
+) -> NewFileLayout:
+    """Everything that an executor has to know to write new files of the table."""
+    types = {column.name: column.type for column in table.schema.columns}
+    legacy = table.options.get("partition.legacy-name", "true").lower() == "true"
+    keys = [PartitionKey(k, timestamp_precision(types[k])) for k in table.schema.partition_keys]
+    return NewFileLayout(
+        filesystem=filesystem,
+        root=table.path,
+        schema=library.arrow_schema(table.table),
+        partitions=PartitionLayout(
+            keys=tuple(keys),
+            default_name=table.options.get("partition.default-name", "__DEFAULT_PARTITION__"),
+            legacy_names=legacy,
+        ),
+        target_file_size=target_file_size,
+        compression=compression(table),
+    )

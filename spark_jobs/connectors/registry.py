@@ -1,0 +1,46 @@
+"""Connectors by name. A connector's table library is imported when its catalog is opened."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Final
+
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import CatalogError, ErrorCode, RequestError
+from spark_jobs.spi.connector import Connector
+
+# name: (module with a function `open_connector`, what to install)
+_CONNECTORS: Final[Mapping[str, tuple[str, str]]] = {
+    "paimon": ("spark_jobs.connectors.paimon.connector", "pypaimon>=2.1,<2.2"),
+}
+
+
+def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Connector:
+    """The connector that ``catalog`` names, opened on its warehouse.
+
+    ``credentials`` are further catalog options that are never logged.
+
+    Raises:
+        RequestError: REQUEST_INVALID for a connector that does not exist.
+        CatalogError: LIBRARY_MISSING, or what opening the catalog raises.
+    """
+    if catalog.connector not in _CONNECTORS:
+        known = ", ".join(sorted(_CONNECTORS))
+        raise RequestError(
+            ErrorCode.REQUEST_INVALID,
+            f"catalog.connector: {catalog.connector!r} is not known.",
+            f"Use one of: {known}.",
+        )
+    module_name, requirement = _CONNECTORS[catalog.connector]
+    try:
+        module = importlib.import_module(module_name)
+        connector: Connector = module.open_connector(catalog, credentials)
+    except ModuleNotFoundError as error:
+        raise CatalogError(
+            ErrorCode.LIBRARY_MISSING,
+            f"The {catalog.connector} connector needs the Python module {error.name!r}, which the "
+            "driver's environment does not have.",
+            f"Install {requirement} into the Spark environment: pip install '{requirement}'.",
+        ) from error
+    return connector

@@ -1,0 +1,99 @@
+"""Arrays as Spark hands them over, made to be of exactly the type that a file or table has."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.errors import DataError, ErrorCode
+
+_FLOORED_UNITS = {"s": "second", "ms": "millisecond"}
+
+
+def conform(array: pa.Array, field: pa.Field, path: str = "") -> pa.Array:
+    """``array`` as an array of ``field.type``, nested names and nullability included.
+
+    Values are those of ``array``; a timestamp is floored to a coarser unit of ``field``, as the
+    writers of table formats do. ``path`` is the column's name in errors.
+
+    Raises:
+        DataError: NOT_NULL_VIOLATION when a value is missing that must be there,
+            VALUE_NOT_STORABLE when a value does not fit; both name the column.
+    """
+    path = path or field.name
+    if not field.nullable and array.null_count:
+        raise DataError(
+            ErrorCode.NOT_NULL_VIOLATION,
+            f"Column {path} must not be NULL, but {array.null_count} new values are.",
+            "Filter or replace the NULLs in the source, for example with coalesce.",
+        )
+    kind = field.type
+    if pa.types.is_struct(kind):
+        return _conform_struct(array, kind, path)
+    if pa.types.is_map(kind):
+        return _conform_map(array, kind, path)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _conform_list(array, kind, path)
+    return _conform_leaf(array, kind, path)
+
+
+def _conform_leaf(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
+    if array.type.equals(kind):
+        return array
+    try:
+        return _floored(array, kind).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            ErrorCode.VALUE_NOT_STORABLE,
+            f"Column {path} of type {kind} can not hold a new value: {error}",
+            "Cast or filter the value in the statement.",
+        ) from None
+
+
+def _floored(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not (pa.types.is_timestamp(array.type) and pa.types.is_timestamp(kind)):
+        return array
+    unit = _FLOORED_UNITS.get(kind.unit)
+    if unit is None or array.type.unit == kind.unit:
+        return array
+    # In UTC, because flooring in a zone follows its local clock.
+    utc = array.cast(pa.timestamp(array.type.unit, "UTC")) if array.type.tz else array
+    return pc.floor_temporal(utc, unit=unit)
+
+
+def _conform_struct(array: pa.Array, kind: pa.StructType, path: str) -> pa.Array:
+    missing = array.is_null()
+    children = []
+    for child in kind:
+        values = array.field(child.name)
+        child_path = f"{path}.{child.name}"
+        if not child.nullable and values.null_count:
+            # A field of a NULL struct is NULL without being a violation.
+            conform(values.filter(array.is_valid()), child, child_path)
+        children.append(conform(values, child.with_nullable(nullable=True), child_path))
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=missing)
+
+
+def _conform_list(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
+    values = conform(array.flatten(), kind.value_field, f"{path}.element")
+    offsets = _offsets(array)
+    if pa.types.is_large_list(kind):
+        return pa.LargeListArray.from_arrays(offsets, values, type=kind, mask=array.is_null())
+    narrow = offsets.cast(pa.int32())
+    return pa.ListArray.from_arrays(narrow, values, type=kind, mask=array.is_null())
+
+
+def _conform_map(array: pa.Array, kind: pa.MapType, path: str) -> pa.Array:
+    entry = pa.struct([array.type.key_field, array.type.item_field])
+    lists = array.cast(pa.list_(pa.field("entries", entry, nullable=False)))
+    entries = lists.flatten()
+    keys = conform(entries.field(0), kind.key_field, f"{path}.key")
+    items = conform(entries.field(1), kind.item_field, f"{path}.value")
+    offsets = _offsets(lists).cast(pa.int32())
+    return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=array.is_null())
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Offsets into ``lists.flatten()``, which leaves out what NULL lists and slices hide."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int64())
+    return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])

@@ -1,0 +1,96 @@
+"""Which parquet options a file is written with: those of the file it replaces, or of a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+# A dictionary-encoded chunk below this many bytes per value has few distinct values: its indices
+# need not be expanded to strings and hashed again.
+_LOW_CARDINALITY_BYTES = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """A codec by pyarrow's name (``zstd``, ``snappy``, ``gzip``, ``none`` …) and its level."""
+
+    codec: str = "zstd"
+    level: int | None = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetOptions:
+    """How values are laid out in a file.
+
+    ``dictionary``: True, or the dotted paths of the leaf columns that have a dictionary.
+    ``decimal_as_integer``: decimals of up to 18 digits are INT32 or INT64, else fixed bytes.
+    ``int96``: timestamps in nanoseconds are INT96, else INT64.
+    """
+
+    dictionary: bool | tuple[str, ...]
+    decimal_as_integer: bool
+    int96: bool
+
+    @classmethod
+    def for_new_file(cls) -> ParquetOptions:
+        """What Java writers of table formats do, so that every engine reads the file."""
+        return cls(dictionary=True, decimal_as_integer=True, int96=True)
+
+    @classmethod
+    def like(cls, metadata: pq.FileMetaData) -> ParquetOptions:
+        """Those of an existing file."""
+        leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+        decimals = [leaf for leaf in leaves if leaf.logical_type.type == "DECIMAL"]
+        return cls(
+            dictionary=_dictionary_paths(metadata),
+            decimal_as_integer=any(leaf.physical_type.startswith("INT") for leaf in decimals),
+            int96=any(leaf.physical_type == "INT96" for leaf in leaves),
+        )
+
+    def writer_arguments(self, compression: Compression) -> dict[str, Any]:
+        """The arguments for ``pq.ParquetWriter``.
+
+        The Arrow schema is not stored in the file, as Java writers have none: a reader then sees
+        the parquet types alone, not that a column happened to be read as a dictionary here.
+        """
+        dictionary = self.dictionary if self.dictionary is True else list(self.dictionary or ())
+        return {
+            "compression": compression.codec,
+            "compression_level": compression.level,
+            "use_dictionary": dictionary,
+            "store_decimal_as_integer": self.decimal_as_integer,
+            "use_deprecated_int96_timestamps": self.int96,
+            "store_schema": False,
+        }
+
+
+def low_cardinality_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> list[str]:
+    """Top-level string columns that are cheapest to read and write as dictionaries."""
+    if metadata.num_row_groups == 0:
+        return []
+    group = metadata.row_group(0)
+    names = []
+    for i in range(group.num_columns):
+        chunk = group.column(i)
+        small = chunk.total_uncompressed_size < _LOW_CARDINALITY_BYTES * chunk.num_values
+        if chunk.has_dictionary_page and small and _is_text(schema, chunk.path_in_schema):
+            names.append(chunk.path_in_schema)
+    return names
+
+
+def _is_text(schema: pa.Schema, name: str) -> bool:
+    index = schema.get_field_index(name)
+    return index >= 0 and schema.field(index).type in (pa.string(), pa.binary())
+
+
+def _dictionary_paths(metadata: pq.FileMetaData) -> tuple[str, ...]:
+    paths = set()
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for i in range(group.num_columns):
+            if group.column(i).has_dictionary_page:
+                paths.add(group.column(i).path_in_schema)
+    return tuple(sorted(paths))
