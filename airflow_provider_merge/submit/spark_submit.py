@@ -98,6 +98,8 @@ class SparkSubmitSubmitter:
             # A timeout or an interrupt: nothing may write any more once the task has ended.
             self.kill()
             raise
+        finally:
+            _close_output(hook)
 
     def _environment(self, extra: Mapping[str, Any]) -> SparkEnvironment | None:
         """Where pyspark is: the operator's setting, the Spark connection's, or Airflow's."""
@@ -175,6 +177,13 @@ def _deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
     mode = str(extra.get("deploy-mode") or "client")
     check_deploy_mode(f"connection {settings.spark_conn_id!r}, deploy-mode", mode)
     return mode
+
+
+def _close_output(hook: SparkSubmitHook) -> None:
+    """Close the pipe that the hook reads the launcher's output from; it leaves that to chance."""
+    process = hook._submit_sp  # noqa: SLF001
+    if process is not None:
+        process.stdout.close()
 
 
 def _check_master(hook: SparkSubmitHook) -> None:
