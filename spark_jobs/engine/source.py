@@ -30,6 +30,7 @@ from spark_jobs.engine.catalyst import error_condition
 from spark_jobs.engine.names import quote
 from spark_jobs.engine.spill import REPORT_SCHEMA, SpillWriter
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.spi.paths import escape_glob
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector, WarehouseStorage
@@ -135,7 +136,7 @@ def _open(spark: SparkSession, source: Source, connector: Connector) -> DataFram
 def _read(spark: SparkSession, uris: list[str], schema: StructType) -> DataFrame:
     if not uris:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).option("__globPaths__", "false").parquet(*uris)
+    return spark.read.schema(schema).parquet(*map(escape_glob, uris))
 
 
 def _null(name: str) -> Column:

@@ -12,6 +12,7 @@ from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.types import timestamp_precision
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
 
@@ -56,7 +57,7 @@ class PaimonScan:
         raw = (
             spark.read.schema(schema)
             .options(**_READER_OPTIONS)
-            .parquet(*[_escape_glob(file.path) for file in files])
+            .parquet(*[escape_glob(file.path) for file in files])
         )
         # _metadata through its own door: a table column may have that name too.
         metadata = raw.metadataColumn("_metadata")
@@ -87,15 +88,6 @@ def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> Data
         .select(entry)
         .select(parts[1].alias(_NAME), parts[0].cast("int").alias(_ORDINAL))
     )
-
-
-def _escape_glob(path: str) -> str:
-    """The path as a glob that matches nothing else.
-
-    Spark's hidden option ``__globPaths__`` would switch globbing off, but in 4.1 several paths
-    given with it are each read several times.
-    """
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
 def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
