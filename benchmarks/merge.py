@@ -177,7 +177,8 @@ def measure(bench: Bench, name: str, runs: int) -> None:
     ratio = statistics.median(plain) / statistics.median(ours)
     print(
         f"{name}: this {statistics.median(ours):.2f} s, "
-        f"plain Spark {statistics.median(plain):.2f} s, ratio {ratio:.2f}, largest Python worker {peak / 2**20:.0f} MiB, same rows: yes"
+        f"plain Spark {statistics.median(plain):.2f} s, ratio {ratio:.2f}, "
+        f"largest Python worker {peak / 2**20:.0f} MiB, same rows: yes"
     )
 
 

@@ -23,8 +23,8 @@ def merge(
     """Update or delete the rows that ``source`` matches, insert the others; the files read."""
     target = spark.read.parquet(*files)
     touched = _touched(target, source)
-    old = spark.read.parquet(*touched).withColumn("_target", F.lit(value=True)).alias("t")
-    new = source.withColumn("_source", F.lit(value=True)).alias("s")
+    old = spark.read.parquet(*touched).withColumn("_target", F.lit(True)).alias("t")
+    new = source.withColumn("_source", F.lit(True)).alias("s")
     joined = (
         old.join(new, F.expr("t.id = s.id"), "full_outer")
         if inserts
