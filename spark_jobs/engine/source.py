@@ -136,7 +136,9 @@ def _open(spark: SparkSession, source: Source, connector: Connector) -> DataFram
 def _read(spark: SparkSession, uris: list[str], schema: StructType) -> DataFrame:
     if not uris:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).parquet(*map(escape_glob, uris))
+    # Written by pyarrow, which knows no other calendar than the proleptic Gregorian one.
+    reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
+    return reader.parquet(*map(escape_glob, uris))
 
 
 def _null(name: str) -> Column:
