@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.errors import NotSupportedError
+
 # A dictionary-encoded chunk below this many bytes per value has few distinct values: its indices
 # need not be expanded to strings and hashed again.
 _LOW_CARDINALITY_BYTES = 2.5
@@ -27,27 +29,35 @@ class ParquetOptions:
 
     ``dictionary``: True, or the dotted paths of the leaf columns that have a dictionary.
     ``decimal_as_integer``: decimals of up to 18 digits are INT32 or INT64, else fixed bytes.
-    ``int96``: timestamps in nanoseconds are INT96, else INT64.
     """
 
     dictionary: bool | tuple[str, ...]
     decimal_as_integer: bool
-    int96: bool
 
     @classmethod
     def for_new_file(cls) -> ParquetOptions:
         """What Java writers of table formats do, so that every engine reads the file."""
-        return cls(dictionary=True, decimal_as_integer=True, int96=True)
+        return cls(dictionary=True, decimal_as_integer=True)
 
     @classmethod
     def like(cls, metadata: pq.FileMetaData) -> ParquetOptions:
-        """Those of an existing file."""
+        """Those of an existing file.
+
+        Raises:
+            NotSupportedError: it has INT96 timestamps: pyarrow writes all timestamps of a file in
+                that form or none, and wraps around outside the years 1677 to 2262.
+        """
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+        int96 = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+        if int96:
+            raise NotSupportedError(
+                f"Column {int96[0]} is stored as INT96 timestamps, which can not be copied.",
+                "Rewrite the table's files with TIMESTAMP(6) columns first.",
+            )
         decimals = [leaf for leaf in leaves if leaf.logical_type.type == "DECIMAL"]
         return cls(
             dictionary=_dictionary_paths(metadata),
             decimal_as_integer=any(leaf.physical_type.startswith("INT") for leaf in decimals),
-            int96=any(leaf.physical_type == "INT96" for leaf in leaves),
         )
 
     def writer_arguments(self, compression: Compression) -> dict[str, Any]:
@@ -62,7 +72,6 @@ class ParquetOptions:
             "compression_level": compression.level,
             "use_dictionary": dictionary,
             "store_decimal_as_integer": self.decimal_as_integer,
-            "use_deprecated_int96_timestamps": self.int96,
             "store_schema": False,
         }
 

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.files.conform import conform
-from spark_jobs.files.int96 import Int96Guard
 from spark_jobs.files.parquet_options import (
     Compression,
     ParquetOptions,
@@ -64,7 +63,7 @@ def rewrite(
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
-        NotSupportedError: the file has INT96 timestamps outside the years 1677 to 2262.
+        NotSupportedError: the file has INT96 timestamps, which pyarrow can not copy.
         InternalError: a position is not in the file, or positions are not ascending.
     """
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
@@ -78,9 +77,8 @@ def rewrite(
         filesystem.open_input_file(source), metadata=metadata, read_dictionary=texts
     ) as file:
         writer = ParquetFileWriter(filesystem, target, file.schema_arrow, options, compression)
-        guard = Int96Guard(filesystem, source, metadata) if options.int96 else None
         try:
-            _rewrite_row_groups(file, writer, changes, guard)
+            _rewrite_row_groups(file, writer, changes)
             return writer.finish()
         except BaseException:
             writer.close_quietly()
@@ -102,13 +100,10 @@ def _rewrite_row_groups(
     file: pq.ParquetFile,
     writer: ParquetFileWriter,
     changes: FileChanges,
-    guard: Int96Guard | None,
 ) -> None:
     start = 0
     for number in range(file.num_row_groups):
         group = file.read_row_group(number, use_threads=False)
-        if guard is not None:
-            guard.require_exact(number, group)
         end = start + group.num_rows
         first, last = np.searchsorted(changes.positions, [start, end])
         if first < last:

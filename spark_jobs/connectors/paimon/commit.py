@@ -100,8 +100,13 @@ class PaimonMergeWrites:
     def abort_merge(
         self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
     ) -> None:
-        """Remove every file of the write, known from a fragment or not, and the guard."""
+        """Remove every file of the write, known from a fragment or not, and the guard.
+
+        Nothing is removed when the operation did make a snapshot after all.
+        """
         del fragments
+        if self.find_commit(table, handle.native.operation_id) is not None:
+            return
         root = native(table).path
         selector = pafs.FileSelector(root, recursive=True)
         for info in self._filesystem.get_file_info(selector):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_jobs.connectors.paimon.field_ids import with_field_id
 from spark_jobs.contract.request import TableName
 from spark_jobs.files.statistics import ColumnStatistics
 
@@ -96,11 +97,17 @@ def schema_id(table: Any) -> int:
 
 
 def arrow_schema(table: Any) -> pa.Schema:
-    """The Arrow schema of the table's data files, without comments."""
+    """The Arrow schema of the table's data files, with Paimon's field ids and without comments."""
     from pypaimon.schema.data_types import PyarrowFieldParser
 
-    schema = PyarrowFieldParser.from_paimon_schema(table.table_schema.fields)
-    return pa.schema([field.remove_metadata() for field in schema])
+    fields = table.table_schema.fields
+    schema = PyarrowFieldParser.from_paimon_schema(fields)
+    return pa.schema(
+        [
+            with_field_id(arrow.remove_metadata(), field.id, field.type.to_dict())
+            for arrow, field in zip(schema, fields, strict=True)
+        ]
+    )
 
 
 def table_path(table: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from spark_jobs.connectors.paimon import library
 from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.refusals import refuse_file
-from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.connectors.paimon.types import has_nanoseconds
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
 
@@ -65,7 +65,7 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
 
 def _has_bounds(paimon_type: Any) -> bool:
     """Python's timestamps end at microseconds: bounds of finer ones would be too narrow."""
-    return isinstance(paimon_type, str) and (timestamp_precision(paimon_type) or 0) <= 6
+    return isinstance(paimon_type, str) and not has_nanoseconds(paimon_type)
 
 
 def _require_unique_names(handle: TableHandle, located: tuple[tuple[str, Any], ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.library import PaimonSchema
 from spark_jobs.connectors.paimon.native import PaimonTable
-from spark_jobs.connectors.paimon.types import atomic_parts, timestamp_precision
+from spark_jobs.connectors.paimon.types import atomic_parts, has_nanoseconds
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.rows import RESERVED_PREFIX
@@ -101,6 +101,13 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
             f"{name} has fixed buckets (option bucket = {bucket}); only bucket = -1 is supported.",
             _OTHER_ENGINE,
         )
+    for column in schema.columns:
+        if has_nanoseconds(column.type):
+            raise NotSupportedError(
+                f"Column {column.name} of {name} has timestamps of precision 7 to 9, which can not "
+                "be written so that every engine reads them.",
+                "Change the column to TIMESTAMP(6).",
+            )
 
 
 def refuse_file(table: PaimonTable, name: TableName, entry: Any, current_schema: int) -> None:
@@ -149,8 +156,6 @@ def _refuse_partition_types(name: TableName, schema: PaimonSchema) -> None:
             continue
         type_name = atomic_parts(column.type)[0] if isinstance(column.type, str) else "nested"
         reason = _UNSAFE_PARTITION_TYPES.get(type_name)
-        if (timestamp_precision(column.type) or 0) > 6:
-            reason = "Python holds no nanoseconds"
         if reason:
             raise NotSupportedError(
                 f"{name} is partitioned by {column.name} of type {type_name}: {reason}.",

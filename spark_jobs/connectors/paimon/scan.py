@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
-from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.connectors.paimon.types import has_nanoseconds
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
@@ -92,12 +92,11 @@ def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> Data
 
 def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
     for column in native(table).schema.columns:
-        precision = timestamp_precision(column.type) or 0
-        if column.name in columns and precision > 6:
+        if column.name in columns and has_nanoseconds(column.type):
             raise NotSupportedError(
-                f"Column {column.name} is a timestamp of precision {precision}; Spark would round "
-                "it to microseconds, so no expression may use it.",
-                "Leave the column out of conditions and assigned values.",
+                f"Column {column.name} has timestamps of precision 7 to 9, which Spark does not "
+                "read exactly.",
+                "Leave the column out of the statement.",
             )
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout, NewRowsWriter
 from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.files.conform import conform
 from spark_jobs.files.parquet_rewrite import ColumnChange, FileChanges, rewrite
 from spark_jobs.files.parquet_write import WrittenFile
 from spark_jobs.files.row_reader import read_row
@@ -146,7 +147,9 @@ class PaimonMergeSink:
             changed = np.flatnonzero(updated & np.isin(cases, assigning))
             if len(changed):
                 values = pa.concat_arrays(table.column(name).take(pa.array(changed)).chunks)
-                columns[name] = ColumnChange(changed, values)
+                # To the table's type first: a file may be finer, or admit NULL.
+                field = self._factory.layout.schema.field(name)
+                columns[name] = ColumnChange(changed, conform(values, field))
         positions = pc.struct_field(row_ids, POSITION_FIELD).to_numpy()
         return FileChanges(positions, ~updated, columns)
 

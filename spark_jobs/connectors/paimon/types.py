@@ -85,6 +85,15 @@ def timestamp_precision(paimon: Any) -> int | None:
     return 6 if precision is None else precision
 
 
+def has_nanoseconds(paimon: Any) -> bool:
+    """Whether a type (JSON) is, or contains, a timestamp finer than microseconds."""
+    if isinstance(paimon, str):
+        return (timestamp_precision(paimon) or 0) > 6
+    inner = [paimon[part] for part in ("element", "key", "value") if part in paimon]
+    inner += [field["type"] for field in paimon.get("fields", ())]
+    return any(map(has_nanoseconds, inner))
+
+
 def to_spark(paimon: Any, column: str) -> str:
     """The Spark SQL type in DDL form of a Paimon type (JSON) of ``column``.
 
