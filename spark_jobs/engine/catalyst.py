@@ -6,13 +6,16 @@ is declared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+_AND = re.compile(r"\bAND\b", re.IGNORECASE)
+_EQUALS = re.compile(r"==?")
 _SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery")
 
 
@@ -37,7 +40,6 @@ class ParsedExpression:
     """What the parser alone tells of an expression."""
 
     names: tuple[NameReference, ...]
-    conjuncts: tuple[Conjunct, ...]
     has_subquery: bool
 
 
@@ -61,17 +63,19 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
         ParseException: the text is no expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    root = parser.parseExpression(text)
-    nodes = list(_walk(root))
+    nodes = list(_walk(parser.parseExpression(text)))
     names = tuple(
         NameReference(tuple(_items(node.nameParts())), int(node.origin().startIndex().get()))
         for node in nodes
         if _class_name(node) == "UnresolvedAttribute"
     )
-    conjuncts = tuple(_conjunct(text, node) for node in _and_connected(root))
-    return ParsedExpression(
-        names, conjuncts, any(_class_name(node) in _SUBQUERIES for node in nodes)
-    )
+    has_subquery = any(_class_name(node) in _SUBQUERIES for node in nodes)
+    return ParsedExpression(names, has_subquery)
+
+
+def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
+    """The parts of a condition that AND connects: together they mean what ``text`` means."""
+    return list(_conjuncts(spark._jsparkSession.sessionState().sqlParser(), text))
 
 
 def selected_expression(frame: DataFrame) -> SelectedExpression:
@@ -106,6 +110,34 @@ def observed_metric(frame: DataFrame, observation: str) -> int:
     return int(metrics.apply(observation).getLong(0)) if metrics.contains(observation) else 0
 
 
+def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
+    """The parts of ``text`` between those ANDs at which it falls apart into the same expression.
+
+    The positions that the parser reports are of no use: those of a predicate (``x IN (1)``) do not
+    cover what it is about, and BETWEEN holds an AND too. So each AND is tried.
+    """
+    wanted = list(_and_connected(parser.parseExpression(text)))
+    start = 0
+    for stop, after in [*_occurrences(_AND, text), (len(text), len(text))]:
+        part = text[start:stop]
+        node = _parsed(parser, part)
+        found = [] if node is None else list(_and_connected(node))
+        if found and _same(found, wanted[: len(found)]):
+            yield Conjunct(part.strip(), _sides(parser, part, found))
+            wanted, start = wanted[len(found) :], after
+
+
+def _sides(parser: Any, text: str, nodes: list[Any]) -> tuple[str, str] | None:
+    if len(nodes) != 1 or _class_name(nodes[0]) != "EqualTo":
+        return None
+    for stop, after in _occurrences(_EQUALS, text):
+        sides = (text[:stop].strip(), text[after:].strip())
+        parsed = [_parsed(parser, side) for side in sides]
+        if _same(parsed, list(_items(nodes[0].children()))):
+            return sides
+    return None
+
+
 def _and_connected(node: Any) -> Iterator[Any]:
     if _class_name(node) != "And":
         yield node
@@ -114,19 +146,21 @@ def _and_connected(node: Any) -> Iterator[Any]:
         yield from _and_connected(child)
 
 
-def _conjunct(text: str, node: Any) -> Conjunct:
-    sides = None
-    if _class_name(node) == "EqualTo":
-        left, right = (_range(child) for child in _items(node.children()))
-        if left.stop <= right.start:
-            sides = (text[left.start : left.stop], text[right.start : right.stop])
-    place = _range(node)
-    return Conjunct(text[place.start : place.stop], sides)
+def _occurrences(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(text)]
 
 
-def _range(node: Any) -> range:
-    origin = node.origin()
-    return range(int(origin.startIndex().get()), int(origin.stopIndex().get()) + 1)
+def _parsed(parser: Any, text: str) -> Any | None:
+    try:
+        return parser.parseExpression(text)
+    except ParseException:
+        return None
+
+
+def _same(found: list[Any], wanted: list[Any]) -> bool:
+    return len(found) == len(wanted) and all(
+        one is not None and one.equals(other) for one, other in zip(found, wanted, strict=True)
+    )
 
 
 def _walk(node: Any) -> Iterator[Any]:

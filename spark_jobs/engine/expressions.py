@@ -18,6 +18,7 @@ from spark_jobs.engine.catalyst import (
     Conjunct,
     ParsedExpression,
     attribute_ids,
+    conjuncts,
     error_condition,
     parse_expression,
     selected_expression,
@@ -131,10 +132,9 @@ class ExpressionAnalyzer:
 
         ``text`` has been analysed before.
         """
-        parsed = parse_expression(self._spark, text)
         return [
             (self.analyze(each.text, sees, "condition"), self._join_key(each, sees))
-            for each in parsed.conjuncts
+            for each in conjuncts(self._spark, text)
         ]
 
     def _join_key(self, conjunct: Conjunct, sees: str) -> JoinKey | None:
