@@ -1,0 +1,121 @@
+"""A behaviour as data: a statement on a table, and its outcome or error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_jobs.contract.statements import (
+    Action,
+    Assignment,
+    Cardinality,
+    DeleteAction,
+    InsertAction,
+    InsertAllAction,
+    MergeCase,
+    UpdateAction,
+    UpdateAllAction,
+)
+from spark_jobs.errors import ErrorCode
+from tests.conformance.tables import ORDERS, Row, SeedTable
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The error of a statement: its code, and texts that its message holds."""
+
+    code: ErrorCode
+    says: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a MERGE does to ``table``, whose rows are called by their column ``id``.
+
+    ``source`` is what stands behind FROM, as a relation ``s``. ``updated`` maps ids to the columns
+    that change; rows that are not named stay as they are. ``source_rows`` and ``matched`` are the
+    metrics of these names where they are certain. ``smoke``: part of the quick run.
+    """
+
+    name: str
+    source: str
+    clauses: tuple[MergeCase, ...]
+    on: str = "t.id = s.id"
+    table: SeedTable = ORDERS
+    cardinality: Cardinality = "effective"
+    updated: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    deleted: frozenset[int] = frozenset()
+    inserted: tuple[Row, ...] = ()
+    source_rows: int | None = None
+    matched: int | None = None
+    fails: Failure | None = None
+    smoke: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether the statement makes a snapshot."""
+        return bool(self.updated or self.deleted or self.inserted)
+
+    @property
+    def expected_rows(self) -> list[Row]:
+        """The table's rows afterwards, in no order."""
+        kept = [row for row in self.table.rows if row["id"] not in self.deleted]
+        return [{**row, **self.updated.get(row["id"], {})} for row in kept] + list(self.inserted)
+
+    @property
+    def assigns_partition(self) -> bool:
+        """Whether an UPDATE assigns ``p``, which may write its rows anew."""
+        return any(
+            isinstance(case.action, UpdateAllAction)
+            or (
+                isinstance(case.action, UpdateAction)
+                and any(each.column.lower() == "p" for each in case.action.assignments)
+            )
+            for case in self.clauses
+        )
+
+    def __str__(self) -> str:
+        return self.name.replace(" ", "_")
+
+
+def fails(code: ErrorCode, *says: str) -> Failure:
+    """The error ``code`` whose message holds all of ``says``."""
+    return Failure(code, says)
+
+
+def matched(action: Action, condition: str | None = None) -> MergeCase:
+    """``WHEN MATCHED AND condition THEN action``"""
+    return MergeCase("matched", action, condition)
+
+
+def not_matched(action: Action, condition: str | None = None) -> MergeCase:
+    """``WHEN NOT MATCHED AND condition THEN action``"""
+    return MergeCase("not_matched", action, condition)
+
+
+def by_source(action: Action, condition: str | None = None) -> MergeCase:
+    """``WHEN NOT MATCHED BY SOURCE AND condition THEN action``"""
+    return MergeCase("not_matched_by_source", action, condition)
+
+
+def update(assignments: Mapping[str, str] | None = None, /, **more: str) -> Action:
+    """``UPDATE SET column = value, …``"""
+    pairs = {**(assignments or {}), **more}
+    return UpdateAction(tuple(Assignment(column, value) for column, value in pairs.items()))
+
+
+def insert(values: Mapping[str, str] | None = None, /, **more: str) -> Action:
+    """``INSERT (columns) VALUES (values)``"""
+    pairs = {**(values or {}), **more}
+    return InsertAction(tuple(pairs.values()), tuple(pairs))
+
+
+def insert_positional(*values: str) -> Action:
+    """``INSERT VALUES (values)``"""
+    return InsertAction(values)
+
+
+update_all = UpdateAllAction
+insert_all = InsertAllAction
+delete = DeleteAction

@@ -1,0 +1,132 @@
+"""Runs a behaviour on a connector and checks everything that can be seen afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSource
+from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.engine.job import Job
+from tests.conformance.behaviour import Behaviour, Failure
+from tests.conformance.harness import TARGET, DataFile, Harness, TableState
+from tests.conformance.tables import Row
+
+OPERATION_ID = "operation-1"
+
+
+def request_of(behaviour: Behaviour, harness: Harness, **options: Any) -> JobRequest:
+    """The job that a behaviour describes."""
+    source: Source = SqlSource("s", f"SELECT * FROM {behaviour.source}")
+    return JobRequest(
+        operation_id=OPERATION_ID,
+        target=TARGET,
+        catalog=harness.catalog,
+        statement=MergeSpec("s", behaviour.on, behaviour.clauses, "t", "s", behaviour.cardinality),
+        sources=(source,),
+        options=JobOptions(**options),
+    )
+
+
+def check(behaviour: Behaviour, harness: Harness, **options: Any) -> None:
+    """Run the behaviour on a fresh table and compare outcome, files and metrics."""
+    before = harness.state()
+    result = Job(request_of(behaviour, harness, **options), harness.spark, harness.open()).run()
+    after = harness.state()
+    if behaviour.fails is not None:
+        check_failure(result, behaviour.fails)
+        check_untouched(before, after)
+        return
+    assert result.error is None, result.error
+    assert readable(after.rows) == readable(behaviour.expected_rows)
+    check_metrics(behaviour, result, before, after)
+    if not behaviour.changes:
+        assert (result.status, result.new_snapshot_id) == ("unchanged", None)
+        check_untouched(before, after)
+        return
+    assert result.status == "committed"
+    assert result.base_snapshot_id == before.snapshot_id
+    assert result.new_snapshot_id == after.snapshot_id == (before.snapshot_id or 0) + 1
+    check_files(behaviour, result, before, after)
+    assert after.operations == {f"{OPERATION_ID}.json"}
+
+
+def check_failure(result: JobResult, expected: Failure) -> None:
+    """The result says what is wrong, in one short text without a trace."""
+    assert result.status == "failed"
+    error = result.error
+    assert error is not None
+    assert error.code == expected.code.name, error
+    missing = [text for text in expected.says if text not in error.message]
+    assert not missing, error.message
+    assert "Traceback" not in error.message
+    assert "\tat " not in error.message
+    assert error.retryable is expected.code.retryable
+
+
+def check_untouched(before: TableState, after: TableState) -> None:
+    """Nothing was published and nothing but the result was left behind."""
+    assert after.snapshot_id == before.snapshot_id
+    assert after.files == before.files
+    assert readable(after.rows) == readable(before.rows)
+    assert after.on_disk == before.on_disk
+    assert after.operations == {f"{OPERATION_ID}.json"}
+
+
+def check_metrics(
+    behaviour: Behaviour, result: JobResult, before: TableState, after: TableState
+) -> None:
+    """Metrics are what the table shows."""
+    removed = [file for path, file in before.files.items() if path not in after.files]
+    added = [file for path, file in after.files.items() if path not in before.files]
+    touched = {*behaviour.updated, *behaviour.deleted}
+    carried = sum(row["id"] not in touched for file in removed for row in file.rows)
+    expected = replace(
+        result.metrics,
+        inserted=len(behaviour.inserted),
+        updated=len(behaviour.updated),
+        deleted=len(behaviour.deleted),
+        carried=carried,
+        files_total=len(before.files),
+        files_added=len(added),
+        files_removed=len(removed),
+        files_rewritten=len(removed),
+        bytes_added=sum(file.size for file in added),
+        bytes_removed=sum(file.size for file in removed),
+        attempts=1,
+    )
+    if behaviour.source_rows is not None:
+        expected = replace(expected, source_rows=behaviour.source_rows)
+    if behaviour.matched is not None:
+        expected = replace(expected, matched=behaviour.matched)
+    assert result.metrics == expected
+
+
+def check_files(
+    behaviour: Behaviour, result: JobResult, before: TableState, after: TableState
+) -> None:
+    """Only files with changed rows are replaced; their other rows stay together and in order."""
+    touched = {*behaviour.updated, *behaviour.deleted}
+    removed = {path: file for path, file in before.files.items() if path not in after.files}
+    added = {path: file for path, file in after.files.items() if path not in before.files}
+    holding = {p for p, file in before.files.items() if touched & {r["id"] for r in file.rows}}
+    assert set(removed) == holding
+    for path, file in before.files.items():
+        assert after.files.get(path, file) == file
+    assert after.on_disk == before.on_disk | set(added), "no other file was left behind"
+    leaving = touched if behaviour.assigns_partition else set(behaviour.deleted)
+    old = {row["id"] for row in behaviour.table.rows} - leaving
+    assert _sequences(removed, old) == _sequences(added, old)
+
+
+def _sequences(files: Mapping[str, DataFile], ids: set[int]) -> Counter[tuple[int, ...]]:
+    found = (tuple(row["id"] for row in file.rows if row["id"] in ids) for file in files.values())
+    return Counter(each for each in found if each)
+
+
+def readable(rows: Iterable[Row]) -> Sequence[str]:
+    """Rows in a fixed order as texts, in which 1 is not 1.0 and NaN is NaN."""
+    return sorted(repr({name: row[name] for name in sorted(row)}) for row in rows)

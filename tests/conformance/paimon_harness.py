@@ -1,0 +1,68 @@
+"""Paimon append tables, made and read with pypaimon itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spark_jobs.contract.request import CatalogSpec
+from tests.conformance.harness import TARGET, Harness
+from tests.conformance.tables import ROW_GROUP_SIZE, Row
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+
+class PaimonHarness(Harness):
+    """Append tables of a filesystem catalog."""
+
+    @property
+    def catalog(self) -> CatalogSpec:
+        return CatalogSpec("paimon", str(self.warehouse))
+
+    def open(self) -> Connector:
+        from spark_jobs.connectors.registry import open_connector
+
+        return open_connector(self.catalog, {})
+
+    def _table(self) -> Any:
+        from pypaimon import CatalogFactory
+
+        return CatalogFactory.create({"warehouse": str(self.warehouse)}).get_table(str(TARGET))
+
+    def append(self, rows: Sequence[Row]) -> None:
+        from pypaimon.schema.data_types import PyarrowFieldParser
+
+        table = self._table()
+        schema = PyarrowFieldParser.from_paimon_schema(table.fields)
+        builder = table.new_batch_write_builder()
+        write, commit = builder.new_write(), builder.new_commit()
+        # pypaimon has no option for it.
+        small_groups = partial(pq.write_table, row_group_size=ROW_GROUP_SIZE)
+        with mock.patch.object(pq, "write_table", small_groups):
+            write.write_arrow(pa.Table.from_pylist(list(rows), schema=schema))
+            commit.commit(write.prepare_commit())
+        write.close()
+        commit.close()
+
+    def latest_snapshot(self) -> int | None:
+        snapshots = self.warehouse.glob(f"{TARGET.database}.db/{TARGET.table}/snapshot/snapshot-*")
+        return max((int(path.name.split("-")[1]) for path in snapshots), default=None)
+
+    def read(self) -> list[Row]:
+        builder = self._table().new_read_builder()
+        splits = builder.new_scan().plan().splits()
+        if not splits:
+            return []
+        rows: list[Row] = builder.new_read().to_arrow(splits).to_pylist()
+        return rows
+
+    def live_files(self) -> list[Path]:
+        splits = self._table().new_read_builder().new_scan().plan().splits()
+        return [Path(path) for split in splits for path in split.file_paths]

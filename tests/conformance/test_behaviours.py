@@ -1,0 +1,39 @@
+"""Every behaviour on every connector, on partitioned tables and on tables without partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.behaviour import Behaviour
+from tests.conformance.behaviours import BEHAVIOURS
+from tests.conformance.check import check
+from tests.conformance.conftest import HARNESSES, MakeTable
+
+
+def _cases() -> Iterator[object]:
+    for behaviour in BEHAVIOURS:
+        for connector in HARNESSES:
+            for partitioned in (True, False):
+                quick = behaviour.smoke and partitioned
+                yield pytest.param(
+                    behaviour,
+                    connector,
+                    partitioned,
+                    id=f"{behaviour}-{connector}-{'partitioned' if partitioned else 'flat'}",
+                    marks=() if quick else pytest.mark.slow,
+                )
+
+
+@pytest.mark.parametrize(("behaviour", "connector", "partitioned"), list(_cases()))
+def test_behaviour(
+    behaviour: Behaviour, connector: str, partitioned: bool, make_table: MakeTable
+) -> None:
+    check(behaviour, make_table(connector, behaviour.table, partitioned=partitioned))
+
+
+def test_every_behaviour_has_a_name_of_its_own() -> None:
+    names = [behaviour.name for behaviour in BEHAVIOURS]
+
+    assert len(names) == len(set(names))
