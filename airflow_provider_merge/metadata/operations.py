@@ -10,35 +10,71 @@ from urllib.parse import unquote, urlsplit
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CatalogError, ErrorCode
 
 
-def result_location(request: JobRequest) -> str:
-    """Path or URI of the request's result."""
+def result_location(request: JobRequest, *, refused: bool = False) -> str:
+    """Path or URI of the request's result.
+
+    ``refused``: where a job stores its failure when an earlier one of the same id ended well.
+    """
     warehouse = request.catalog.warehouse.rstrip("/")
-    return f"{warehouse}/_operations/{request.operation_id}.json"
+    suffix = ".refused.json" if refused else ".json"
+    return f"{warehouse}/_operations/{request.operation_id}{suffix}"
 
 
 def read_result(request: JobRequest, storage_options: Mapping[str, Any]) -> JobResult | None:
-    """The result that is stored for the request; None where there is none.
+    """The result of a job that ended well, of this try or an earlier one; None: there is none.
 
     Raises:
         RequestError: the stored document can not be understood, or no file system of the
             warehouse's scheme is installed beside Airflow.
     """
-    location = result_location(request)
-    text = _read_local(location) if is_local(location) else _read_uri(location, storage_options)
-    return None if text is None else JobResult.from_json(text)
+    return _read(result_location(request), storage_options)
 
 
-def is_local(location: str) -> bool:
-    """True for a plain path and for ``file:`` URIs."""
+def read_result_of_try(request: JobRequest, storage_options: Mapping[str, Any]) -> JobResult | None:
+    """The result that the job of this very try left; None: it left none.
+
+    Raises:
+        RequestError: as ``read_result``.
+    """
+    for refused in (True, False):
+        result = _read(result_location(request, refused=refused), storage_options)
+        if result is not None and result.try_number == request.origin.try_number:
+            return result
+    return None
+
+
+def require_warehouse(request: JobRequest) -> None:
+    """Check that a local warehouse is there: else its job could not leave a result.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND.
+    """
+    warehouse = request.catalog.warehouse
+    if _is_local(warehouse) and not _local_path(warehouse).is_dir():
+        raise CatalogError(
+            ErrorCode.WAREHOUSE_NOT_FOUND,
+            f"the warehouse {warehouse} is not a folder that this worker can see",
+            "Create it, or correct the warehouse of the catalog connection.",
+        )
+
+
+def _is_local(location: str) -> bool:
     return "://" not in location or location.startswith("file:")
 
 
-def _read_local(location: str) -> str | None:
-    path = unquote(urlsplit(location).path) if "://" in location else location
+def _local_path(location: str) -> Path:
+    return Path(unquote(urlsplit(location).path) if "://" in location else location)
+
+
+def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:
+    if not _is_local(location):
+        text = _read_uri(location, storage_options)
+        return None if text is None else JobResult.from_json(text)
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return JobResult.from_json(_local_path(location).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
 

@@ -12,11 +12,17 @@ from airflow_provider_merge import job_package
 from airflow_provider_merge.assets import table_asset
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
-from airflow_provider_merge.metadata.operations import read_result, result_location
+from airflow_provider_merge.metadata.operations import (
+    read_result,
+    read_result_of_try,
+    require_warehouse,
+    result_location,
+)
 from airflow_provider_merge.operators.operation_id import operation_id
 from airflow_provider_merge.operators.results import asset_extra, result_table, xcom_value
 from airflow_provider_merge.operators.sources import parse_table_name
 from airflow_provider_merge.operators.templates import has_template, is_template
+from airflow_provider_merge.operators.values import conf_text, whole_number
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
     SparkJob,
@@ -138,7 +144,7 @@ class TableOperator(BaseOperator):
             request = self._request(context, hook)
             result = self._run(request, hook)
         except JobError as error:
-            raise airflow_exception(error) from error
+            raise airflow_exception(error) from None
         self.log.info("%s", result_table(result))
         self._emit(context, result)
         return xcom_value(result)
@@ -179,15 +185,15 @@ class TableOperator(BaseOperator):
         run = context["dag_run"]
         if run.start_date is None:
             raise invalid("dag_run.start_date", "the run has not started")
-        max_tries = ti.max_tries
+        map_index = -1 if ti.map_index is None else ti.map_index
         return JobRequest(
             operation_id=operation_id(
                 dag_id=ti.dag_id,
                 run_id=ti.run_id,
                 run_start_date=run.start_date,
                 task_id=ti.task_id,
-                map_index=_map_index(ti.map_index),
-                max_tries=max_tries,
+                map_index=map_index,
+                max_tries=ti.max_tries,
             ),
             target=parse_table_name(self.target, "target"),
             catalog=hook.catalog_spec(),
@@ -198,7 +204,7 @@ class TableOperator(BaseOperator):
                 dag_id=ti.dag_id,
                 run_id=ti.run_id,
                 task_id=ti.task_id,
-                map_index=_map_index(ti.map_index),
+                map_index=map_index,
                 try_number=ti.try_number,
                 retries=self.retries or 0,
             ),
@@ -206,6 +212,7 @@ class TableOperator(BaseOperator):
 
     def _run(self, request: JobRequest, hook: CatalogHook) -> JobResult:
         job = SparkJob(f"{self.dag_id}.{self.task_id}", request, hook.credentials())
+        require_warehouse(request)
         self.log.info("Operation %s on %s", request.operation_id, request.target)
         self._submitter = self.get_submitter()
         if self._killed:
@@ -215,11 +222,12 @@ class TableOperator(BaseOperator):
             self._submitter.submit(job)
         except SubmissionError as error:
             failure = error
-        result = read_result(request, hook.storage_options())
-        if result is None or (failure and result.try_number != request.origin.try_number):
-            raise AirflowException(_no_result(request, failure)) from failure
+        read = read_result_of_try if failure else read_result
+        result = read(request, hook.storage_options())
+        if result is None:
+            raise AirflowException(_no_result(request, failure))
         if result.error is not None:
-            raise airflow_exception(result.error) from failure
+            raise airflow_exception(result.error)
         if result.request_digest != request.digest():
             raise CommitError(
                 ErrorCode.OPERATION_ID_REUSED,
@@ -245,7 +253,7 @@ class TableOperator(BaseOperator):
 
     def _options(self) -> JobOptions:
         options = JobOptions()
-        size = _number("target_file_size", self.target_file_size)
+        size = whole_number("target_file_size", self.target_file_size)
         return JobOptions(
             session_time_zone=self.session_time_zone or options.session_time_zone,
             target_file_size=options.target_file_size if size is None else size,
@@ -254,12 +262,12 @@ class TableOperator(BaseOperator):
     def _settings(self) -> SparkSettings:
         return SparkSettings(
             spark_conn_id=self.spark_conn_id,
-            conf={name: _conf_text(value) for name, value in self.conf.items()},
+            conf={name: conf_text(value) for name, value in self.conf.items()},
             driver_memory=self.driver_memory,
-            driver_cores=_number("driver_cores", self.driver_cores),
+            driver_cores=whole_number("driver_cores", self.driver_cores),
             executor_memory=self.executor_memory,
-            executor_cores=_number("executor_cores", self.executor_cores),
-            num_executors=_number("num_executors", self.num_executors),
+            executor_cores=whole_number("executor_cores", self.executor_cores),
+            num_executors=whole_number("num_executors", self.num_executors),
             yarn_queue=self.yarn_queue,
             archives=self.archives,
             deploy_mode=self.deploy_mode,
@@ -274,24 +282,3 @@ def _no_result(request: JobRequest, failure: SubmissionError | None) -> str:
         "in the driver's log: above in client mode, in the cluster's application log in cluster "
         "mode."
     )
-
-
-def _map_index(value: int | None) -> int:
-    return -1 if value is None else value
-
-
-def _number(field: str, value: int | str | None) -> int | None:
-    """A whole number that a template may have turned into text."""
-    if value is None or value == "":
-        return None
-    try:
-        number = int(value)
-    except ValueError:
-        number = 0
-    if number <= 0:
-        raise invalid(field, f"{value!r} is not a positive whole number")
-    return number
-
-
-def _conf_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

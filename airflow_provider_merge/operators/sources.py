@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.values import conf_text
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
 from spark_jobs.errors import RequestError
@@ -76,7 +77,10 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         for source in to_sources(each, f"{field}.sources.{key}", key)
     ]
     if isinstance(document.get("options"), dict):
-        document["options"] = {key: _option(each) for key, each in document["options"].items()}
+        document["options"] = {
+            key: conf_text(each) if isinstance(each, bool | int | float) else each
+            for key, each in document["options"].items()
+        }
     source: Source = codec.decode(_KINDS[kind], document, field)
     _require_text(source, field)
     return (*inner, source)
@@ -103,10 +107,3 @@ def _require_text(source: Source, field: str) -> None:
     for name in ("path", "format", "query"):
         if not str(getattr(source, name, "-")).strip():
             raise invalid(f"{field}.{name}", "is empty")
-
-
-def _option(value: Any) -> Any:
-    """Spark's options are text: ``header=True`` is what people write."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else value

@@ -150,6 +150,8 @@ class SparkSubmitSubmitter:
     def _conf(self, environment: SparkEnvironment | None) -> dict[str, str]:
         """The user's conf over what this provider sets by itself."""
         conf: dict[str, str] = {}
+        if not self._cluster:
+            conf["spark.log.level"] = "WARN"  # Airflow's log is for the job's own lines
         if environment is not None:
             conf["spark.pyspark.python"] = str(environment.python)
             conf["spark.pyspark.driver.python"] = str(environment.python)

@@ -32,6 +32,7 @@ import pytest  # noqa: E402
 from airflow_provider_merge.operators.base import TableOperator  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
 
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave alone what the server inside ``dag.test()`` warns about its own HTTP library."""
     for item in items:

@@ -62,6 +62,15 @@ def test_warehouse(dag_file, submitter, warehouse, monkeypatch, capsys, extra, m
     assert message in log
 
 
+def test_warehouse_that_does_not_exist(dag_file, submitter, warehouse, capsys):
+    warehouse.rmdir()
+    run = dag_file(MERGE, arguments=f"params={GOOD}").run()
+    (ti,) = run.get_task_instances()
+    assert (ti.state, ti.try_number) == ("failed", 1)
+    assert submitter.jobs == []
+    assert f"WAREHOUSE_NOT_FOUND: the warehouse {warehouse} is not" in capsys.readouterr().out
+
+
 def test_missing_spark_connection(dag_file, warehouse, monkeypatch, capsys):
     monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
     run = dag_file(MERGE, arguments=f"params={GOOD}").run()

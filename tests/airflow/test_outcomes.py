@@ -92,6 +92,20 @@ def test_result_of_an_earlier_try_is_not_taken_for_a_failed_one(dag_file, submit
     assert len(submitter.jobs) == 2, "retryable: the job itself finds an earlier commit"
 
 
+def test_refused_failure_beside_an_earlier_success(dag_file, submitter, capsys):
+    def outcome(request):
+        store(request, committed(request, try_number=0))
+        reused = ErrorInfo("OPERATION_ID_REUSED", "another digest", "", retryable=False)
+        path = Path(result_location(request, refused=True))
+        path.write_text(failed(request, reused).to_json())
+
+    submitter.outcomes = [outcome]
+    submitter.process_fails = True
+    assert run(dag_file, retries=1).state == "failed"
+    assert len(submitter.jobs) == 1
+    assert "OPERATION_ID_REUSED: another digest" in capsys.readouterr().out
+
+
 def test_job_that_found_its_earlier_commit_returns_it(dag_file, submitter):
     found = functools.partial(committed, try_number=1)
     submitter.outcomes = [lambda request: failed(request, CONFLICT), found]

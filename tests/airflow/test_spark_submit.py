@@ -114,6 +114,7 @@ def test_what_people_tune(launcher):
     assert launcher.conf["spark.driver.cores"] == "2"
     assert launcher.conf["spark.sql.shuffle.partitions"] == "7"
     assert launcher.conf["spark.pyspark.python"] == "./env/bin/python"
+    assert launcher.conf["spark.log.level"] == "WARN"
 
 
 def test_all_of_the_connection(launcher, monkeypatch):

@@ -1,0 +1,29 @@
+"""Parameters that a template turned into text, or that people write as they are used to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_merge.exceptions import invalid
+
+
+def whole_number(field: str, value: int | str | None) -> int | None:
+    """A positive whole number; None where the parameter was left out or rendered as nothing.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise invalid(field, f"{value!r} is not a positive whole number")
+    return number
+
+
+def conf_text(value: Any) -> str:
+    """A value of Spark's configuration or options as Spark reads it: ``True`` is ``true``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

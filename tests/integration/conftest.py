@@ -1,0 +1,115 @@
+"""Real ``airflow dags test``, real spark-submit, a real Paimon table; nothing is faked.
+
+``MERGE_SPARK_ENV`` names the Spark environment (``make`` sets it).
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# This process imports Airflow too; it must not make a home in the user's.
+_HOME = tempfile.mkdtemp(prefix="merge-airflow-home-")
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+os.environ["AIRFLOW_HOME"] = _HOME
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+# Runs in the Spark environment: rows and snapshots as pypaimon sees them.
+_READER = """
+import json, sys
+from pathlib import Path
+from pypaimon import CatalogFactory
+warehouse, name = sys.argv[1:]
+table = CatalogFactory.create({"warehouse": warehouse}).get_table(name)
+builder = table.new_read_builder()
+rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+folder = Path(warehouse) / (name.split(".")[0] + ".db") / name.split(".")[1] / "snapshot"
+snapshots = sorted(int(p.name.split("-")[1]) for p in folder.glob("snapshot-*"))
+print(json.dumps({"rows": rows, "snapshots": snapshots}, default=str))
+"""
+
+
+@dataclass
+class Lake:
+    """A warehouse, and an Airflow beside it."""
+
+    folder: Path
+    spark_env: Path
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    def environment(self) -> dict[str, str]:
+        paimon = {"conn_type": "paimon", "extra": {"warehouse": str(self.warehouse)}}
+        spark = {"conn_type": "spark", "host": "local[2]"}
+        return {
+            **os.environ,
+            "PYTHONPATH": str(_ROOT),
+            "AIRFLOW_HOME": str(self.folder / "airflow"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.folder / "dags"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__MERGE__SPARK_ENV": str(self.spark_env),
+            "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(paimon),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
+            "TMPDIR": str(self.folder / "tmp"),
+            "LAKE": str(self.folder),
+        }
+
+    def airflow(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+        """Run the airflow command; standard error is in its output."""
+        return subprocess.run(
+            [sys.executable, "-m", "airflow", *arguments],
+            env=self.environment(),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+
+    def add_dag(self, dag_id: str, text: str) -> None:
+        (self.folder / "dags" / f"{dag_id}.py").write_text(textwrap.dedent(text))
+
+    def read(self, name: str) -> dict[str, Any]:
+        """``rows`` and ``snapshots`` (ids) of a table."""
+        done = subprocess.run(
+            [self.spark_env / "bin" / "python", "-c", _READER, str(self.warehouse), name],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return document
+
+    def results(self) -> list[dict[str, Any]]:
+        """All results that jobs stored under the warehouse."""
+        files = sorted(self.warehouse.glob("_operations/*.json"))
+        return [json.loads(file.read_text()) for file in files]
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The Airflow database is made once; each test uses its own table."""
+    spark_env = os.environ.get("MERGE_SPARK_ENV")
+    assert spark_env, "MERGE_SPARK_ENV must name the Spark environment"
+    lake = Lake(tmp_path_factory.mktemp("lake"), Path(spark_env))
+    for name in ("warehouse", "dags", "tmp"):
+        (lake.folder / name).mkdir()
+    done = lake.airflow("db", "migrate")
+    assert done.returncode == 0, done.stdout
+    return lake

@@ -1,0 +1,107 @@
+"""From a DAG file to one snapshot: create, insert, then update, delete and insert in one merge."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+DAG = """
+from datetime import datetime
+import os
+from airflow.sdk import DAG, task
+from airflow_provider_merge.operators.clauses import when_matched, when_not_matched
+from airflow_provider_merge.operators.create_table import CreateTableOperator, column
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.sources import file_source, sql_source
+
+FOLDER = os.environ["LAKE"]
+
+with DAG("{dag_id}", schedule=None, start_date=datetime(2024, 1, 1),
+         default_args={{"target": "shop.{dag_id}"}}, params={{"day": "2024-05-06"}}) as dag:
+    create = CreateTableOperator(
+        task_id="create",
+        columns=[
+            column("id", "BIGINT", nullable=False),
+            column("state", "STRING"),
+            column("day", "STRING"),
+        ],
+        partition_keys=["day"],
+    )
+    merges = [
+        MergeIntoOperator(
+            task_id=f"merge_{{number}}",
+            source=sql_source(
+                "SELECT id, state, '{{{{ params.day }}}}' AS day FROM changes",
+                sources={{
+                    "changes": file_source(
+                        f"{{FOLDER}}/{dag_id}_{{number}}.csv", "csv", options={{"header": True}},
+                        schema="id BIGINT, state STRING",
+                    )
+                }},
+            ),
+            on="t.id = s.id",
+            when=[
+                when_matched("s.state = 'gone'").delete(),
+                when_matched().update({{"state": "s.state"}}),
+                when_not_matched("s.state <> 'gone'").insert_all(),
+            ],
+        )
+        for number in range({merges})
+    ]
+
+    @task
+    def report(result):
+        print("RESULT", result["status"], result["metrics"]["updated"])
+
+    create >> merges[0]
+    for one, next_one in zip(merges, merges[1:]):
+        one >> next_one
+    report(merges[-1].output)
+"""
+
+
+def write_csv(lake, name, rows):
+    lines = ["id,state", *(f"{key},{state}" for key, state in rows)]
+    (lake.folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+
+def test_create_load_and_merge(lake):
+    lake.add_dag("orders", DAG.format(dag_id="orders", merges=2))
+    write_csv(lake, "orders_0", [(1, "new"), (2, "new"), (3, "new")])
+    write_csv(lake, "orders_1", [(2, "paid"), (3, "gone"), (4, "new"), (5, "gone")])
+
+    done = lake.airflow("dags", "test", "orders")
+
+    assert "RESULT committed 1" in done.stdout, done.stdout[-8000:]
+    table = lake.read("shop.orders")
+    assert sorted((row["id"], row["state"], row["day"]) for row in table["rows"]) == [
+        (1, "new", "2024-05-06"),
+        (2, "paid", "2024-05-06"),
+        (4, "new", "2024-05-06"),
+    ]
+    assert len(table["snapshots"]) == 2
+    assert "shop.orders: committed, snapshot 2" in done.stdout
+    assert "inserted 1 | updated 1 | deleted 1" in done.stdout
+    results = [each for each in lake.results() if each["target"] == "shop.orders"]
+    statuses = sorted((each["status"], each["new_snapshot_id"] or 0) for each in results)
+    assert [snapshot for status, snapshot in statuses if status == "committed"][-2:] == [1, 2]
+    assert not list((lake.folder / "tmp").glob("merge-job-*")), "request files are removed"
+
+
+def test_duplicate_source_rows_fail_and_leave_the_table(lake):
+    lake.add_dag("pairs", DAG.format(dag_id="pairs", merges=2))
+    write_csv(lake, "pairs_0", [(1, "new"), (2, "new")])
+    write_csv(lake, "pairs_1", [(2, "paid"), (2, "sent")])
+
+    done = lake.airflow("dags", "test", "pairs")
+
+    assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES" in done.stdout, done.stdout[-8000:]
+    assert "AirflowFailException" in done.stdout
+    table = lake.read("shop.pairs")
+    assert sorted(row["state"] for row in table["rows"]) == ["new", "new"]
+    assert len(table["snapshots"]) == 1
+    (failure,) = [each for each in lake.results() if each["error"]]
+    assert json.dumps(failure["error"]).count("2"), "the error names the key"
