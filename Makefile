@@ -36,6 +36,11 @@ test: setup ## Run every test suite (ONLY="engine files" runs only these)
 test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)
 
+.PHONY: test-compat
+test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	$(VENV)/bin/python .ci/compat.py run $(ONLY)
+
 .PHONY: lint
 lint: setup ## Check style, types, import rules and file length
 	@.ci/lint
@@ -50,7 +55,8 @@ lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all v
 	for group in build airflow spark; do \
 		echo "requirements/$$group.txt" && \
 		$(LOCK) --group pyproject.toml:$$group -o requirements/$$group.txt || exit 1; \
-	done
+	done && \
+	"$$python" .ci/compat.py lock
 
 .PHONY: bench
 bench: setup ## Measure merges on generated tables
@@ -58,7 +64,7 @@ bench: setup ## Measure merges on generated tables
 
 .PHONY: clean
 clean: ## Remove everything that the commands made
-	rm -rf $(VENV) $(SPARK_VENV) .tools .demo .bench .test dist build \
+	rm -rf $(VENV) $(SPARK_VENV) .venv-compat-* .tools .demo .bench .test dist build \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find airflow_provider_merge spark_jobs dags_examples tests benchmarks .ci \
 		-name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -87,10 +87,10 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
     return variables
 
 
-def run_suite(suite: Suite, quick: bool) -> Outcome:
-    """Runs one suite, with its output on the terminal and its results in .test/."""
+def run_suite(suite: Suite, quick: bool, output: Path = OUTPUT) -> Outcome:
+    """Runs one suite, with its output on the terminal and its results in .test/ (`output`)."""
     print(f"\n==> {suite.label}: {suite.folder}", flush=True)
-    work = OUTPUT / f"{suite.name}-{suite.environment}"
+    work = output / f"{suite.name}-{suite.environment}"
     work.mkdir(parents=True, exist_ok=True)
     report = work / "results.xml"
     report.unlink(missing_ok=True)

@@ -1,0 +1,18 @@
+import pytest
+
+from tests.judge.tables import Warehouse
+from tests.judge.toolchain import JudgeMissingError, prepare
+
+
+@pytest.fixture(scope="session")
+def java():
+    """Skips the tests that need the judge, with the reason, where it can not run."""
+    try:
+        prepare()
+    except JudgeMissingError as missing:
+        pytest.skip(f"no Java judge: {missing}")
+
+
+@pytest.fixture
+def warehouse(tmp_path, java):
+    return Warehouse(tmp_path / "warehouse")

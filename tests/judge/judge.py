@@ -1,0 +1,178 @@
+"""Paimon's own Java reader, kept running for the whole test session.
+
+``read_with_java`` and ``facts_from_java`` may be called after every statement of a test: the JVM is
+started once, on the first call, and opens the catalog anew for each.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.judge.toolchain import Toolchain, prepare
+from tests.judge.values import Row, from_java
+
+
+class JudgeError(Exception):
+    """The Java reader failed; the text is Java's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a data file's entry says about one column."""
+
+    minimum: Any
+    maximum: Any
+    null_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A live data file of the latest snapshot."""
+
+    name: str
+    partition: tuple[Any, ...]
+    bucket: int
+    rows: int
+    bytes: int
+    statistics: dict[str, Statistics]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition of the latest snapshot; ``rows`` counts those in its files."""
+
+    values: tuple[Any, ...]
+    rows: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A table as Java sees it; ``snapshots`` and ``schema`` are Paimon's JSON documents."""
+
+    snapshots: list[dict[str, Any]]
+    partitions: list[Partition]
+    files: list[DataFile]
+    options: dict[str, str]
+    schema: dict[str, Any]
+
+
+def read_with_java(
+    warehouse: Path | str,
+    table: str,
+    *,
+    snapshot: int | None = None,
+    branch: str | None = None,
+    where: tuple[str, Any] | None = None,
+) -> list[Row]:
+    """The rows of ``table`` (``db.table``), with the values that ``tests.judge.values`` lists.
+
+    ``where`` is a column and a value that the reader may use to skip files by their statistics and
+    partitions: rows with other values can be among the result, none with this value may be missing.
+
+    Raises:
+        JudgeMissingError: there is no JDK, or Paimon's library can not be fetched.
+        JudgeError: the Java reader failed.
+    """
+    request: dict[str, Any] = {"snapshot": snapshot, "branch": branch}
+    if where is not None:
+        request["where"] = {"column": where[0], "value": where[1]}
+    kinds: dict[str, Any] = {}
+    rows = []
+    for answer in _server().ask(mode="rows", warehouse=str(warehouse), table=table, **request):
+        if "field" in answer:
+            kinds[answer["field"]["name"]] = answer["field"]["type"]
+        else:
+            values = zip(kinds.items(), answer["row"], strict=True)
+            rows.append({name: from_java(kind, value) for (name, kind), value in values})
+    return rows
+
+
+def facts_from_java(warehouse: Path | str, table: str) -> Facts:
+    """Snapshots, partitions, files with statistics, options and schema of ``table``."""
+    (answer,) = _server().ask(mode="facts", warehouse=str(warehouse), table=table)
+    facts = answer["facts"]
+    types = {field["name"]: field["type"] for field in facts["schema"]["fields"]}
+    keys = [types[name] for name in facts["schema"]["partitionKeys"]]
+    return Facts(
+        snapshots=facts["snapshots"],
+        partitions=[
+            Partition(_values(keys, p["values"]), p["rows"], p["files"], p["bytes"])
+            for p in facts["partitions"]
+        ],
+        files=[_data_file(types, keys, each) for each in facts["files"]],
+        options=facts["options"],
+        schema=facts["schema"],
+    )
+
+
+def _values(kinds: list[Any], values: list[Any]) -> tuple[Any, ...]:
+    return tuple(from_java(kind, value) for kind, value in zip(kinds, values, strict=True))
+
+
+def _data_file(types: dict[str, Any], keys: list[Any], facts: dict[str, Any]) -> DataFile:
+    statistics = {
+        name: Statistics(*_values([types[name]] * 2, [low, high]), nulls)
+        for name, (low, high, nulls) in facts["statistics"].items()
+        if name in types
+    }
+    return DataFile(
+        name=facts["name"],
+        partition=_values(keys, facts["partition"]),
+        bucket=facts["bucket"],
+        rows=facts["rows"],
+        bytes=facts["bytes"],
+        statistics=statistics,
+    )
+
+
+class _Server:
+    """The JVM; ends with this process, whose end closes its standard input."""
+
+    def __init__(self, toolchain: Toolchain) -> None:
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the JVM
+        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
+        self._process = subprocess.Popen(
+            [toolchain.java, *options, "-cp", toolchain.classpath, "ReadPaimon"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            encoding="utf-8",
+        )
+
+    def ask(self, **request: Any) -> Iterator[dict[str, Any]]:
+        """The answers to one request."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        answers = []
+        for line in self._process.stdout:
+            answer = json.loads(line)
+            if "error" in answer:
+                raise JudgeError(answer["error"])
+            if "end" in answer:
+                return iter(answers)
+            answers.append(answer)
+        self._log.seek(0)
+        raise JudgeError(f"the JVM ended: {self._log.read()[-2000:]}")
+
+    def close(self) -> None:
+        """End the JVM."""
+        self._process.communicate()
+        self._log.close()
+
+
+@cache
+def _server() -> _Server:
+    server = _Server(prepare())
+    atexit.register(server.close)
+    return server
