@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.properties import operation_properties, result_of_snapshot
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.merge import MergeRun
-from spark_jobs.engine.operations import (
-    OperationLog,
-    operation_of,
-    require_same_work,
-    result_of_commit,
-)
+from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source import close_sources, open_sources
-from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.writes import Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -76,7 +73,15 @@ class Job:
         if stored is not None and stored.error is None:
             return stored
         commit = self.connector.writes.find_commit(table, self.request.operation_id)
-        return None if commit is None else result_of_commit(self.request, commit)
+        return None if commit is None else self._recorded(commit)
+
+    def _recorded(self, commit: CommittedSnapshot) -> JobResult:
+        target = str(self.request.target)
+        return result_of_snapshot(target, commit.snapshot_id, commit.properties)
+
+    def _operation(self, table: TableHandle) -> Operation:
+        properties = operation_properties(self.request, table.snapshot_id)
+        return Operation(self.request.operation_id, self.request.digest(), properties)
 
     def _create_table(self, spec: CreateTableSpec) -> JobResult:
         with self.progress.phase("create"):
@@ -94,7 +99,7 @@ class Job:
                 table=table,
                 spec=spec,
                 source=frames[spec.source],
-                operation=operation_of(self.request, table.snapshot_id),
+                operation=self._operation(table),
                 options=self.request.options,
                 scratch=scratch,
                 progress=self.progress,

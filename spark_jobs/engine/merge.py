@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import MergeSpec
-from spark_jobs.engine import operations
 from spark_jobs.engine.analyzer import AnalyzedMerge, analyze_merge
 from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
@@ -20,7 +19,8 @@ from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.pruning import Pruning
 from spark_jobs.engine.source import MaterializedSource, materialize
 from spark_jobs.engine.writer import ChangeWriter
-from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation, WriteLayout
 
 if TYPE_CHECKING:
@@ -131,11 +131,20 @@ class MergeRun:
             self.connector.writes.abort_merge(self.table, handle, fragments)
             raise
         with self.progress.phase("commit"):
-            snapshot = self.connector.writes.finish_merge(
-                self.table, handle, fragments, self._properties(metrics)
-            )
+            snapshot = self._published(handle, fragments, metrics)
         self.progress.say(f"snapshot {snapshot.snapshot_id} committed")
         return MergeOutcome(snapshot.snapshot_id, metrics)
+
+    def _published(
+        self, handle: MergeHandle, fragments: Sequence[Fragment], metrics: Metrics
+    ) -> CommittedSnapshot:
+        writes = self.connector.writes
+        try:
+            return writes.finish_merge(self.table, handle, fragments, self._properties(metrics))
+        except JobError as error:
+            if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+                writes.abort_merge(self.table, handle, fragments)
+            raise
 
     def _physical_plan(
         self,
@@ -174,7 +183,7 @@ class MergeRun:
 
     def _properties(self, metrics: Metrics) -> dict[str, str]:
         timed = replace(metrics, seconds=self.progress.seconds)
-        return {**self.operation.properties, operations.METRICS: json.dumps(asdict(timed))}
+        return {**self.operation.properties, **metrics_property(timed)}
 
 
 def _counted(metrics: Metrics, result: PlanResult) -> Metrics:

@@ -1,4 +1,4 @@
-"""The memory of operations: result files under the warehouse, and what a snapshot records.
+"""The memory of operations: result files under the warehouse.
 
 After Paimon's ``FileStoreCommit.filterCommitted`` and PyIceberg's idempotent commits: an operation
 that committed is found again by its id, so that a retry returns its result instead of applying the
@@ -7,47 +7,18 @@ statement twice.
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
+from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.tables import CommittedSnapshot
-from spark_jobs.spi.writes import Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import WarehouseStorage
 
 FOLDER = "_operations"
-
-_PREFIX = "merge."
-_DIGEST = "merge.request-digest"
-_TRY_NUMBER = "merge.try-number"
-_RETRIES = "merge.retries"
-_BASE = "merge.base-snapshot-id"
-METRICS = "merge.metrics"
-
-
-def operation_of(request: JobRequest, base_snapshot_id: int | None) -> Operation:
-    """The identity that the snapshot of ``request`` will record in its properties."""
-    origin = request.origin
-    properties = {
-        "merge.operation-id": request.operation_id,
-        "merge.statement": request.statement.kind,
-        _DIGEST: request.digest(),
-        _TRY_NUMBER: str(origin.try_number),
-        _RETRIES: str(origin.retries),
-        _BASE: "" if base_snapshot_id is None else str(base_snapshot_id),
-        "merge.dag-id": origin.dag_id,
-        "merge.run-id": origin.run_id,
-        "merge.task-id": origin.task_id,
-        "merge.map-index": str(origin.map_index),
-    }
-    return Operation(request.operation_id, properties[_DIGEST], properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +77,6 @@ class OperationLog:
             try_number=request.origin.try_number,
             retries=request.origin.retries,
         )
-
-
-def result_of_commit(request: JobRequest, snapshot: CommittedSnapshot) -> JobResult:
-    """The result that an earlier try of ``request`` recorded in its snapshot."""
-    properties = snapshot.properties
-    base = properties.get(_BASE, "")
-    return JobResult(
-        operation_id=request.operation_id,
-        status="committed",
-        target=str(request.target),
-        request_digest=properties.get(_DIGEST, ""),
-        metrics=_metrics(properties),
-        base_snapshot_id=int(base) if base else None,
-        new_snapshot_id=snapshot.snapshot_id,
-        try_number=int(properties.get(_TRY_NUMBER, "0")),
-        retries=int(properties.get(_RETRIES, "0")),
-    )
-
-
-def _metrics(properties: Mapping[str, str]) -> Metrics:
-    return Metrics(**json.loads(properties.get(METRICS, "{}")))
 
 
 def require_same_work(request: JobRequest, earlier: JobResult) -> None:

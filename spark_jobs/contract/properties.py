@@ -1,0 +1,73 @@
+"""What a snapshot records of the operation that made it: written by the job, read by everyone.
+
+Every value is text, as Paimon's and Iceberg's snapshot properties are; keys start with ``merge.``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Final
+
+from spark_jobs.contract import codec
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult, Metrics
+
+OPERATION_ID: Final = "merge.operation-id"
+STATEMENT: Final = "merge.statement"
+REQUEST_DIGEST: Final = "merge.request-digest"
+TRY_NUMBER: Final = "merge.try-number"
+RETRIES: Final = "merge.retries"
+BASE_SNAPSHOT_ID: Final = "merge.base-snapshot-id"
+METRICS: Final = "merge.metrics"
+DAG_ID: Final = "merge.dag-id"
+RUN_ID: Final = "merge.run-id"
+TASK_ID: Final = "merge.task-id"
+MAP_INDEX: Final = "merge.map-index"
+
+
+def operation_properties(request: JobRequest, base_snapshot_id: int | None) -> dict[str, str]:
+    """The properties that identify the work of ``request`` on a base snapshot."""
+    origin = request.origin
+    return {
+        OPERATION_ID: request.operation_id,
+        STATEMENT: request.statement.kind,
+        REQUEST_DIGEST: request.digest(),
+        TRY_NUMBER: str(origin.try_number),
+        RETRIES: str(origin.retries),
+        BASE_SNAPSHOT_ID: "" if base_snapshot_id is None else str(base_snapshot_id),
+        DAG_ID: origin.dag_id,
+        RUN_ID: origin.run_id,
+        TASK_ID: origin.task_id,
+        MAP_INDEX: str(origin.map_index),
+    }
+
+
+def metrics_property(metrics: Metrics) -> dict[str, str]:
+    """The property that holds a statement's metrics, as JSON."""
+    return {METRICS: json.dumps(asdict(metrics))}
+
+
+def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, str]) -> JobResult:
+    """The result of the operation that made a snapshot of ``target``.
+
+    Raises:
+        RequestError: REQUEST_INVALID when another version of this project wrote the properties.
+    """
+    base = properties.get(BASE_SNAPSHOT_ID, "")
+    try:
+        metrics = json.loads(properties.get(METRICS, "{}"))
+    except ValueError as error:
+        raise codec.invalid(METRICS, f"not a JSON document: {error}") from None
+    return JobResult(
+        operation_id=properties.get(OPERATION_ID, ""),
+        status="committed",
+        target=target,
+        request_digest=properties.get(REQUEST_DIGEST, ""),
+        metrics=codec.decode(Metrics, metrics, METRICS),
+        base_snapshot_id=int(base) if base else None,
+        new_snapshot_id=snapshot_id,
+        try_number=int(properties.get(TRY_NUMBER, "0")),
+        retries=int(properties.get(RETRIES, "0")),
+    )
