@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,8 +65,7 @@ class ParquetFileWriter:
         return WrittenFile(self._path, size, self._rows, self._statistics.result())
 
     def close_quietly(self) -> None:
-        """Give up the file; what is in the storage is not a valid file."""
-        try:
-            self._stream.close()
-        except OSError:
-            return
+        """Give up the file; what is in the storage is to be removed."""
+        for each in (self._writer, self._stream):
+            with contextlib.suppress(OSError, pa.ArrowException):
+                each.close()
