@@ -51,15 +51,18 @@ class GeneralPlan:
 
     def run(self, writer: ChangeWriter) -> PlanResult:
         """Compute the changes and store them through ``writer``; nothing is published."""
-        changes = redistribute(
+        written = self.changes().mapInArrow(writer, REPORT_SCHEMA)
+        reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
+        return PlanResult(reports, observed_metric(written, JOIN_METRICS))
+
+    def changes(self) -> DataFrame:
+        """The change rows as they reach the sink tasks (columns: see ``spi.rows``)."""
+        return redistribute(
             self.processor.change_rows(self._joined()),
             self.update_layout,
             self.insert_layout,
             self._write_size(),
         )
-        written = changes.mapInArrow(writer, REPORT_SCHEMA)
-        reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
-        return PlanResult(reports, observed_metric(written, JOIN_METRICS))
 
     def _joined(self) -> DataFrame:
         target = self.scan.read(self.spark, self.merge.table, self.files, self.target_columns)
