@@ -1,5 +1,17 @@
 """All behaviours, by theme."""
 
-from tests.conformance.behaviours import clauses
+from tests.conformance.behaviours import (
+    cardinality,
+    clauses,
+    joins,
+    names,
+    nested,
+    refusals,
+    values,
+)
 
-BEHAVIOURS = (*clauses.BEHAVIOURS,)
+BEHAVIOURS = tuple(
+    behaviour
+    for theme in (clauses, joins, cardinality, names, values, nested, refusals)
+    for behaviour in theme.BEHAVIOURS
+)
