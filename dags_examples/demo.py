@@ -121,6 +121,7 @@ def airflow_environment(places: Places) -> dict[str, str]:
         "NO_COLOR": "1",
         "PYTHONPATH": str(PROJECT),
         "PYTHONUNBUFFERED": "1",
+        "SPARK_CONF_DIR": str(PROJECT / "dags_examples" / "spark_conf"),
         # A laptop's host name often resolves to no address that Spark could bind.
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
