@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowException, BaseOperator
+from airflow.sdk import Asset
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.assets import table_asset
@@ -177,8 +178,13 @@ class TableOperator(BaseOperator):
         parse_table_name(self.target, "target")
         if self.emits_asset_event and not is_template(self.catalog_conn_id):
             asset = table_asset(self.catalog_conn_id, self.target)
-            if asset not in self.outlets:
+            if self._outlet(asset) is None:
                 self.outlets = [*self.outlets, asset]
+
+    def _outlet(self, asset: Asset) -> Asset | None:
+        """The outlet with the asset's URI: people may have given it a name of their own."""
+        outlets = (each for each in self.outlets if isinstance(each, Asset))
+        return next((each for each in outlets if each.uri == asset.uri), None)
 
     def _request(self, context: Context, hook: CatalogHook) -> JobRequest:
         ti = context["ti"]
@@ -241,9 +247,9 @@ class TableOperator(BaseOperator):
     def _emit(self, context: Context, result: JobResult) -> None:
         if not self.emits_asset_event:
             return
-        asset = table_asset(self.catalog_conn_id, self.target)
-        if asset in self.outlets:
-            context["outlet_events"][asset].extra = asset_extra(result)
+        outlet = self._outlet(table_asset(self.catalog_conn_id, self.target))
+        if outlet is not None:
+            context["outlet_events"][outlet].extra = asset_extra(result)
         else:
             self.log.info(
                 "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",

@@ -32,8 +32,14 @@ class JobFiles:
 
 @contextmanager
 def job_files(job: SparkJob) -> Iterator[JobFiles]:
-    """Write the job's files (mode 0600) into a new folder (0700); remove it at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="merge-job-"))
+    """Write the job's files (mode 0600) into a new folder (0700); remove it at the end.
+
+    Folders that an earlier try of the same operation left, because its worker was killed, go too.
+    """
+    prefix = f"merge-job-{job.request.operation_id}-"
+    for leftover in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
         yield _write(job, folder)
     finally:

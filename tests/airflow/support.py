@@ -25,7 +25,7 @@ PASSWORD = "hunter2-planted"
 
 _HEADER = """
 from datetime import datetime
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, Asset, task
 from airflow_provider_merge.assets import table_asset
 from airflow_provider_merge.operators.clauses import (
     when_matched, when_not_matched, when_not_matched_by_source

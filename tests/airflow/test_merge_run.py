@@ -125,6 +125,15 @@ def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter
     assert event.extra["table"] == "shop.gone"
 
 
+def test_outlet_of_the_same_table_under_another_name(dag_file, submitter):
+    outlet = 'outlets=[Asset(name="gone", uri="paimon://paimon_default/shop/named")], on='
+    body = MERGE.replace("on=", outlet).replace("shop.orders", "shop.named")
+    run = dag_file(body, arguments=ARGUMENTS).run()
+    (event,) = _asset_events(run)
+    assert event.asset.name == "gone"
+    assert event.extra["snapshot_id"] == 8
+
+
 def test_templated_target_without_outlet_runs(dag_file, submitter, capsys):
     body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}"')
     run = dag_file(body, arguments=ARGUMENTS).run()

@@ -63,6 +63,17 @@ def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["env", "failing"]
 
 
+def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):
+    mine = tmp_path / f"merge-job-{JOB.request.operation_id}-old"
+    other = tmp_path / "merge-job-other-old"
+    for folder in (mine, other):
+        folder.mkdir()
+        (folder / "credentials.json").write_text("{}")
+    submit(launcher)
+    assert not mine.exists()
+    assert other.exists()
+
+
 def test_no_credentials_no_file(launcher):
     submit(launcher, SparkJob("dag.task", example_request()))
     assert "--credentials" not in launcher.arguments

@@ -1,0 +1,99 @@
+"""Snapshots of a Paimon table, read from their JSON files: no pypaimon, no Spark, no JVM.
+
+The layout is that of Paimon's file store: ``<table>/snapshot/snapshot-<id>`` and the hints
+``LATEST`` and ``EARLIEST``, of which none is to be trusted unchecked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_merge.metadata.storage import list_names, read_text, unreadable
+
+_PREFIX = "snapshot-"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot. ``time_millis`` counts from 1970-01-01 UTC; ``properties`` are the writer's."""
+
+    snapshot_id: int
+    schema_id: int
+    commit_user: str
+    commit_kind: str
+    time_millis: int
+    total_record_count: int | None
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonSnapshots:
+    """The snapshots of the table at ``location`` (a path or URI).
+
+    ``storage_options`` open the location's file system; they hold secrets.
+    """
+
+    location: str
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def latest(self) -> Snapshot | None:
+        """The newest snapshot; None for a table without one.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        hint = read_text(f"{self._folder}/LATEST", self.storage_options) or ""
+        if hint.strip().isdecimal():
+            hinted = self.snapshot(int(hint))
+            if hinted is not None and self.snapshot(hinted.snapshot_id + 1) is None:
+                return hinted
+        ids = self.ids()
+        return self.snapshot(ids[-1]) if ids else None
+
+    def snapshot(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot of this id; None when it never was or has expired.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        path = f"{self._folder}/{_PREFIX}{snapshot_id}"
+        text = read_text(path, self.storage_options)
+        return None if text is None else _parsed(path, text)
+
+    def ids(self) -> list[int]:
+        """The ids of all retained snapshots, ascending."""
+        names = list_names(self._folder, self.storage_options)
+        found = [name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)]
+        return sorted(int(number) for number in found if number.isdecimal())
+
+    def newest_first(self) -> Iterator[Snapshot]:
+        """All retained snapshots; one that expires meanwhile is left out."""
+        for snapshot_id in reversed(self.ids()):
+            snapshot = self.snapshot(snapshot_id)
+            if snapshot is not None:
+                yield snapshot
+
+    @property
+    def _folder(self) -> str:
+        return f"{self.location.rstrip('/')}/snapshot"
+
+
+def _parsed(path: str, text: str) -> Snapshot:
+    try:
+        document = json.loads(text)
+        properties = document.get("properties") or {}
+        total = document.get("totalRecordCount")
+        return Snapshot(
+            snapshot_id=int(document["id"]),
+            schema_id=int(document["schemaId"]),
+            commit_user=str(document["commitUser"]),
+            commit_kind=str(document["commitKind"]),
+            time_millis=int(document["timeMillis"]),
+            total_record_count=None if total is None else int(total),
+            properties={str(key): str(value) for key, value in properties.items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise unreadable(path, f"is no snapshot: {error!r}") from None
