@@ -2,6 +2,9 @@ import pytest
 
 from tests.judge.tables import Warehouse
 from tests.judge.toolchain import JudgeMissingError, prepare
+from tests.spark_session import spark
+
+__all__ = ["spark"]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,103 @@
+"""After each of several random merges Java, pypaimon and the oracle see the same table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from spark_jobs.contract import statements as contract
+from tests.judge.merging import merge
+from tests.judge.values import differences, from_arrow
+from tests.oracle import merge as oracle
+from tests.oracle.dialects import Spark
+from tests.property.cases import Chain, Step, chains
+
+CHAINS = 5
+ARROW = {
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "STRING": pa.string(),
+    "DATE": pa.date32(),
+    "BOOLEAN": pa.bool_(),
+}
+
+
+def arrow(columns, rows):
+    """Rows of the oracle as an Arrow table."""
+    fields = [pa.field(column.name, ARROW[column.type], column.nullable) for column in columns]
+    return pa.Table.from_pylist(list(rows), schema=pa.schema(fields))
+
+
+def case_of(clause, dialect):
+    """A clause of the oracle as this project's contract has it."""
+    match clause.action:
+        case oracle.Update(assignments):
+            pairs = [contract.Assignment(name, e.to_sql(dialect)) for name, e in assignments]
+            action = contract.UpdateAction(tuple(pairs))
+        case oracle.Insert(values, columns):
+            action = contract.InsertAction(tuple(v.to_sql(dialect) for v in values), columns)
+        case oracle.UpdateAll():
+            action = contract.UpdateAllAction()
+        case oracle.InsertAll():
+            action = contract.InsertAllAction()
+        case oracle.Delete():
+            action = contract.DeleteAction()
+    condition = clause.condition and clause.condition.to_sql(dialect)
+    return contract.MergeCase(clause.when, action, condition)
+
+
+def run_step(spark, warehouse, step: Step, table: str):
+    dialect = Spark(*step.aliases, shout=step.shout)
+    return merge(
+        spark,
+        warehouse,
+        arrow(step.source_columns, step.source),
+        [case_of(clause, dialect) for clause in step.merge.clauses],
+        on=step.merge.on.to_sql(dialect),
+        table=table,
+        aliases=step.aliases,
+        cardinality=step.merge.cardinality,
+    )
+
+
+def test_random_merges(spark, warehouse):
+    seen: Counter[str] = Counter()
+
+    @seed(20260601)
+    @settings(
+        max_examples=CHAINS,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],
+    )
+    @given(chains())
+    def check(chain: Chain) -> None:
+        seen["table"] += 1
+        table, columns = f"d.t{seen['table']}", chain.table.columns
+        keys = [chain.table.partition] if chain.table.partition else []
+        warehouse.create(table, arrow(columns, []).schema, keys)
+        for commit in chain.table.commits:
+            warehouse.append(table, arrow(columns, commit))
+        rows = chain.table.rows
+        for step in chain.steps:
+            outcome = oracle.apply(step.merge, columns, rows, step.source)
+            result = run_step(spark, warehouse, step, table)
+            if outcome.errors:
+                assert result.error is not None, outcome.errors
+                assert result.error.code in outcome.errors
+            else:
+                assert result.error is None, result.error
+                seen.update(clause.when for clause in step.merge.clauses)
+                seen["changed"] += outcome.changed
+            rows = outcome.rows
+            expected = from_arrow(arrow(columns, rows))
+            assert not differences(warehouse.both_readers(table), expected)
+            warehouse.checked_files(table)
+
+    check()
+    # The comparison must not have become empty.
+    assert seen["changed"] >= CHAINS
+    assert min(seen[when] for when in ("matched", "not_matched", "not_matched_by_source")) > 0
