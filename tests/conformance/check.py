@@ -42,7 +42,7 @@ def check(behaviour: Behaviour, harness: Harness, **options: Any) -> None:
         return
     assert result.error is None, result.error
     assert readable(after.rows) == readable(behaviour.expected_rows)
-    check_metrics(behaviour, result, before, after)
+    check_metrics(behaviour, result, before, after, partitioned=harness.partitioned)
     if not behaviour.changes:
         assert (result.status, result.new_snapshot_id) == ("unchanged", None)
         check_untouched(before, after)
@@ -50,7 +50,7 @@ def check(behaviour: Behaviour, harness: Harness, **options: Any) -> None:
     assert result.status == "committed"
     assert result.base_snapshot_id == before.snapshot_id
     assert result.new_snapshot_id == after.snapshot_id == (before.snapshot_id or 0) + 1
-    check_files(behaviour, result, before, after)
+    check_files(behaviour, before, after, partitioned=harness.partitioned)
     assert after.operations == {f"{OPERATION_ID}.json"}
 
 
@@ -77,13 +77,19 @@ def check_untouched(before: TableState, after: TableState) -> None:
 
 
 def check_metrics(
-    behaviour: Behaviour, result: JobResult, before: TableState, after: TableState
+    behaviour: Behaviour,
+    result: JobResult,
+    before: TableState,
+    after: TableState,
+    *,
+    partitioned: bool,
 ) -> None:
     """Metrics are what the table shows."""
     removed = [file for path, file in before.files.items() if path not in after.files]
     added = [file for path, file in after.files.items() if path not in before.files]
     touched = {*behaviour.updated, *behaviour.deleted}
     carried = sum(row["id"] not in touched for file in removed for row in file.rows)
+    stay = staying(behaviour, partitioned=partitioned)
     expected = replace(
         result.metrics,
         inserted=len(behaviour.inserted),
@@ -93,7 +99,7 @@ def check_metrics(
         files_total=len(before.files),
         files_added=len(added),
         files_removed=len(removed),
-        files_rewritten=len(removed),
+        files_rewritten=sum(any(row["id"] in stay for row in file.rows) for file in added),
         bytes_added=sum(file.size for file in added),
         bytes_removed=sum(file.size for file in removed),
         attempts=1,
@@ -106,7 +112,11 @@ def check_metrics(
 
 
 def check_files(
-    behaviour: Behaviour, result: JobResult, before: TableState, after: TableState
+    behaviour: Behaviour,
+    before: TableState,
+    after: TableState,
+    *,
+    partitioned: bool,
 ) -> None:
     """Only files with changed rows are replaced; their other rows stay together and in order."""
     touched = {*behaviour.updated, *behaviour.deleted}
@@ -117,9 +127,15 @@ def check_files(
     for path, file in before.files.items():
         assert after.files.get(path, file) == file
     assert after.on_disk == before.on_disk | set(added), "no other file was left behind"
-    leaving = touched if behaviour.assigns_partition else set(behaviour.deleted)
-    old = {row["id"] for row in behaviour.table.rows} - leaving
-    assert _sequences(removed, old) == _sequences(added, old)
+    stay = staying(behaviour, partitioned=partitioned)
+    assert _sequences(removed, stay) == _sequences(added, stay)
+
+
+def staying(behaviour: Behaviour, *, partitioned: bool) -> set[int]:
+    """Rows that stay in their file, or in the one that replaces it."""
+    moves = partitioned and behaviour.assigns_partition
+    leaving = {*behaviour.deleted, *(behaviour.updated if moves else ())}
+    return {row["id"] for row in behaviour.table.rows} - leaving
 
 
 def _sequences(files: Mapping[str, DataFile], ids: set[int]) -> Counter[tuple[int, ...]]:

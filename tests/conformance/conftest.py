@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.harness import FolderHarness, Harness
-from tests.conformance.paimon_harness import PaimonHarness
+from tests.conformance.connectors import HARNESSES
+from tests.conformance.harness import Harness
 from tests.conformance.tables import SeedTable
 from tests.spark_session import spark
 
 __all__ = ["spark"]
 
-HARNESSES: dict[str, type[Harness]] = {"folder": FolderHarness, "paimon": PaimonHarness}
+pytest.register_assert_rewrite("tests.conformance.check")
 
 MakeTable = Callable[..., Harness]
 
@@ -35,13 +35,13 @@ def make_table(
     """A function that gives a fresh copy of a filled table."""
 
     def make(connector: str, table: SeedTable, *, partitioned: bool) -> Harness:
+        harness = HARNESSES[connector]
         key = (connector, table.name, partitioned)
         if key not in seeds:
-            warehouse = tmp_path_factory.mktemp("seed")
-            HARNESSES[connector](spark, warehouse).create(table, ("p",) if partitioned else ())
-            seeds[key] = warehouse
+            seeds[key] = tmp_path_factory.mktemp("seed")
+            harness(spark, seeds[key], partitioned=partitioned).create(table)
         copy = tmp_path / "warehouse"
         shutil.copytree(seeds[key], copy)
-        return HARNESSES[connector](spark, copy)
+        return harness(spark, copy, partitioned=partitioned)
 
     return make

@@ -43,11 +43,12 @@ class TableState:
 
 
 class Harness(ABC):
-    """One connector on one warehouse folder."""
+    """One connector on one warehouse folder; ``partitioned``: the target is, by ``p``."""
 
-    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, *, partitioned: bool) -> None:
         self.spark = spark
         self.warehouse = warehouse
+        self.partitioned = partitioned
         self.connector = self.open()
 
     @property
@@ -75,9 +76,9 @@ class Harness(ABC):
     def live_files(self) -> list[Path]:
         """The target's data files in the latest snapshot."""
 
-    def create(self, table: SeedTable, partition_keys: tuple[str, ...]) -> None:
+    def create(self, table: SeedTable) -> None:
         """Make the target and fill it."""
-        spec = CreateTableSpec(table.columns, partition_keys)
+        spec = CreateTableSpec(table.columns, ("p",) if self.partitioned else ())
         self.connector.metadata.create_table(TARGET, spec)
         for rows in table.files:
             self.append(rows)
@@ -98,42 +99,3 @@ def _data_file(path: Path) -> DataFile:
     status = path.stat()
     rows = pq.ParquetFile(path).read().to_pylist()
     return DataFile(status.st_ino, status.st_size, tuple(rows))
-
-
-class FolderHarness(Harness):
-    """The table format in miniature."""
-
-    @property
-    def catalog(self) -> CatalogSpec:
-        return CatalogSpec("folder", str(self.warehouse))
-
-    def open(self) -> Connector:
-        from tests.conformance.tables import ROW_GROUP_SIZE
-        from tests.folder_connector.connector import open_folder_connector
-
-        return open_folder_connector(str(self.warehouse), ROW_GROUP_SIZE)
-
-    @property
-    def _folder(self) -> Path:
-        return self.warehouse / TARGET.database / TARGET.table
-
-    def append(self, rows: Sequence[Row]) -> None:
-        from tests.folder_connector.append import append
-
-        append(self.spark, self._folder, rows)
-
-    def latest_snapshot(self) -> int | None:
-        from tests.folder_connector.storage import latest_snapshot
-
-        return latest_snapshot(self._folder)
-
-    def read(self) -> list[Row]:
-        return [
-            row for path in self.live_files() for row in pq.ParquetFile(path).read().to_pylist()
-        ]
-
-    def live_files(self) -> list[Path]:
-        from tests.folder_connector.storage import read_manifest
-
-        names = read_manifest(self._folder, self.latest_snapshot())["files"]
-        return [self._folder / name for name in names]

@@ -9,7 +9,8 @@ import pytest
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
-from tests.conformance.conftest import HARNESSES, MakeTable
+from tests.conformance.conftest import MakeTable
+from tests.conformance.connectors import HARNESSES
 
 
 def _cases() -> Iterator[object]:

@@ -15,7 +15,7 @@ from tests.folder_connector import storage
 
 
 def append(
-    spark: SparkSession, folder: Path, rows: Sequence[dict[str, Any]], row_group_size: int = 4
+    spark: SparkSession, folder: Path, rows: Sequence[dict[str, Any]], row_group_size: int
 ) -> None:
     """One commit that adds one file."""
     columns, _ = storage.read_schema(folder)

@@ -38,8 +38,6 @@ class FolderMetadata:
 
     def load_table(self, name: TableName) -> TableHandle:
         folder = self.folder(name)
-        if not self.root.is_dir():
-            raise CatalogError(ErrorCode.WAREHOUSE_NOT_FOUND, f"warehouse {self.root} is missing")
         if not (folder / "schema.json").exists():
             raise CatalogError(ErrorCode.TABLE_NOT_FOUND, f"table {name} does not exist")
         columns, partition_keys = storage.read_schema(folder)
@@ -152,8 +150,14 @@ class FolderWrites:
         return None
 
 
-def open_folder_connector(warehouse: str, row_group_size: int = 10) -> Connector:
-    """The connector on a warehouse folder."""
+def open_folder_connector(warehouse: str, row_group_size: int) -> Connector:
+    """The connector on a warehouse folder.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND.
+    """
+    if not Path(warehouse).is_dir():
+        raise CatalogError(ErrorCode.WAREHOUSE_NOT_FOUND, f"warehouse {warehouse} does not exist")
     metadata = FolderMetadata(Path(warehouse))
     return Connector(
         metadata=metadata,

@@ -88,7 +88,7 @@ class FolderSink:
             {"added": [path.name for path in added], "removed": [name]},
             files_added=len(added),
             files_removed=1,
-            files_rewritten=1,
+            files_rewritten=len(added),
             bytes_added=sum(path.stat().st_size for path in added),
             bytes_removed=Path(self.write.folder, name).stat().st_size,
             rows_carried=len(old) - len(changes),

@@ -184,7 +184,6 @@ BEHAVIOURS = [
             by_source(delete(), "t.n > NULL"),
         ),
         source_rows=2,
-        matched=1,
     ),
     Behaviour(
         "a statement that finds nothing to change makes no snapshot",

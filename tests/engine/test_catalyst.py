@@ -1,0 +1,123 @@
+"""What the engine asks of Spark's own classes, on the PySpark that is installed."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.engine import catalyst
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a + t.b", {("a",): 0, ("t", "b"): 4}),
+        ("/* a */ `a.b` = 'a' -- a", {("a.b",): 8}),
+        ("exists(xs, x -> x = y)", {("xs",): 7, ("y",): 20}),
+        ("s.info.city", {("s", "info", "city"): 0}),
+        ("CASE WHEN a IN (1, b) THEN c END", {("a",): 10, ("b",): 19, ("c",): 27}),
+        ("'ä😀' || a", {("a",): 9}),
+        ("1", {}),
+    ],
+)
+def test_names_and_where_they_start(
+    spark: SparkSession, text: str, names: dict[tuple[str, ...], int]
+) -> None:
+    parsed = catalyst.parse_expression(spark, text)
+
+    assert {name.parts: name.start for name in parsed.names} == names
+    assert not parsed.has_subquery
+
+
+@pytest.mark.parametrize("text", ["(SELECT 1)", "a IN (SELECT 1)", "NOT EXISTS (SELECT 1)"])
+def test_subqueries_are_seen(spark: SparkSession, text: str) -> None:
+    assert catalyst.parse_expression(spark, text).has_subquery
+
+
+def test_text_that_is_no_expression(spark: SparkSession) -> None:
+    with pytest.raises(ParseException):
+        catalyst.parse_expression(spark, "a = = b")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a = b", ["a = b"]),
+        ("a = b AND c IN (1, 2) and d IS NULL", ["a = b", "c IN (1, 2)", "d IS NULL"]),
+        ("a BETWEEN 1 AND 2 AND b", ["a BETWEEN 1 AND 2", "b"]),
+        ("(a AND b) AND NOT c", ["(a AND b)", "NOT c"]),
+        ("a OR b AND c", ["a OR b AND c"]),
+        ("a = 'x AND y' AND b", ["a = 'x AND y'", "b"]),
+        ("a /* AND */ AND `AND`", ["a /* AND */", "`AND`"]),
+        ("exists(xs, x -> x AND y) AND z", ["exists(xs, x -> x AND y)", "z"]),
+        ("CASE WHEN a AND b THEN true END AND c", ["CASE WHEN a AND b THEN true END", "c"]),
+    ],
+)
+def test_parts_that_and_connects(spark: SparkSession, text: str, parts: list[str]) -> None:
+    assert [each.text for each in catalyst.conjuncts(spark, text)] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "sides"),
+    [
+        ("t.id = s.id + 1", ("t.id", "s.id + 1")),
+        ("t.`=` == s.`a = b`", ("t.`=`", "s.`a = b`")),
+        ("concat(t.v, '=') = s.v", ("concat(t.v, '=')", "s.v")),
+        ("t.id <=> s.id", None),
+        ("t.id >= s.id", None),
+        ("NOT t.id = s.id", None),
+    ],
+)
+def test_sides_of_an_equality(
+    spark: SparkSession, text: str, sides: tuple[str, str] | None
+) -> None:
+    [conjunct] = catalyst.conjuncts(spark, text)
+
+    assert conjunct.sides == sides
+
+
+def test_columns_that_an_expression_reads(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], "a INT, b INT, c STRING")
+    ids = catalyst.attribute_ids(frame)
+
+    selected = catalyst.selected_expression(frame.alias("t").select(F.expr("t.A + b")))
+
+    assert sorted(ids[key] for key in selected.attributes) == ["a", "b"]
+    assert selected.deterministic
+
+
+@pytest.mark.parametrize(
+    ("text", "operator"),
+    [
+        ("max(a)", "Aggregate"),
+        ("row_number() OVER (ORDER BY a)", "Window"),
+        ("explode(array(a))", "Generate"),
+    ],
+)
+def test_expressions_over_several_rows(spark: SparkSession, text: str, operator: str) -> None:
+    frame = spark.createDataFrame([], "a INT").select(F.expr(text))
+
+    assert operator in catalyst.selected_expression(frame).operators
+
+
+def test_nondeterministic_expression(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], "a INT").select(F.expr("a + rand()"))
+
+    assert not catalyst.selected_expression(frame).deterministic
+
+
+def test_name_of_an_error(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException) as raised:
+        spark.sql("SELECT b FROM VALUES (1) AS t(a)")
+
+    assert catalyst.error_condition(raised.value) == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+def test_observed_metric_of_a_frame_that_was_collected(spark: SparkSession) -> None:
+    frame = spark.range(5).observe("counting", F.count("id").alias("n"))
+    frame.collect()
+
+    assert catalyst.observed_metric(frame, "counting") == 5
+    assert catalyst.observed_metric(frame, "another") == 0

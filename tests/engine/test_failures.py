@@ -1,0 +1,77 @@
+"""Failures of Spark as errors of this project."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+
+from spark_jobs.engine.failures import shortened, translated
+from spark_jobs.errors import DataError, ErrorCode, NotSupportedError, to_marker
+
+_EXECUTOR_TRACE = """An error occurred while calling o1.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure: {message}
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:1)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+Caused by: {message}
+\t... 20 more
+"""
+
+
+def in_trace(message: str) -> Exception:
+    return PySparkException(_EXECUTOR_TRACE.format(message=message))
+
+
+def test_an_error_of_an_executor_comes_back_as_it_was() -> None:
+    error = DataError(ErrorCode.NOT_NULL_VIOLATION, "column <a> is 'x'\n>>", "Do y.")
+
+    back = translated(in_trace(f"RuntimeError: {to_marker(error)}"))
+
+    assert type(back) is DataError
+    assert (back.code, back.message, back.remedy) == (error.code, error.message, error.remedy)
+
+
+def test_an_error_of_this_project_stays_itself() -> None:
+    error = NotSupportedError("no")
+
+    assert translated(error) is error
+
+
+@pytest.mark.parametrize("condition", ["DIVIDE_BY_ZERO", "CAST_INVALID_INPUT", "CAST_OVERFLOW"])
+def test_expressions_that_fail_on_the_data(condition: str) -> None:
+    error = translated(in_trace(f"ArithmeticException: [{condition}] The culprit. SQLSTATE: 1"))
+
+    assert error.code is ErrorCode.EXPRESSION_FAILED
+    assert f"[{condition}] The culprit." in error.message
+    assert not error.retryable
+
+
+def test_a_failure_of_the_cluster_can_be_retried_and_has_no_java_frames() -> None:
+    error = translated(in_trace("ExecutorLostFailure: Container killed"))
+
+    assert error.code is ErrorCode.SPARK_FAILED
+    assert error.retryable
+    assert "Container killed" in error.message
+    assert "\tat " not in error.message
+
+
+def test_a_statement_that_spark_refuses_is_final() -> None:
+    error = translated(AnalysisException("[SOME_CONDITION] No.\nPlan:\n'Project"))
+
+    assert error.code is ErrorCode.EXPRESSION_INVALID
+    assert error.message == "[SOME_CONDITION] No."
+
+
+def test_a_defect_names_the_exception() -> None:
+    error = translated(KeyError("x"))
+
+    assert error.code is ErrorCode.INTERNAL_ERROR
+    assert error.message.startswith("KeyError")
+
+
+def test_long_traces_keep_both_ends() -> None:
+    lines = [f"line {number}" for number in range(100)]
+
+    short = shortened("\n".join(lines)).splitlines()
+
+    assert (short[0], short[-1]) == ("line 0", "line 99")
+    assert len(short) <= 13
