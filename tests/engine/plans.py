@@ -1,0 +1,33 @@
+"""The physical plan that a behaviour's statement gets, without running it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.job import Job
+from spark_jobs.engine.writer import ChangeWriter
+from tests.conformance.behaviour import Behaviour
+from tests.conformance.check import request_of
+from tests.conformance.harness import Harness
+
+
+def executed_plan(
+    behaviour: Behaviour, harness: Harness, monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> str:
+    """Spark's executed plan of the change rows as text."""
+    plans: list[str] = []
+
+    def look(self: GeneralPlan, writer: ChangeWriter) -> PlanResult:
+        del writer
+        plans.append(self.changes()._jdf.queryExecution().executedPlan().toString())
+        return PlanResult([], 0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GeneralPlan, "run", look)
+        result = Job(request_of(behaviour, harness, **options), harness.spark, harness.open()).run()
+    assert result.error is None, result.error
+    assert len(plans) == 1
+    return plans[0]

@@ -1,0 +1,101 @@
+"""A commit that another writer was faster with, and writes that break off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from spark_jobs.engine.job import Job
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.writes import MergeHandle, MergeWrite
+from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
+from tests.conformance.check import OPERATION_ID, request_of
+from tests.conformance.harness import Harness
+from tests.conformance.tables import ORDERS, order
+
+STATEMENT = Behaviour(
+    "",
+    "VALUES (101, 1), (222, 1), (143, 1), (1, 1) AS s(id, n)",
+    (matched(update(n="t.n / s.n")), not_matched(insert(id="s.id", req="'r'", p="'a'"))),
+)
+
+
+@dataclass(frozen=True)
+class Writes:
+    """The writes of a harness' connector, between whose begin and finish something happens."""
+
+    real: Any
+    begun: Callable[[], None] = lambda: None
+    finished: Callable[[], None] = lambda: None
+
+    def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
+        handle: MergeHandle = self.real.begin_merge(table, write)
+        self.begun()
+        return handle
+
+    def finish_merge(self, *arguments: Any) -> Any:
+        snapshot = self.real.finish_merge(*arguments)
+        self.finished()
+        return snapshot
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+@pytest.fixture
+def harness(make_table: Callable[..., Harness]) -> Harness:
+    return make_table("folder", ORDERS, partitioned=True)
+
+
+def test_a_conflict_can_be_retried_and_leaves_nothing_behind(harness: Harness) -> None:
+    connector = harness.open()
+    racing = Writes(connector.writes, begun=lambda: harness.append([order(999, "a")]))
+
+    result = Job(
+        request_of(STATEMENT, harness), harness.spark, replace(connector, writes=racing)
+    ).run()
+
+    assert result.error is not None
+    assert (result.error.code, result.error.retryable) == ("COMMIT_CONFLICT", True)
+    after = harness.state()
+    assert after.on_disk == set(after.files)
+    assert after.operations == {f"{OPERATION_ID}.json"}
+    assert len(after.rows) == len(ORDERS.rows) + 1
+
+
+def test_an_unknown_outcome_keeps_the_files_and_a_later_try_finds_the_snapshot(
+    harness: Harness,
+) -> None:
+    def connection_lost() -> None:
+        raise CommitError(ErrorCode.COMMIT_OUTCOME_UNKNOWN, "connection lost")
+
+    connector = harness.open()
+    lost = replace(connector, writes=Writes(connector.writes, finished=connection_lost))
+    request = request_of(STATEMENT, harness)
+
+    first = Job(request, harness.spark, lost).run()
+    published = harness.state()
+    origin = replace(request.origin, try_number=2)
+    second = Job(replace(request, origin=origin), harness.spark, harness.open()).run()
+
+    assert first.error is not None
+    assert (first.error.code, first.error.retryable) == ("COMMIT_OUTCOME_UNKNOWN", True)
+    assert (second.status, second.new_snapshot_id) == ("committed", published.snapshot_id)
+    assert (second.metrics.updated, second.metrics.inserted) == (3, 1)
+    assert harness.state().files == published.files
+
+
+def test_files_of_tasks_that_ended_well_are_removed_when_another_fails(harness: Harness) -> None:
+    failing = replace(STATEMENT, source="VALUES (101, 1), (222, 1), (143, 0), (1, 1) AS s(id, n)")
+    before = harness.state()
+
+    result = Job(request_of(failing, harness), harness.spark, harness.open()).run()
+
+    assert result.status == "failed"
+    after = harness.state()
+    assert (after.files, after.on_disk) == (before.files, before.on_disk)
+    assert after.operations == {f"{OPERATION_ID}.json"}

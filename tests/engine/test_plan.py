@@ -1,0 +1,105 @@
+"""What Spark is asked to do: the columns that it reads, and how it joins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from spark_jobs.contract.statements import MergeCase
+from spark_jobs.engine.session import fixed_settings
+from tests.conformance.behaviour import (
+    Behaviour,
+    by_source,
+    delete,
+    insert,
+    matched,
+    not_matched,
+    update,
+)
+from tests.conformance.connectors import HARNESSES
+from tests.conformance.harness import Harness
+from tests.conformance.tables import ORDERS
+from tests.engine.plans import executed_plan
+
+_SOURCE = "VALUES (101, 'x', 'a', 1, true) AS s(id, v, p, n, unused)"
+_INSERT = insert(id="s.id", req="'r'")
+
+MATCHED = matched(update(v="s.v"))
+NOT_MATCHED = not_matched(_INSERT)
+BY_SOURCE = by_source(delete(), "t.n = 1")
+
+
+def statement(*clauses: MergeCase, on: str = "t.id = s.id") -> Behaviour:
+    return Behaviour("", _SOURCE, clauses, on=on)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "columns"),
+    [
+        ((MATCHED,), {"id"}),
+        ((matched(delete()), NOT_MATCHED), {"id"}),
+        ((matched(update(v="concat(t.v, s.v)"), "t.n > 1"),), {"id", "v", "n"}),
+        ((by_source(update(n="k"), "p = 'a'"),), {"id", "k", "p"}),
+        ((matched(update(p="s.p")),), {"id", "k", "v", "n", "req", "p"}),
+        ((NOT_MATCHED,), {"id"}),
+    ],
+)
+@pytest.mark.parametrize("connector", HARNESSES)
+def test_only_the_columns_that_clauses_use_are_read(
+    connector: str,
+    clauses: tuple[MergeCase, ...],
+    columns: set[str],
+    make_table: Callable[..., Harness],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = make_table(connector, ORDERS, partitioned=True)
+
+    plan = executed_plan(statement(*clauses), harness, monkeypatch)
+
+    read = [
+        re.findall(r"(\w+):", schema) for schema in re.findall(r"ReadSchema: struct<(.*)>", plan)
+    ]
+    of_target = [set(names) for names in read if "c0" not in names]
+    assert of_target
+    assert all(names == columns for names in of_target)
+    of_source = [set(names) for names in read if "c0" in names]
+    assert all(len(names) <= 4 for names in of_source), "the unused column is not read"
+
+
+@pytest.mark.parametrize(
+    ("clauses", "broadcast_limit", "joins"),
+    [
+        ((MATCHED,), 10**6, ["BroadcastHashJoin Inner"]),
+        ((MATCHED,), 0, ["SortMergeJoin Inner"]),
+        ((NOT_MATCHED,), 0, ["SortMergeJoin LeftAnti"]),
+        ((MATCHED, NOT_MATCHED), 0, ["SortMergeJoin LeftOuter"]),
+        ((MATCHED, NOT_MATCHED), 10**6, ["SortMergeJoin LeftOuter", "BroadcastHashJoin LeftSemi"]),
+        ((MATCHED, BY_SOURCE), 10**6, ["BroadcastHashJoin LeftOuter"]),
+        ((BY_SOURCE,), 0, ["SortMergeJoin LeftOuter"]),
+        ((NOT_MATCHED, BY_SOURCE), 10**6, ["SortMergeJoin FullOuter"]),
+    ],
+)
+def test_the_join_follows_from_the_clauses(
+    clauses: tuple[MergeCase, ...],
+    broadcast_limit: int,
+    joins: list[str],
+    make_table: Callable[..., Harness],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = make_table("folder", ORDERS, partitioned=True)
+
+    # Spark would broadcast tables this small by itself.
+    with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+        plan = executed_plan(
+            statement(*clauses), harness, monkeypatch, broadcast_limit=broadcast_limit
+        )
+
+    found = [
+        f"{name} {kind}"
+        for name, kind in re.findall(
+            r"(\w+Join)\b.*?, (Inner|LeftOuter|RightOuter|FullOuter|LeftAnti|LeftSemi)", plan
+        )
+    ]
+    assert found == joins
