@@ -1,0 +1,334 @@
+"""Publishing a merge: one snapshot, conflicts noticed, nothing lost, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi import rows
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.writes import Fragment, MergeHandle
+from tests.connectors.tables import (
+    NAME,
+    append,
+    append_with_pypaimon,
+    begin,
+    change_rows,
+    create,
+    inserts,
+    merge,
+    read,
+    snapshot_ids,
+    store,
+)
+
+
+@pytest.fixture
+def table(connector: Connector) -> TableHandle:
+    """Two files of two rows in each of two partitions, snapshot 2."""
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    append(connector, [{"id": i, "p": i % 2} for i in range(4)], "one")
+    append(connector, [{"id": i, "p": i % 2} for i in range(10, 14)], "two")
+    return connector.metadata.load_table(NAME)
+
+
+def delete_first_row(
+    connector: Connector, table: TableHandle
+) -> tuple[MergeHandle, list[Fragment]]:
+    handle = begin(connector, table)
+    return handle, store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
+
+
+def snapshot_file(warehouse: Path, snapshot_id: int) -> dict[str, Any]:
+    path = warehouse / f"shop.db/orders/snapshot/snapshot-{snapshot_id}"
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+def consumers(warehouse: Path) -> dict[str, Any]:
+    folder = warehouse / "shop.db/orders/consumer"
+    return {path.name: json.loads(path.read_text()) for path in folder.glob("*")}
+
+
+def data_files(warehouse: Path) -> set[Path]:
+    return set(warehouse.rglob("*.parquet"))
+
+
+def code_of(action: Any) -> tuple[ErrorCode, str]:
+    with pytest.raises(JobError) as raised:
+        action()
+    return raised.value.code, raised.value.message
+
+
+def test_a_merge_is_one_snapshot_that_records_who_and_what(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    handle = begin(connector, table, "op-1")
+    changes = change_rows(table, rows.DELETE, [{"file": f, "position": 0} for f in range(4)])
+    fragments = store(handle, changes, inserts(table, [{"id": 99, "p": 5}]))
+
+    found = connector.writes.finish_merge(table, handle, fragments, {"rows": "5"})
+
+    assert (found.snapshot_id, dict(found.properties)) == (3, {"rows": "5"})
+    assert snapshot_ids(connector) == [1, 2, 3]
+    document = snapshot_file(warehouse, 3)
+    assert document["commitUser"] == "op-1"
+    assert document["commitIdentifier"] == 1
+    assert document["commitKind"] == "OVERWRITE"
+    assert document["properties"] == {"rows": "5"}
+    assert document["totalRecordCount"] == 5
+    assert (warehouse / "shop.db/orders/snapshot/LATEST").read_text() == "3"
+    assert {row["id"] for row in read(connector)} == {2, 3, 12, 13, 99}
+
+
+def test_new_rows_alone_are_an_append(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    merge(connector, table, inserts(table, [{"id": 99, "p": 5}]))
+
+    assert snapshot_file(warehouse, 3)["commitKind"] == "APPEND"
+
+
+def test_the_first_snapshot_of_a_table_is_made(connector: Connector, warehouse: Path) -> None:
+    table = create(connector, {"id": "int"})
+    handle = begin(connector, table, "first")
+    assert consumers(warehouse) == {"consumer-merge-first": {"nextSnapshot": 1}}
+
+    fragments = store(handle, inserts(table, [{"id": 1}]))
+    assert connector.writes.finish_merge(table, handle, fragments, {}).snapshot_id == 1
+
+
+def test_no_temporary_file_is_left(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    merge(connector, table, inserts(table, [{"id": 99, "p": 5}]))
+
+    assert [path.name for path in warehouse.rglob(".*")] == []
+
+
+@pytest.mark.parametrize("partition", [0, 7], ids=["same partition", "another partition"])
+def test_rows_appended_meanwhile_are_a_conflict(
+    connector: Connector, table: TableHandle, partition: int
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+    append_with_pypaimon(table, [{"id": 50, "p": partition}])
+
+    code, message = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+    assert "Snapshot 3 (APPEND by " in message
+    assert snapshot_ids(connector) == [1, 2, 3]
+    assert len(read(connector)) == 9
+
+
+def test_a_merge_that_only_inserts_conflicts_too(connector: Connector, table: TableHandle) -> None:
+    handle = begin(connector, table)
+    fragments = store(handle, inserts(table, [{"id": 99, "p": 5}]))
+    append_with_pypaimon(table, [{"id": 99, "p": 5}])
+
+    code, _ = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+    assert [row["id"] for row in read(connector)].count(99) == 1
+
+
+def test_two_merges_of_one_file_never_both_land(connector: Connector, table: TableHandle) -> None:
+    first, second = begin(connector, table, "a"), begin(connector, table, "b")
+    change = change_rows(table, rows.DELETE, [{"file": 0, "position": 0}])
+    other = change_rows(table, rows.DELETE, [{"file": 0, "position": 1}])
+    of_first, of_second = store(first, change), store(second, other)
+    connector.writes.finish_merge(table, first, of_first, {})
+
+    code, _ = code_of(lambda: connector.writes.finish_merge(table, second, of_second, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+    assert len(read(connector)) == 7
+
+
+def test_a_merge_on_a_table_that_got_its_first_rows_meanwhile_is_a_conflict(
+    connector: Connector,
+) -> None:
+    table = create(connector, {"id": "int"})
+    handle = begin(connector, table)
+    fragments = store(handle, inserts(table, [{"id": 1}]))
+    append_with_pypaimon(table, [{"id": 1}])
+
+    code, _ = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+
+
+def test_snapshots_that_change_no_file_are_no_conflict(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+    allowing = table.native.table.copy({"snapshot.ignore-empty-commit": "false"})
+    commit = allowing.new_batch_write_builder().new_commit()
+    commit.commit([])
+    assert snapshot_ids(connector) == [1, 2, 3]
+
+    found = connector.writes.finish_merge(table, handle, fragments, {})
+
+    assert found.snapshot_id == 4
+    assert len(read(connector)) == 7
+
+
+def test_a_changed_schema_is_a_conflict(connector: Connector, table: TableHandle) -> None:
+    from pypaimon.schema.data_types import AtomicType
+    from pypaimon.schema.schema_change import SchemaChange
+
+    handle, fragments = delete_first_row(connector, table)
+    catalog = table.native.table.catalog_environment.catalog_loader.load()
+    catalog.alter_table(str(NAME), [SchemaChange.add_column("n", AtomicType("INT"))])
+
+    code, message = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+    assert "schema" in message
+
+
+def test_an_expired_snapshot_in_between_is_a_conflict(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+    append_with_pypaimon(table, [{"id": 50, "p": 1}])
+    append_with_pypaimon(table, [{"id": 51, "p": 1}])
+    (warehouse / "shop.db/orders/snapshot/snapshot-3").unlink()
+
+    code, message = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+    assert "Snapshot 3, committed while the statement ran, has expired" in message
+
+
+def test_a_file_rewritten_by_two_fragments_is_a_defect(
+    connector: Connector, table: TableHandle
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+
+    code, message = code_of(lambda: connector.writes.finish_merge(table, handle, fragments * 2, {}))
+
+    assert code is ErrorCode.INTERNAL_ERROR
+    assert "two tasks" in message
+
+
+def test_a_merge_without_changes_is_not_published(connector: Connector, table: TableHandle) -> None:
+    handle = begin(connector, table)
+
+    code_of(lambda: connector.writes.finish_merge(table, handle, [], {}))
+
+    assert snapshot_ids(connector) == [1, 2]
+
+
+def test_abort_removes_all_files_of_the_write_reported_or_not(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    before = data_files(warehouse)
+    handle, fragments = delete_first_row(connector, table)
+    store(handle, inserts(table, [{"id": 99, "p": 77}]), task="never reported")
+    assert len(data_files(warehouse) - before) == 2
+
+    connector.writes.abort_merge(table, handle, fragments)
+
+    assert data_files(warehouse) == before
+    assert consumers(warehouse).keys() == {"consumer-merge-one", "consumer-merge-two"}
+    assert len(read(connector)) == 8
+
+
+def test_abort_after_a_commit_that_did_happen_removes_nothing(
+    connector: Connector, table: TableHandle
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+    connector.writes.finish_merge(table, handle, fragments, {})
+
+    connector.writes.abort_merge(table, handle, fragments)
+
+    assert len(read(connector)) == 7
+
+
+def test_the_guard_holds_the_base_until_it_is_released(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+    assert consumers(warehouse)["consumer-merge-op"] == {"nextSnapshot": 2}
+
+    connector.writes.finish_merge(table, handle, fragments, {})
+    assert "consumer-merge-op" in consumers(warehouse)
+
+    connector.writes.release_guard(table, "op")
+    connector.writes.release_guard(table, "op")
+    assert "consumer-merge-op" not in consumers(warehouse)
+
+
+class FailingStore:
+    """A storage that fails before, or after, the snapshot is there."""
+
+    def __init__(self, store: Any, *, after: bool) -> None:
+        self._store = store
+        self._after = after
+
+    def create(self, path: str, text: str) -> bool:
+        if self._after:
+            self._store.create(path, text)
+        raise OSError("connection reset")
+
+    def hint_latest(self, path: str, snapshot_id: int) -> None:
+        self._store.hint_latest(path, snapshot_id)
+
+
+def with_store(connector: Connector, store: Any) -> PaimonMergeWrites:
+    writes = connector.writes
+    assert isinstance(writes, PaimonMergeWrites)
+    return PaimonMergeWrites(writes._metadata, connector.storage.filesystem, store)
+
+
+def test_a_failure_after_the_snapshot_was_stored_is_a_success(
+    connector: Connector, table: TableHandle
+) -> None:
+    from spark_jobs.connectors.paimon.publish import HardLinkStore
+
+    handle, fragments = delete_first_row(connector, table)
+    writes = with_store(connector, FailingStore(HardLinkStore(), after=True))
+
+    assert writes.finish_merge(table, handle, fragments, {}).snapshot_id == 3
+    assert len(read(connector)) == 7
+
+
+def test_a_failure_before_the_snapshot_was_stored_is_certain(
+    connector: Connector, table: TableHandle
+) -> None:
+    from spark_jobs.connectors.paimon.publish import HardLinkStore
+
+    handle, fragments = delete_first_row(connector, table)
+    writes = with_store(connector, FailingStore(HardLinkStore(), after=False))
+
+    code, message = code_of(lambda: writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.STORAGE_UNAVAILABLE
+    assert "connection reset" in message
+    assert snapshot_ids(connector) == [1, 2]
+
+
+def test_an_outcome_that_can_not_be_looked_up_is_unknown(
+    connector: Connector, table: TableHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spark_jobs.connectors.paimon.publish import HardLinkStore
+
+    handle, fragments = delete_first_row(connector, table)
+    writes = with_store(connector, FailingStore(HardLinkStore(), after=True))
+
+    def unreachable(_table: Any, _snapshot_id: int) -> Any:
+        raise OSError("unreachable")
+
+    monkeypatch.setattr(library, "find_snapshot", unreachable)
+
+    code, _ = code_of(lambda: writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_OUTCOME_UNKNOWN

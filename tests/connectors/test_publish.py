@@ -1,0 +1,141 @@
+"""Snapshots of racing processes are never lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.connectors.paimon.publish import HardLinkStore
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.connector import Connector
+from tests.connectors.tables import NAME, begin, create, inserts, read, snapshot_ids, store
+
+CONTEXT = multiprocessing.get_context("spawn")
+PAUSE_SECONDS = 0.05
+
+
+def test_a_snapshot_is_created_once(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot" / "snapshot-1"
+
+    assert HardLinkStore().create(str(path), "first")
+    assert not HardLinkStore().create(str(path), "second")
+
+    assert path.read_text() == "first"
+    assert [each.name for each in path.parent.iterdir()] == ["snapshot-1"]
+
+
+def test_the_hint_is_replaced_and_its_failure_ignored(tmp_path: Path) -> None:
+    HardLinkStore().hint_latest(str(tmp_path / "LATEST"), 1)
+    HardLinkStore().hint_latest(str(tmp_path / "LATEST"), 12)
+    HardLinkStore().hint_latest(str(tmp_path / "missing" / "LATEST"), 1)
+
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("LATEST", "12")]
+
+
+def test_readers_see_a_whole_snapshot_or_none(tmp_path: Path) -> None:
+    text = "x" * 1_000_000
+    path = tmp_path / "snapshot-1"
+    reader = CONTEXT.Process(target=_require_whole, args=(str(path), len(text)))
+    reader.start()
+    time.sleep(PAUSE_SECONDS)
+
+    HardLinkStore().create(str(path), text)
+
+    reader.join(60)
+    assert reader.exitcode == 0
+
+
+def _require_whole(path: str, size: int) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if os.path.exists(path):  # noqa: PTH110
+            assert Path(path).stat().st_size == size
+            return
+
+
+def _merge_with_a_pause(
+    warehouse: str, worker: int, count: int, barrier: Any, results: Any
+) -> None:
+    """Insert ``count`` rows, one merge each, again after each conflict; pause before the link."""
+    link = os.link
+
+    def slow_link(source: Any, target: Any) -> None:
+        time.sleep(PAUSE_SECONDS)
+        link(source, target)
+
+    os.link = slow_link  # type: ignore[assignment]
+    connector = open_connector(CatalogSpec("paimon", warehouse), {})
+    barrier.wait()
+    conflicts = 0
+    for i in range(count):
+        while not _try_insert(connector, worker * 1000 + i):
+            conflicts += 1
+    results.put((worker, conflicts))
+
+
+def _try_insert(connector: Connector, value: int) -> bool:
+    table = connector.metadata.load_table(NAME)
+    handle = begin(connector, table, f"op-{value}")
+    fragments = store(handle, inserts(table, [{"id": value}]))
+    try:
+        connector.writes.finish_merge(table, handle, fragments, {})
+    except JobError as error:
+        if error.code is not ErrorCode.COMMIT_CONFLICT:
+            raise
+        connector.writes.abort_merge(table, handle, fragments)
+        return False
+    connector.writes.release_guard(table, f"op-{value}")
+    return True
+
+
+def test_two_processes_that_race_lose_nothing(connector: Connector, warehouse: Path) -> None:
+    create(connector, {"id": "int"})
+    workers, count = 2, 6
+    barrier, results = CONTEXT.Barrier(workers), CONTEXT.Queue()
+    processes = [
+        CONTEXT.Process(
+            target=_merge_with_a_pause, args=(str(warehouse), worker, count, barrier, results)
+        )
+        for worker in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    conflicts = sum(results.get(timeout=120)[1] for _ in processes)
+    for process in processes:
+        process.join(60)
+
+    assert [process.exitcode for process in processes] == [0, 0]
+    expected = [worker * 1000 + i for worker in range(workers) for i in range(count)]
+    assert sorted(row["id"] for row in read(connector)) == expected
+    assert snapshot_ids(connector) == list(range(1, workers * count + 1))
+    assert conflicts > 0
+    # What lost a race was removed, and every guard is gone.
+    assert len(list(warehouse.rglob("*.parquet"))) == workers * count
+    assert list(warehouse.rglob("consumer-*")) == []
+
+
+@pytest.mark.parametrize("error", [PermissionError("no links here")])
+def test_storage_without_hard_links_is_reported(
+    connector: Connector, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    table = create(connector, {"id": "int"})
+    handle = begin(connector, table)
+    fragments = store(handle, inserts(table, [{"id": 1}]))
+
+    def refuse(_source: Any, _target: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "link", refuse)
+
+    with pytest.raises(JobError, match="no links here") as raised:
+        connector.writes.finish_merge(table, handle, fragments, {})
+
+    assert raised.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert snapshot_ids(connector) == []

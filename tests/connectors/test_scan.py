@@ -1,0 +1,192 @@
+"""Reading through Spark: exact rows, stable row ids, only the columns that were asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_jobs.connectors.paimon.scan import PaimonScan
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from tests.connectors.tables import NAME, append, create, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SPELLINGS = [
+    *("a*b", "ab", "a?b", "[z]", "z", "{q,r}", "q", "x=y %", "100%25", "a+b", "a b", "ü 中 é"),
+    *("back\\slash", "a,b", "a;b", "a#b", "a&b", "..", "~", "$x", "`t`", "__DEFAULT_PARTITION__"),
+]
+
+
+def scan(
+    spark: SparkSession, connector: Connector, columns: list[str], name: Any = NAME
+) -> tuple[TableHandle, tuple[PlannedFile, ...], DataFrame]:
+    table = connector.metadata.load_table(name)
+    files = connector.metadata.plan_files(table)
+    return table, files, connector.scan.read(spark, table, files, columns)
+
+
+def test_rows_of_partitions_of_any_spelling_are_read_once(
+    spark: SparkSession, connector: Connector
+) -> None:
+    create(connector, {"id": "int", "p": "string"}, ["p"])
+    append(connector, [{"id": i, "p": p} for i, p in enumerate(SPELLINGS)])
+    append(connector, [{"id": 100 + i, "p": p} for i, p in enumerate(SPELLINGS)], "more")
+
+    _, files, frame = scan(spark, connector, ["id", "p"])
+    found = [(row.id, row.p) for row in frame.collect()]
+
+    assert len(files) == 2 * len(SPELLINGS)
+    assert sorted(found) == sorted(
+        (base + i, p) for base in (0, 100) for i, p in enumerate(SPELLINGS)
+    )
+
+
+def test_row_ids_say_where_the_row_is(spark: SparkSession, connector: Connector) -> None:
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    append(connector, [{"id": i, "p": i % 3} for i in range(30)])
+
+    table, _, frame = scan(spark, connector, ["id"])
+    sink = _sink(connector, table)
+
+    assert frame.columns == ["id", "__merge_row_id"]
+    assert (
+        frame.schema["__merge_row_id"].dataType.simpleString() == "struct<file:int,position:bigint>"
+    )
+    for row in frame.collect():
+        row_id = row["__merge_row_id"].asDict()
+        assert sink.read_row(row_id, ["id"]) == {"id": row.id}
+
+
+def _sink(connector: Connector, table: TableHandle) -> Any:
+    from tests.connectors.tables import begin
+
+    return begin(connector, table).sinks.open("task")
+
+
+def test_ordinals_survive_pruning(spark: SparkSession, connector: Connector) -> None:
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    append(connector, [{"id": i, "p": i} for i in range(5)])
+    table = connector.metadata.load_table(NAME)
+    files = connector.metadata.plan_files(table)
+
+    frame = connector.scan.read(spark, table, [files[3], files[1]], ["p"])
+
+    assert {(row.p, row["__merge_row_id"].file) for row in frame.collect()} == {(3, 3), (1, 1)}
+
+
+def test_only_the_asked_columns_are_read(spark: SparkSession, connector: Connector) -> None:
+    create(connector, {"id": "int", "a": "string", "b": "array<int>", "p": "int"}, ["p"])
+    append(connector, [{"id": 1, "p": 1}])
+
+    _, _, frame = scan(spark, connector, ["a", "id"])
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+
+    (schema,) = re.findall(r"ReadSchema: struct<([^>]*)>", plan)
+    assert schema == "id:int,a:string,_tmp_metadata_row_index:bigint"
+    assert frame.columns == ["a", "id", "__merge_row_id"]
+
+
+def test_no_file_and_no_column_are_possible(spark: SparkSession, connector: Connector) -> None:
+    create(connector, {"id": "int", "name": "varchar(3)"})
+    _, _, frame = scan(spark, connector, ["name", "id"])
+
+    assert frame.columns == ["name", "id", "__merge_row_id"]
+    assert frame.collect() == []
+    append(connector, [{"id": 1}])
+    _, _, frame = scan(spark, connector, [])
+    assert [tuple(row["__merge_row_id"]) for row in frame.collect()] == [(0, 0)]
+
+
+def test_all_types_come_as_they_are(spark: SparkSession, connector: Connector) -> None:
+    columns = {
+        "ti": "tinyint",
+        "si": "smallint",
+        "bi": "bigint",
+        "fl": "float",
+        "bo": "boolean",
+        "de": "decimal(9,2)",
+        "big": "decimal(38,3)",
+        "ch": "char(3)",
+        "vc": "varchar(9)",
+        "by": "binary",
+        "da": "date",
+        "at": "timestamp",
+        "local": "timestamp_ntz",
+        "li": "array<array<int>>",
+        "ma": "map<string,decimal(3,1)>",
+        "st": "struct<a:int,`b c`:varchar(4)>",
+    }
+    create(connector, columns)
+    at = dt.datetime(1500, 3, 1, 12, 30, 1, 123456, tzinfo=dt.UTC)
+    values: dict[str, Any] = {"ti": -1, "si": 2, "bi": 2**60, "fl": 0.5, "bo": True}
+    values |= {"de": Decimal("-1.25"), "big": Decimal("12345678901234567890.125")}
+    values |= {"ch": "abc", "vc": "ü", "by": b"\x00", "da": dt.date(1500, 2, 28), "at": at}
+    values |= {"local": at.replace(tzinfo=None), "li": [[1, None], None]}
+    values |= {"ma": [("k", Decimal("1.5"))], "st": {"a": 1, "b c": "x"}}
+    append(connector, [values, {}])
+
+    _, _, frame = scan(spark, connector, list(columns))
+    full, empty = frame.drop("__merge_row_id").toArrow().to_pylist()
+
+    assert full == values
+    assert set(empty.values()) == {None}
+    assert dict(frame.dtypes)["local"] == "timestamp_ntz"
+    assert dict(frame.dtypes)["at"] == "timestamp"
+    assert len(read(connector)) == 2
+
+
+def test_columns_with_awkward_names_are_read(spark: SparkSession, connector: Connector) -> None:
+    create(connector, {"a.b": "int", "_metadata": "string", "x y`z": "int"})
+    append(connector, [{"a.b": 1, "_metadata": "m", "x y`z": 2}])
+
+    _, _, frame = scan(spark, connector, ["_metadata", "x y`z", "a.b"])
+
+    assert [tuple(row)[:3] for row in frame.collect()] == [("m", 2, 1)]
+
+
+@pytest.mark.parametrize("damage", ["corrupt", "missing"])
+def test_damaged_files_are_an_error_even_if_the_session_ignores_them(
+    spark: SparkSession, connector: Connector, damage: str
+) -> None:
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    append(connector, [{"id": 1, "p": 1}, {"id": 2, "p": 2}])
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        _, files, frame = scan(spark, connector, ["id"])
+        if damage == "corrupt":
+            Path(files[0].path).write_bytes(b"PAR1 broken PAR1")
+        else:
+            Path(files[0].path).unlink()
+        with pytest.raises(Exception, match="FAILED_READ_FILE"):
+            frame.collect()
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+
+
+def test_nanoseconds_may_be_left_out_but_not_read(
+    spark: SparkSession, connector: Connector
+) -> None:
+    import pyarrow as pa
+    from pypaimon import Schema
+
+    schema = pa.schema([("id", pa.int32()), ("at", pa.timestamp("ns"))])
+    create(connector, {"id": "int"})
+    catalog = connector.metadata._catalog  # type: ignore[attr-defined]
+    catalog.create_table("shop.fine", Schema.from_pyarrow_schema(schema), False)
+    from spark_jobs.contract.request import TableName
+
+    table = connector.metadata.load_table(TableName("shop", "fine"))
+
+    assert PaimonScan().read(spark, table, [], ["id"]).columns == ["id", "__merge_row_id"]
+    with pytest.raises(NotSupportedError, match="Column at has timestamps of precision 7 to 9"):
+        PaimonScan().read(spark, table, [], ["at"])
