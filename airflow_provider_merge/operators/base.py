@@ -96,9 +96,9 @@ class TableOperator(BaseOperator):
         deploy_mode: str | None = None,
         **kwargs: Any,
     ) -> None:
-        # Spark SQL text must stay text: native rendering turns 'x' into x, and 1 into a number.
-        kwargs["render_template_as_native_obj"] = False
         super().__init__(**kwargs)
+        # Spark SQL text must stay text: native rendering turns 'x' into x, and 1 into a number.
+        self.render_template_as_native_obj = False
         job_package.require_no_other_package()
         self.target = target
         self.catalog_conn_id = catalog_conn_id

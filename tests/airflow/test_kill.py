@@ -31,7 +31,7 @@ def start(tmp_path, monkeypatch):
     threads = []
     requests = []
 
-    def begin(then, request=None, processes=2):
+    def begin(then, request=None):
         job = SparkJob("dag.task", request or example_request())
         requests.append(job.request)
         launcher = Launcher.make(tmp_path / f"env{len(requests)}", FAMILY.format(then=then))
@@ -48,7 +48,7 @@ def start(tmp_path, monkeypatch):
         threads.append(thread)
         thread.start()
         wait_for(launcher.record.exists)
-        wait_for(lambda: len(job_processes(job.request.operation_id)) == processes)
+        wait_for(lambda: len(job_processes(job.request.operation_id)) == 2)
         return submitter, thread, outcome, job.request.operation_id
 
     yield begin
@@ -79,7 +79,8 @@ def test_kill_ends_the_tree_and_waits(start, tmp_path):
 
 
 def test_orphans_are_found(start):
-    submitter, _, _, operation = start("pass", processes=1)
+    submitter, _, _, operation = start("time.sleep(0.5)")
+    wait_for(lambda: len(job_processes(operation)) == 1)
     (orphan,) = job_processes(operation)
     submitter.kill()
     assert not _lives(orphan)
