@@ -1,0 +1,44 @@
+"""The two engines' spellings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.oracle.expressions import Side
+
+
+@dataclass(frozen=True)
+class Spark:
+    """Spark SQL with given aliases; ``shout`` spells columns in capitals, which means the same."""
+
+    target_alias: str = "t"
+    source_alias: str = "s"
+    shout: bool = False
+
+    def column(self, side: Side, name: str, *, bare: bool) -> str:
+        name = name.upper() if self.shout else name
+        alias = self.target_alias if side == "t" else self.source_alias
+        return name if bare else f"{alias}.{name}"
+
+    def string(self, value: str) -> str:
+        # Two adjacent literals are one in Spark: a doubled quote would vanish.
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+
+    def null_safe_equal(self, left: str, right: str) -> str:
+        return f"({left} <=> {right})"
+
+
+@dataclass(frozen=True)
+class DuckDb:
+    """DuckDB with the aliases t and s."""
+
+    def column(self, side: Side, name: str, *, bare: bool) -> str:
+        del bare  # DuckDB calls a bare name ambiguous even where only one side is seen
+        return f'{side}."{name}"'
+
+    def string(self, value: str) -> str:
+        return "'" + value.replace("'", "''") + "'"
+
+    def null_safe_equal(self, left: str, right: str) -> str:
+        return f"({left} IS NOT DISTINCT FROM {right})"

@@ -1,0 +1,283 @@
+"""A small expression grammar with two readings that provably agree: SQL text and Python.
+
+Types: ``int`` (INT and BIGINT columns; all arithmetic stays within INT, which ``evaluate`` checks),
+``string``, ``date``, ``boolean``. NULL is None. Left out is everything whose result depends on the
+engine: division, overflow, implicit casts, collations, floats, functions of the session.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Value = int | str | dt.date | bool | None
+Row = Mapping[str, Value]
+Side = Literal["t", "s"]
+Sides = Mapping[Side, Row]
+Type = Literal["int", "string", "date", "boolean"]
+
+INT_RANGE = range(-(2**31), 2**31)
+_NAMES: dict[Type, str] = {
+    "int": "INT",
+    "string": "STRING",
+    "date": "DATE",
+    "boolean": "BOOLEAN",
+}
+
+
+class Dialect(Protocol):
+    """Where the texts of two engines differ."""
+
+    def column(self, side: Side, name: str, *, bare: bool) -> str:
+        """A reference to a column."""
+        ...
+
+    def string(self, value: str) -> str:
+        """A string literal."""
+        ...
+
+    def null_safe_equal(self, left: str, right: str) -> str:
+        """Equality for which NULL equals NULL."""
+        ...
+
+
+class Expression(Protocol):
+    """A node of the grammar."""
+
+    def to_sql(self, dialect: Dialect) -> str:
+        """The expression as text, in brackets where it needs them."""
+        ...
+
+    def evaluate(self, sides: Sides) -> Value:
+        """The expression's value for one pair of rows, or for the one row there is."""
+        ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of one side; ``bare`` leaves the alias out of the text."""
+
+    side: Side
+    name: str
+    bare: bool = False
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return dialect.column(self.side, self.name, bare=self.bare)
+
+    def evaluate(self, sides: Sides) -> Value:
+        return sides[self.side][self.name]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of a type, NULL included."""
+
+    value: Value
+    type: Type
+
+    def to_sql(self, dialect: Dialect) -> str:
+        if self.value is None:
+            return f"CAST(NULL AS {_NAMES[self.type]})"
+        if isinstance(self.value, bool):
+            return str(self.value).upper()
+        if isinstance(self.value, dt.date):
+            return f"DATE '{self.value.isoformat()}'"
+        if isinstance(self.value, int):
+            return str(self.value) if self.value >= 0 else f"({self.value})"
+        return dialect.string(self.value)
+
+    def evaluate(self, sides: Sides) -> Value:
+        del sides
+        return self.value
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """``+``, ``-`` or ``*`` of two ints; NULL when one of them is."""
+
+    operator: Literal["+", "-", "*"]
+    left: Expression
+    right: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"({self.left.to_sql(dialect)} {self.operator} {self.right.to_sql(dialect)})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        left, right = self.left.evaluate(sides), self.right.evaluate(sides)
+        if left is None or right is None:
+            return None
+        assert isinstance(left, int)
+        assert isinstance(right, int)
+        result = {"+": left + right, "-": left - right, "*": left * right}[self.operator]
+        assert result in INT_RANGE, "the grammar left the range in which engines agree"
+        return result
+
+
+@dataclass(frozen=True)
+class Concat:
+    """``left || right``; NULL when one of them is."""
+
+    left: Expression
+    right: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"({self.left.to_sql(dialect)} || {self.right.to_sql(dialect)})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        left, right = self.left.evaluate(sides), self.right.evaluate(sides)
+        return None if left is None or right is None else f"{left}{right}"
+
+
+@dataclass(frozen=True)
+class Compare:
+    """A comparison of two values of one type; NULL when one is NULL, but for ``<=>``."""
+
+    operator: Literal["=", "<>", "<", "<=", ">", ">=", "<=>"]
+    left: Expression
+    right: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        left, right = self.left.to_sql(dialect), self.right.to_sql(dialect)
+        if self.operator == "<=>":
+            return dialect.null_safe_equal(left, right)
+        return f"({left} {self.operator} {right})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        left, right = self.left.evaluate(sides), self.right.evaluate(sides)
+        if self.operator == "<=>":
+            return left == right
+        if left is None or right is None:
+            return None
+        assert type(left) is type(right)
+        return _compare(self.operator, left, right)
+
+
+def _compare(operator: str, left: Value, right: Value) -> bool:
+    # UTF-8 byte order, the engines' order of strings, is the order of code points, Python's.
+    less = left < right  # type: ignore[operator]
+    equal = left == right
+    return {
+        "=": equal,
+        "<>": not equal,
+        "<": less,
+        "<=": less or equal,
+        ">": not less and not equal,
+        ">=": not less,
+    }[operator]
+
+
+@dataclass(frozen=True)
+class And:
+    """Three-valued AND: FALSE wins over NULL."""
+
+    left: Expression
+    right: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"({self.left.to_sql(dialect)} AND {self.right.to_sql(dialect)})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        values = (self.left.evaluate(sides), self.right.evaluate(sides))
+        if False in values:
+            return False
+        return None if None in values else True
+
+
+@dataclass(frozen=True)
+class Or:
+    """Three-valued OR: TRUE wins over NULL."""
+
+    left: Expression
+    right: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"({self.left.to_sql(dialect)} OR {self.right.to_sql(dialect)})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        values = (self.left.evaluate(sides), self.right.evaluate(sides))
+        if True in values:
+            return True
+        return None if None in values else False
+
+
+@dataclass(frozen=True)
+class Not:
+    """Three-valued NOT: NULL stays NULL."""
+
+    operand: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"(NOT {self.operand.to_sql(dialect)})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        value = self.operand.evaluate(sides)
+        return None if value is None else not value
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """``IS NULL`` or, negated, ``IS NOT NULL``; never NULL."""
+
+    operand: Expression
+    negated: bool = False
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"({self.operand.to_sql(dialect)} IS {'NOT ' if self.negated else ''}NULL)"
+
+    def evaluate(self, sides: Sides) -> Value:
+        return (self.operand.evaluate(sides) is None) is not self.negated
+
+
+@dataclass(frozen=True)
+class In:
+    """``operand IN (items)``; NULL when it is not found but might be."""
+
+    operand: Expression
+    items: tuple[Expression, ...]
+
+    def to_sql(self, dialect: Dialect) -> str:
+        items = ", ".join(item.to_sql(dialect) for item in self.items)
+        return f"({self.operand.to_sql(dialect)} IN ({items}))"
+
+    def evaluate(self, sides: Sides) -> Value:
+        value = self.operand.evaluate(sides)
+        items = [item.evaluate(sides) for item in self.items]
+        if value is None:
+            return None
+        if value in items:
+            return True
+        return None if None in items else False
+
+
+@dataclass(frozen=True)
+class Case:
+    """``CASE WHEN condition THEN value ELSE otherwise END``; NULL is not TRUE."""
+
+    condition: Expression
+    value: Expression
+    otherwise: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        parts = (part.to_sql(dialect) for part in (self.condition, self.value, self.otherwise))
+        return "CASE WHEN {} THEN {} ELSE {} END".format(*parts)
+
+    def evaluate(self, sides: Sides) -> Value:
+        chosen = self.value if self.condition.evaluate(sides) is True else self.otherwise
+        return chosen.evaluate(sides)
+
+
+@dataclass(frozen=True)
+class Coalesce:
+    """The first value that is not NULL."""
+
+    first: Expression
+    second: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        return f"coalesce({self.first.to_sql(dialect)}, {self.second.to_sql(dialect)})"
+
+    def evaluate(self, sides: Sides) -> Value:
+        first = self.first.evaluate(sides)
+        return self.second.evaluate(sides) if first is None else first

@@ -1,0 +1,77 @@
+"""The oracle and DuckDB agree on random statements in which both mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.oracle import duckdb_judge
+from tests.oracle.expressions import Row
+from tests.oracle.merge import Outcome, apply, multiset
+from tests.property.cases import Chain, Step, Table, chains
+
+
+def test_random_statements() -> None:
+    compared: list[Outcome] = []
+
+    @seed(20240229)
+    @settings(
+        max_examples=80,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        phases=[Phase.generate, Phase.shrink],
+    )
+    @given(chains())
+    def check(chain: Chain) -> None:
+        rows: Sequence[Row] = chain.table.rows
+        for step in chain.steps:
+            source = _without_second_matches(step, rows)
+            outcome = apply(step.merge, chain.table.columns, rows, source)
+            if not _casts_early(chain.table, step, outcome):
+                _compare(chain.table, step, rows, source, outcome)
+                compared.append(outcome)
+            rows = outcome.rows
+
+    check()
+    # The comparison must not have become empty: the seed gives 222, 140 and 32.
+    assert len(compared) >= 200
+    assert sum(outcome.changed and not outcome.errors for outcome in compared) >= 100
+    assert sum(bool(outcome.errors) for outcome in compared) >= 25
+
+
+def _without_second_matches(step: Step, rows: Sequence[Row]) -> list[Row]:
+    # DuckDB neither refuses a second match nor carries such a row once.
+    kept: list[Row] = []
+    taken: set[int] = set()
+    for row in step.source:
+        matches = {
+            index
+            for index, old in enumerate(rows)
+            if step.merge.on.evaluate({"t": old, "s": row}) is True
+        }
+        if not matches & taken:
+            kept.append(row)
+            taken |= matches
+    return kept
+
+
+def _casts_early(table: Table, step: Step, outcome: Outcome) -> bool:
+    # DuckDB may cast the values of a clause that does not apply.
+    sql = duckdb_judge.to_sql(step.merge, table.columns)
+    return '"big"' in sql and not outcome.errors
+
+
+def _compare(
+    table: Table, step: Step, rows: Sequence[Row], source: Sequence[Row], outcome: Outcome
+) -> None:
+    arguments = (step.merge, table.columns, rows, step.source_columns, source)
+    if outcome.errors:
+        with pytest.raises((duckdb.ConstraintException, duckdb.ConversionException)):
+            duckdb_judge.run(*arguments)
+    else:
+        judged = duckdb_judge.run(*arguments)
+        assert multiset(judged, table.columns) == multiset(outcome.rows, table.columns)
