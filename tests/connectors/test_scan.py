@@ -190,3 +190,19 @@ def test_nanoseconds_may_be_left_out_but_not_read(
     assert PaimonScan().read(spark, table, [], ["id"]).columns == ["id", "__merge_row_id"]
     with pytest.raises(NotSupportedError, match="Column at has timestamps of precision 7 to 9"):
         PaimonScan().read(spark, table, [], ["at"])
+
+
+def test_many_files_are_read_without_a_job_that_lists_them(
+    spark: SparkSession, connector: Connector
+) -> None:
+    threshold = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    append(connector, [{"id": i, "p": i} for i in range(40)])
+    before = spark.conf.get(threshold)
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("listing", "listing")
+
+    scan(spark, connector, ["id"])
+
+    assert list(tracker.getJobIdsForGroup("listing")) == []
+    assert spark.conf.get(threshold) == before

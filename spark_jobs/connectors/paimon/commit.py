@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -51,13 +52,13 @@ class PaimonMergeWrites:
         target = native(table)
         operation_id = write.operation.operation_id
         prefix = f"{data_file_prefix(target)}{uuid.uuid4()}-"
-        self._guard(table, operation_id).set(table.snapshot_id)
         sinks = PaimonSinkFactory(
             name_prefix=prefix,
             files={f.ordinal: SourceFile(f.path, f.row_count, f.size) for f in write.files},
             assigned_columns=write.assigned_columns,
             layout=new_file_layout(target, self._filesystem, write.target_file_size),
         )
+        self._guard(table, operation_id).set(table.snapshot_id)
         return MergeHandle(sinks, PaimonMerge(operation_id, prefix))
 
     def finish_merge(
@@ -108,10 +109,12 @@ class PaimonMergeWrites:
         if self.find_commit(table, handle.native.operation_id) is not None:
             return
         root = native(table).path
-        selector = pafs.FileSelector(root, recursive=True)
+        # Others may be removing files at the same time.
+        selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
         for info in self._filesystem.get_file_info(selector):
             if info.base_name.startswith(handle.native.name_prefix):
-                self._filesystem.delete_file(info.path)
+                with contextlib.suppress(FileNotFoundError):
+                    self._filesystem.delete_file(info.path)
         self._guard(table, handle.native.operation_id).release()
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:

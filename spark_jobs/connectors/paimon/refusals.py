@@ -143,7 +143,7 @@ def _refuse_names(name: TableName, schema: PaimonSchema) -> None:
                 f"{name} has columns that differ only in case: {column.name}.",
                 "Rename one of them.",
             )
-        if column.name.startswith(RESERVED_PREFIX):
+        if column.name.lower().startswith(RESERVED_PREFIX):
             raise NotSupportedError(
                 f"{name} has a column {column.name}; names with {RESERVED_PREFIX} are reserved.",
                 "Rename the column.",

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +30,11 @@ FILE_FIELD = "file"
 POSITION_FIELD = "position"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file that the statement may rewrite; ``size`` is in bytes."""
+class SourceFile(NamedTuple):
+    """A file that the statement may rewrite; ``size`` is in bytes.
+
+    A tuple, because tables with many files are unpickled in every task.
+    """
 
     path: str
     row_count: int
