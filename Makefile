@@ -5,6 +5,7 @@ SHELL := /bin/sh
 
 VENV := .venv
 SPARK_VENV := .venv-spark
+EXECUTOR_VENV := .venv-executor
 # Where the operator, the demo and the tests find the Spark environment.
 export MERGE_SPARK_ENV := $(CURDIR)/$(SPARK_VENV)
 # The interpreter both environments are made with; empty means: look for one (.ci/check-tools).
@@ -28,8 +29,14 @@ setup: ## Make both environments from the locks (done by the other commands too)
 demo: setup ## Run real merges through Airflow and Spark into a real table
 	@$(VENV)/bin/python -m dags_examples.demo
 
+# Not part of setup: only the cluster tests need it.
+.PHONY: setup-executor
+setup-executor:
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	.ci/environment $(EXECUTOR_VENV) requirements/executor.txt
+
 .PHONY: test
-test: setup ## Run every test suite (ONLY="engine files" runs only these)
+test: setup setup-executor ## Run every test suite (ONLY="engine files" runs only these)
 	@$(SUITES) full $(ONLY)
 
 .PHONY: test-quick
@@ -52,7 +59,7 @@ format: setup ## Format the code and apply the safe fixes
 .PHONY: lock
 lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all versions)
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
-	for group in build airflow spark; do \
+	for group in build airflow spark executor; do \
 		echo "requirements/$$group.txt" && \
 		$(LOCK) --group pyproject.toml:$$group -o requirements/$$group.txt || exit 1; \
 	done && \
@@ -64,7 +71,7 @@ bench: setup ## Measure merges on generated tables
 
 .PHONY: clean
 clean: ## Remove everything that the commands made
-	rm -rf $(VENV) $(SPARK_VENV) .venv-compat-* .tools .demo .bench .test dist build \
+	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) .venv-compat-* .tools .demo .bench .test dist build \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find airflow_provider_merge spark_jobs dags_examples tests benchmarks .ci \
 		-name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

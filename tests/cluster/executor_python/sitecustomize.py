@@ -1,0 +1,71 @@
+"""Loaded by every Python of a job that a test starts: stops the first process at a named point.
+
+``FAULT_FOLDER`` holds the files ``armed-<point>``; whoever takes one away writes its pid to
+``hit-<point>`` and waits to be killed, or for the file ``release``. The points: ``spill`` and
+``sink`` (a task has written its first file's rows, but not its footer), ``publish`` and
+``published`` (the driver is about to make, and has just made, the snapshot). Each sink task also
+leaves ``seen-<pid>.json``, which tells what its Python is. The product knows nothing of this.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+_FOLDER = Path(os.environ["FAULT_FOLDER"])
+_WRITERS = {"spark_jobs.engine.spill": "spill", "spark_jobs.files.parquet_write": "sink"}
+_UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
+
+
+def _reach(point: str) -> None:
+    mine = _FOLDER / f"taken-{point}-{os.getpid()}"
+    try:
+        (_FOLDER / f"armed-{point}").rename(mine)
+    except FileNotFoundError:
+        return
+    mine.write_text(str(os.getpid()))
+    mine.rename(_FOLDER / f"hit-{point}")
+    while not (_FOLDER / "release").exists():
+        time.sleep(0.05)
+
+
+def _tell() -> None:
+    part = _FOLDER / f"seen-{os.getpid()}"
+    found = {
+        "python": sys.executable,
+        "spark_jobs": sys.modules["spark_jobs"].__file__,
+        "importable": [name for name in _UNWANTED if importlib.util.find_spec(name) is not None],
+    }
+    part.write_text(json.dumps(found))
+    part.rename(part.with_suffix(".json"))
+
+
+def _watch_parquet_writers() -> None:
+    import pyarrow.parquet as pq
+
+    close = pq.ParquetWriter.close
+
+    def watched(writer: pq.ParquetWriter) -> None:
+        point = _WRITERS.get(sys._getframe(1).f_globals["__name__"])
+        if point == "sink":
+            _tell()
+        if point is not None:
+            _reach(point)
+        close(writer)
+
+    pq.ParquetWriter.close = watched
+
+
+def _watch_snapshots(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "os.link" and "/snapshot-" in str(arguments[1]):
+        _reach("publish")
+    if event == "os.rename" and str(arguments[1]).endswith("/LATEST"):
+        _reach("published")
+
+
+_watch_parquet_writers()
+sys.addaudithook(_watch_snapshots)

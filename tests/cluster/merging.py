@@ -1,0 +1,78 @@
+"""A behaviour of the conformance suite as a job on the cluster, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.contract.result import JobResult
+from tests.cluster.processes import kill_tree
+from tests.cluster.standalone import Cluster, Submission
+from tests.conformance.behaviour import Behaviour
+from tests.conformance.check import OPERATION_ID, check_files, check_metrics, readable, request_of
+from tests.conformance.harness import Harness, TableState
+from tests.conformance.tables import SeedTable
+
+
+@dataclass
+class ClusterMerge:
+    """One merge: its table before, its submission, its process."""
+
+    behaviour: Behaviour
+    harness: Harness
+    before: TableState
+    submission: Submission
+    process: subprocess.Popen[bytes]
+
+    def result(self) -> JobResult:
+        """Wait for the end; the result that lies under the warehouse."""
+        try:
+            code = self.process.wait(timeout=300)
+        finally:
+            kill_tree(self.process)
+        assert code == 0, self.submission.log.read_text()[-5000:]
+        path = self.harness.warehouse / "_operations" / f"{OPERATION_ID}.json"
+        return JobResult.from_json(path.read_text())
+
+    def check(self, *, leftovers: bool = False) -> TableState:
+        """Rows, files and metrics are as the behaviour says.
+
+        ``leftovers``: a killed attempt may have left data files; none of them is in the snapshot.
+        """
+        result = self.result()
+        after = self.harness.state()
+        assert readable(after.rows) == readable(self.behaviour.expected_rows)
+        assert result.new_snapshot_id == after.snapshot_id == (self.before.snapshot_id or 0) + 1
+        check_metrics(
+            self.behaviour,
+            result,
+            self.before,
+            after,
+            partitioned=self.harness.partitioned,
+        )
+        if not leftovers:
+            partitioned = self.harness.partitioned
+            check_files(self.behaviour, self.before, after, partitioned=partitioned)
+        assert after.operations == {f"{OPERATION_ID}.json"}
+        assert not list(self.harness.warehouse.rglob("consumer-*"))
+        return after
+
+
+@dataclass
+class ClusterMerges:
+    """Starts merges on a cluster."""
+
+    cluster: Cluster
+    harness: Callable[[SeedTable, bool], Harness]
+    folder: Path
+
+    def start(
+        self, behaviour: Behaviour, *, partitioned: bool = True, **submission: Any
+    ) -> ClusterMerge:
+        harness = self.harness(behaviour.table, partitioned)
+        request = request_of(behaviour, harness)
+        job = Submission(self.folder, request, self.cluster.master, **submission)
+        return ClusterMerge(behaviour, harness, harness.state(), job, job.start())

@@ -1,0 +1,157 @@
+"""Merges without Spark: a real ``Job`` whose change rows were prepared beforehand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+
+from spark_jobs.connectors.paimon import connector as paimon
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.properties import metrics_property
+from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource
+from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
+from spark_jobs.engine.job import Job
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi import rows
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.writes import Fragment, MergeWrite
+from tests.connectors.tables import NAME, append_with_pypaimon, change_rows, create, inserts
+from tests.faults.storage import visible_file_system
+
+Row = dict[str, Any]
+OLD: list[Row] = [{"id": 10 * p + i, "v": f"v{i}", "p": p} for p in range(2) for i in range(4)]
+_CHANGED = {**OLD[1], "v": "changed"}
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a merge does. ``changes``: an UPDATE, a DELETE and new rows beside ``new_id``."""
+
+    operation_id: str
+    new_id: int
+    changes: bool = True
+
+    @property
+    def expected(self) -> list[Row]:
+        """The rows afterwards, on a table of OLD."""
+        new = {"id": self.new_id, "v": self.operation_id, "p": 2}
+        return sorted([OLD[0], _CHANGED, *OLD[3:], new] if self.changes else [*OLD, new], key=repr)
+
+    def batches(self, table: TableHandle) -> list[pa.RecordBatch]:
+        """The change rows as a sink task gets them."""
+        new = {"id": self.new_id, "v": self.operation_id, "p": 2}
+        if not self.changes:
+            return [inserts(table, [new])]
+        at = {"file": 0}
+        return [
+            change_rows(table, rows.UPDATE, [{**at, "position": 1, "v": "changed"}]),
+            change_rows(table, rows.DELETE, [{**at, "position": 2}], case=1),
+            inserts(table, [new]),
+        ]
+
+
+@dataclass
+class _Settings:
+    """As much of a Spark session as a job without Spark needs."""
+
+    conf: dict[str, str] = field(default_factory=dict)
+
+    def get(self, key: str, default: str | None) -> str | None:
+        return self.conf.get(key, default)
+
+    def set(self, key: str, value: str) -> None:
+        self.conf[key] = value
+
+    def unset(self, key: str) -> None:
+        self.conf.pop(key, None)
+
+
+@dataclass
+class _Session:
+    conf: _Settings = field(default_factory=_Settings)
+
+
+class PreparedJob(Job):
+    """A job that takes its change rows from ``work``; ``between`` runs before the publication."""
+
+    __slots__ = ("between", "work")
+
+    def _merge(self, spec: MergeSpec, table: TableHandle, scratch: str) -> JobResult:
+        del spec, scratch
+        writes, operation = self.connector.writes, self._operation(table)
+        files = self.connector.metadata.plan_files(table)
+        assigned = (("v",), ()) if self.work.changes else ((),)
+        write = MergeWrite(operation, files, assigned, (), 2**27)
+        handle = writes.begin_merge(table, write)
+        sink = handle.sinks.open("task")
+        for batch in self.work.batches(table):
+            sink.store_merged_rows(batch)
+        fragments = [Fragment.from_json(each.to_json()) for each in sink.finish()]
+        self.between()
+        properties: Mapping[str, str] = {**operation.properties, **metrics_property(Metrics())}
+        try:
+            snapshot = writes.finish_merge(table, handle, fragments, properties)
+        except JobError as error:
+            if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+                writes.abort_merge(table, handle, fragments)
+            raise
+        return JobResult(
+            operation_id=self.request.operation_id,
+            status="committed",
+            target=str(self.request.target),
+            request_digest=self.request.digest(),
+            base_snapshot_id=table.snapshot_id,
+            new_snapshot_id=snapshot.snapshot_id,
+            try_number=self.request.origin.try_number,
+        )
+
+
+def opened(warehouse: Path) -> Connector:
+    """The connector, all of whose changes to the warehouse are visible to audit hooks."""
+    with mock.patch.object(paimon.pafs, "LocalFileSystem", visible_file_system):
+        return open_connector(CatalogSpec("paimon", str(warehouse)), {})
+
+
+def run(
+    warehouse: Path, work: Work, try_number: int, between: Callable[[], None] = lambda: None
+) -> JobResult:
+    """One try of the work, from the search for an earlier commit to the stored result."""
+    cases = (MergeCase("matched", DeleteAction()),)
+    request = JobRequest(
+        operation_id=work.operation_id,
+        target=NAME,
+        catalog=CatalogSpec("paimon", str(warehouse)),
+        statement=MergeSpec("s", "t.id = s.id", cases, "t", "s"),
+        sources=(SqlSource("s", "SELECT 1 AS id"),),
+        origin=Origin(try_number=try_number),
+    )
+    job = PreparedJob(request, _Session(), opened(warehouse))  # type: ignore[arg-type]
+    object.__setattr__(job, "work", work)
+    object.__setattr__(job, "between", between)
+    return job.run()
+
+
+def run_until_done(warehouse: Path, work: Work) -> int:
+    """Try again after conflicts, as Airflow does; the number of tries."""
+    for number in range(1, 200):
+        result = run(warehouse, work, number)
+        if result.error is None:
+            return number
+        assert result.error.code == "COMMIT_CONFLICT", result.error
+        time.sleep(0.005 * (number % 5))
+    raise AssertionError("200 conflicts")
+
+
+def new_table(warehouse: Path) -> None:
+    """A table with the rows OLD: one file in each of two partitions."""
+    connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
+    table = create(connector, {"id": "int", "v": "string", "p": "int"}, ["p"])
+    append_with_pypaimon(table, OLD)
