@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +170,7 @@ def test_snapshots_that_change_no_file_are_no_conflict(
     connector: Connector, warehouse: Path, table: TableHandle
 ) -> None:
     handle, fragments = delete_first_row(connector, table)
-    allowing = table.native.table.copy({"snapshot.ignore-empty-commit": "false"})
-    commit = allowing.new_batch_write_builder().new_commit()
-    commit.commit([])
+    commit_nothing(table)
     assert snapshot_ids(connector) == [1, 2, 3]
 
     found = connector.writes.finish_merge(table, handle, fragments, {})
@@ -265,6 +264,47 @@ def test_the_guard_holds_the_base_until_it_is_released(
     connector.writes.release_guard(table, "op")
     connector.writes.release_guard(table, "op")
     assert "consumer-merge-op" not in consumers(warehouse)
+
+
+def between_check_and_commit(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> None:
+    """Run ``action`` once, after the look for conflicts and before pypaimon's own work."""
+    commit_once = library.commit_once
+    actions = [action]
+
+    def interrupted(*arguments: Any) -> None:
+        while actions:
+            actions.pop()()
+        commit_once(*arguments)
+
+    monkeypatch.setattr(library, "commit_once", interrupted)
+
+
+def test_rows_appended_at_the_last_moment_are_a_conflict(
+    connector: Connector, table: TableHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = begin(connector, table)
+    fragments = store(handle, inserts(table, [{"id": 99, "p": 5}]))
+    between_check_and_commit(monkeypatch, lambda: append_with_pypaimon(table, [{"id": 99, "p": 5}]))
+
+    code, _ = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert code is ErrorCode.COMMIT_CONFLICT
+    assert [row["id"] for row in read(connector)].count(99) == 1
+
+
+def test_a_race_lost_to_a_snapshot_without_changes_is_run_again(
+    connector: Connector, table: TableHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, fragments = delete_first_row(connector, table)
+    between_check_and_commit(monkeypatch, lambda: commit_nothing(table))
+
+    assert connector.writes.finish_merge(table, handle, fragments, {}).snapshot_id == 4
+    assert len(read(connector)) == 7
+
+
+def commit_nothing(table: TableHandle) -> None:
+    allowing = table.native.table.copy({"snapshot.ignore-empty-commit": "false"})
+    allowing.new_batch_write_builder().new_commit().commit([])
 
 
 class FailingStore:
