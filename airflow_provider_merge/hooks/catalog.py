@@ -9,7 +9,8 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.result import JobResult
 
 # connection type → hook; a new table format adds its line here.
 _HOOKS = {"paimon": PaimonHook}
@@ -32,6 +33,26 @@ class CatalogHook(Protocol):
 
     def storage_options(self) -> Mapping[str, Any]:
         """How fsspec opens the warehouse; holds secrets."""
+        ...
+
+    def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
+        """What the target's snapshots tell of an operation whose job stored no result.
+
+        None: nothing is known, either because there is no such snapshot or because the catalog
+        alone knows where the table lies.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            RequestError: no file system of the warehouse's scheme is installed beside Airflow.
+        """
+        ...
+
+    def release_guard(self, target: TableName, operation_id: str) -> None:
+        """Let the base snapshot of an operation expire whose result is stored.
+
+        Raises:
+            OSError: the storage refused.
+        """
         ...
 
 

@@ -9,7 +9,10 @@ from typing import Any
 from airflow.providers.common.compat.sdk import BaseHook, Connection
 
 from airflow_provider_merge.exceptions import invalid
-from spark_jobs.contract.request import CatalogSpec
+from airflow_provider_merge.metadata.paimon import PaimonSnapshots
+from spark_jobs.contract.properties import result_of_snapshot
+from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import RequestError
 
 _METASTORES = ("filesystem", "jdbc", "rest")
@@ -85,6 +88,40 @@ class PaimonHook(BaseHook):
             token=options.get("fs.s3.securityToken"),
         )
         return {**keys, "client_kwargs": client}
+
+    def table_location(self, target: TableName) -> str | None:
+        """Path or URI of a table; None where only the catalog's server knows it (rest)."""
+        options = self._options()
+        if options["metastore"] == "rest":
+            return None
+        return f"{options['warehouse'].rstrip('/')}/{target.database}.db/{target.table}"
+
+    def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
+        """What the target's snapshots tell of an operation whose job stored no result.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            RequestError: no file system of the warehouse's scheme is installed beside Airflow.
+        """
+        snapshots = self._snapshots(target)
+        found = snapshots.made_by(operation_id) if snapshots else None
+        if found is None:
+            return None
+        return result_of_snapshot(str(target), found.snapshot_id, found.properties)
+
+    def release_guard(self, target: TableName, operation_id: str) -> None:
+        """Let the base snapshot of an operation expire whose result is stored.
+
+        Raises:
+            OSError: the storage refused.
+        """
+        snapshots = self._snapshots(target)
+        if snapshots:
+            snapshots.release(operation_id)
+
+    def _snapshots(self, target: TableName) -> PaimonSnapshots | None:
+        location = self.table_location(target)
+        return PaimonSnapshots(location, self.storage_options()) if location else None
 
     def _connection(self) -> Connection:
         return self.get_connection(self.catalog_conn_id)

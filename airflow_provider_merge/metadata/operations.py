@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.metadata.storage import is_local, local_path, read_text, write_text
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -27,6 +25,7 @@ def read_result(request: JobRequest, storage_options: Mapping[str, Any]) -> JobR
     """The result of a job that ended well, of this try or an earlier one; None: there is none.
 
     Raises:
+        CatalogError: METADATA_UNREADABLE.
         RequestError: the stored document can not be understood, or no file system of the
             warehouse's scheme is installed beside Airflow.
     """
@@ -37,7 +36,7 @@ def read_result_of_try(request: JobRequest, storage_options: Mapping[str, Any]) 
     """The result that the job of this very try left; None: it left none.
 
     Raises:
-        RequestError: as ``read_result``.
+        CatalogError, RequestError: as ``read_result``.
     """
     for refused in (True, False):
         result = _read(result_location(request, refused=refused), storage_options)
@@ -53,7 +52,7 @@ def require_warehouse(request: JobRequest) -> None:
         CatalogError: WAREHOUSE_NOT_FOUND.
     """
     warehouse = request.catalog.warehouse
-    if _is_local(warehouse) and not _local_path(warehouse).is_dir():
+    if is_local(warehouse) and not local_path(warehouse).is_dir():
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
             f"the warehouse {warehouse} is not a folder that this worker can see",
@@ -61,36 +60,17 @@ def require_warehouse(request: JobRequest) -> None:
         )
 
 
-def _is_local(location: str) -> bool:
-    return "://" not in location or location.startswith("file:")
+def store_result(
+    request: JobRequest, result: JobResult, storage_options: Mapping[str, Any]
+) -> None:
+    """Store the result of a job that did not get to it.
 
-
-def _local_path(location: str) -> Path:
-    return Path(unquote(urlsplit(location).path) if "://" in location else location)
+    Raises:
+        OSError: the storage refused.
+    """
+    write_text(result_location(request), result.to_json(), storage_options)
 
 
 def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:
-    if not _is_local(location):
-        text = _read_uri(location, storage_options)
-        return None if text is None else JobResult.from_json(text)
-    try:
-        return JobResult.from_json(_local_path(location).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-
-
-def _read_uri(location: str, storage_options: Mapping[str, Any]) -> str | None:
-    import fsspec  # type: ignore[import-untyped]
-
-    scheme = location.partition("://")[0]
-    try:
-        with fsspec.open(location, "rb", **storage_options) as file:
-            return bytes(file.read()).decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (ImportError, ValueError) as error:
-        raise invalid(
-            "warehouse",
-            f"Airflow can not read {scheme}:// to learn the job's outcome: {error}",
-            "Install the fsspec file system of that scheme (for s3: s3fs) beside Airflow.",
-        ) from error
+    text = read_text(location, storage_options)
+    return None if text is None else JobResult.from_json(text)

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import list_names, read_text, unreadable
+from airflow_provider_merge.metadata.storage import list_names, read_text, remove, unreadable
+from spark_jobs.contract.properties import OPERATION_ID
 
 _PREFIX = "snapshot-"
 
@@ -75,6 +76,48 @@ class PaimonSnapshots:
             snapshot = self.snapshot(snapshot_id)
             if snapshot is not None:
                 yield snapshot
+
+    def made_by(self, operation_id: str) -> Snapshot | None:
+        """The snapshot of an operation whose job did not get to its end; None: none is known.
+
+        Searched from the newest back to the base that the job's guard names. A job without a guard
+        has made no snapshot, or has stored its result.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        base = self._guarded(operation_id)
+        if base is None:
+            return None
+        for snapshot in self.newest_first():
+            if snapshot.snapshot_id < base:
+                return None
+            if snapshot.properties.get(OPERATION_ID) == operation_id:
+                return snapshot
+        return None
+
+    def release(self, operation_id: str) -> None:
+        """Remove an operation's guard, once its result is stored.
+
+        Raises:
+            OSError: the storage refused.
+        """
+        remove(self._guard(operation_id), self.storage_options)
+
+    def _guarded(self, operation_id: str) -> int | None:
+        """The first snapshot that the operation's guard keeps; None: there is no guard."""
+        path = self._guard(operation_id)
+        text = read_text(path, self.storage_options)
+        if text is None:
+            return None
+        try:
+            return int(json.loads(text)["nextSnapshot"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise unreadable(path, f"is no consumer: {error!r}") from None
+
+    def _guard(self, operation_id: str) -> str:
+        # A consumer of Paimon: every engine's expiry keeps its snapshot and all later ones.
+        return f"{self.location.rstrip('/')}/consumer/consumer-merge-{operation_id}"
 
     @property
     def _folder(self) -> str:

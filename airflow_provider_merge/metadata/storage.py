@@ -1,7 +1,8 @@
-"""Small files of a warehouse, read from the Airflow side: local paths, or URIs through fsspec."""
+"""Small files of a warehouse on the Airflow side: local paths, or URIs through fsspec."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,39 @@ def list_names(folder: str, storage_options: Mapping[str, Any]) -> list[str]:
         return []
 
 
+def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> None:
+    """Make a file, with its folder, or replace it: readers see the whole text or none.
+
+    Raises:
+        OSError: the storage refused.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    if is_local(location):
+        path = local_path(location)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{uuid.uuid4()}.tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    else:
+        _filesystem(location, storage_options).pipe_file(location, text.encode())
+
+
+def remove(location: str, storage_options: Mapping[str, Any]) -> None:
+    """Remove a file, if it is there.
+
+    Raises:
+        OSError: the storage refused.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(location):
+            local_path(location).unlink()
+        else:
+            _filesystem(location, storage_options).rm_file(location)
+    except FileNotFoundError:
+        return
+
+
 def unreadable(location: str, problem: str) -> CatalogError:
     """The error for metadata that can not be understood."""
     return CatalogError(
@@ -79,6 +113,6 @@ def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:
     except (ImportError, ValueError) as error:
         raise invalid(
             "warehouse",
-            f"Airflow can not read {scheme}://: {error}",
+            f"Airflow can not open {scheme}://: {error}",
             "Install the fsspec file system of that scheme (for s3: s3fs) beside Airflow.",
         ) from error

@@ -13,13 +13,9 @@ from airflow_provider_merge import job_package
 from airflow_provider_merge.assets import table_asset
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
-from airflow_provider_merge.metadata.operations import (
-    read_result,
-    read_result_of_try,
-    require_warehouse,
-    result_location,
-)
+from airflow_provider_merge.metadata.operations import require_warehouse
 from airflow_provider_merge.operators.operation_id import operation_id
+from airflow_provider_merge.operators.outcome import job_outcome
 from airflow_provider_merge.operators.results import asset_extra, result_table, xcom_value
 from airflow_provider_merge.operators.sources import parse_table_name
 from airflow_provider_merge.operators.templates import has_template, is_template
@@ -34,7 +30,7 @@ from airflow_provider_merge.submit.submitter import (
 from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, Origin, Source
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Statement
-from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -228,21 +224,7 @@ class TableOperator(BaseOperator):
             self._submitter.submit(job)
         except SubmissionError as error:
             failure = error
-        read = read_result_of_try if failure else read_result
-        result = read(request, hook.storage_options())
-        if result is None:
-            raise AirflowException(_no_result(request, failure))
-        if result.error is not None:
-            raise airflow_exception(result.error)
-        if result.request_digest != request.digest():
-            raise CommitError(
-                ErrorCode.OPERATION_ID_REUSED,
-                f"{result_location(request)} belongs to another request",
-                "Clear the task, so that it runs as new work.",
-            )
-        if failure is not None:
-            self.log.warning("The job committed, then its process failed: %s", failure)
-        return result
+        return job_outcome(request, hook, failure)
 
     def _emit(self, context: Context, result: JobResult) -> None:
         if not self.emits_asset_event:
@@ -279,12 +261,3 @@ class TableOperator(BaseOperator):
             deploy_mode=self.deploy_mode,
             spark_env=self.spark_env,
         )
-
-
-def _no_result(request: JobRequest, failure: SubmissionError | None) -> str:
-    ended = f"The Spark job failed: {failure}" if failure else "The Spark job ended"
-    return (
-        f"{ended}\nIt left no result of this try at {result_location(request)}. The reason stands "
-        "in the driver's log: above in client mode, in the cluster's application log in cluster "
-        "mode."
-    )

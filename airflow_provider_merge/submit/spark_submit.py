@@ -86,6 +86,8 @@ class SparkSubmitSubmitter:
         try:
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
+            # The launcher's end is not the driver's: from here on nothing may be committed.
+            end_processes(str(self._operation_id))
             raise SubmissionError(str(error)) from error
         except FileNotFoundError as error:
             raise invalid(

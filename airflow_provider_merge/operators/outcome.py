@@ -1,0 +1,94 @@
+"""What became of a job: the result that it stored, else what the table itself tells."""
+
+from __future__ import annotations
+
+import logging
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_provider_merge.exceptions import airflow_exception
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.metadata.operations import (
+    read_result,
+    read_result_of_try,
+    result_location,
+    store_result,
+)
+from airflow_provider_merge.submit.submitter import SubmissionError
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CommitError, ErrorCode, JobError
+
+log = logging.getLogger(__name__)
+
+
+def job_outcome(
+    request: JobRequest, hook: CatalogHook, failure: SubmissionError | None
+) -> JobResult:
+    """The result of a job that has done its work; ``failure`` is how its process ended.
+
+    Raises:
+        JobError: the result can not be read, or is OPERATION_ID_REUSED.
+        AirflowException: the job failed, or nothing is known of it.
+    """
+    read = read_result_of_try if failure else read_result
+    result = read(request, hook.storage_options())
+    if result is None:
+        result = _recorded(request, hook)
+    if result is None:
+        raise AirflowException(_no_result(request, failure))
+    if result.error is not None:
+        raise airflow_exception(result.error)
+    if result.request_digest != request.digest():
+        raise _reused(result_location(request), "belongs to another request")
+    if failure is not None:
+        log.warning("The job committed, then its process failed: %s", failure)
+    return result
+
+
+def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
+    """The result of a job that died between its commit and the end, from the table's snapshots."""
+    try:
+        result = hook.recorded_result(request.target, request.operation_id)
+    except JobError as error:
+        log.warning("The table could not be asked for the job's outcome: %s", error)
+        return None
+    if result is None:
+        return None
+    snapshot = f"snapshot {result.new_snapshot_id} of {request.target}"
+    if result.request_digest != request.digest():
+        raise _reused(snapshot, "belongs to another request")
+    if result.retries != request.origin.retries or result.try_number > request.origin.try_number:
+        raise _reused(snapshot, "was made before the task's number of retries was changed")
+    log.warning(
+        "The job committed %s and ended before it stored its result; the snapshot tells it.",
+        snapshot,
+    )
+    _settle(request, hook, result)
+    return result
+
+
+def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:
+    """Do what the job did not get to: first the result, then the guard that held the history."""
+    try:
+        store_result(request, result, hook.storage_options())
+        hook.release_guard(request.target, request.operation_id)
+    except OSError as error:
+        log.warning("The guard of operation %s stays: %s", request.operation_id, error)
+
+
+def _reused(what: str, problem: str) -> CommitError:
+    return CommitError(
+        ErrorCode.OPERATION_ID_REUSED,
+        f"{what} {problem}",
+        "Clear the task, so that it runs as new work.",
+    )
+
+
+def _no_result(request: JobRequest, failure: SubmissionError | None) -> str:
+    ended = f"The Spark job failed: {failure}" if failure else "The Spark job ended"
+    return (
+        f"{ended}\nIt left no result of this try at {result_location(request)}. The reason stands "
+        "in the driver's log: above in client mode, in the cluster's application log in cluster "
+        "mode."
+    )

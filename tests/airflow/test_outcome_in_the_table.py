@@ -1,0 +1,134 @@
+"""A job that commits and dies before it stores its result has done its work all the same."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.operations import read_result_of_try
+from spark_jobs.contract.properties import metrics_property, operation_properties
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import ErrorInfo, Metrics
+from tests.airflow.support import connection, failed
+from tests.airflow.test_metadata import Table
+
+pytestmark = pytest.mark.usefixtures("airflow_db")
+
+MERGE = """
+MergeIntoOperator(
+    task_id="merge",
+    target="shop.orders",
+    source=table_source("shop.updates"),
+    on="t.id = s.id",
+    when=[when_matched().update_all()],
+    retries={retries},
+)
+"""
+
+
+def commit(request, table, snapshot_id=8, **changes):
+    """What a job that dies after its commit leaves: guard and snapshot, no result."""
+    properties = {
+        **operation_properties(request, snapshot_id - 1),
+        **metrics_property(Metrics(updated=2, seconds={"join": 0.5})),
+        **changes,
+    }
+    table.guard(request.operation_id, snapshot_id - 1)
+    table.add(snapshot_id, properties=properties)
+
+
+@pytest.fixture
+def table(warehouse):
+    return Table(str(warehouse / "shop.db" / "orders"))
+
+
+@pytest.fixture
+def run(dag_file, submitter, table):
+    """Runs the task with a job that commits, as changed, and fails; returns the task instance."""
+    submitter.process_fails = True
+
+    def start(retries=0, outcome=commit, **changes):
+        submitter.outcomes = [functools.partial(outcome, table=table, **changes)]
+        body = MERGE.format(retries=retries)
+        dag_run = dag_file(body, arguments="default_args={'retry_delay': 0}").run()
+        (ti,) = dag_run.get_task_instances()
+        return ti
+
+    return start
+
+
+def test_success_without_any_retry(run, submitter, warehouse, caplog):
+    ti = run()
+    assert ti.state == "success"
+    value = ti.xcom_pull(task_ids="merge")
+    assert (value["status"], value["base_snapshot_id"], value["snapshot_id"]) == ("committed", 7, 8)
+    assert value["metrics"]["updated"] == 2
+    assert "committed snapshot 8 of shop.orders and ended before" in caplog.text
+    stored = read_result_of_try(submitter.request, {})
+    assert stored.new_snapshot_id == 8, "a later try finds the result where a job leaves it"
+    assert not list(warehouse.glob("shop.db/orders/consumer/*")), "the base may expire again"
+
+
+def test_process_that_ended_well_without_storing_its_result(run, submitter):
+    submitter.process_fails = False
+    assert run().state == "success"
+
+
+def test_last_try_finds_the_commit_of_an_earlier_one(run, submitter):
+    ti = run(retries=1, **{"merge.try-number": "0"})
+    assert ti.state == "success"
+    assert len(submitter.jobs) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"merge.request-digest": "0" * 64}, {"merge.retries": "5"}, {"merge.try-number": "2"}],
+    ids=repr,
+)
+def test_commit_of_other_work_is_refused(run, submitter, capsys, changes):
+    assert run(retries=1, **changes).state == "failed"
+    assert len(submitter.jobs) == 1, "the error is final"
+    assert "OPERATION_ID_REUSED" in capsys.readouterr().out
+
+
+def test_another_operations_commit_is_no_success(run, submitter):
+    assert run(retries=1, **{"merge.operation-id": "other"}).state == "failed"
+    assert len(submitter.jobs) == 2
+
+
+def test_table_that_can_not_be_read_does_not_hide_the_failure(run, caplog, capsys):
+    def outcome(request, table):
+        table.guard(request.operation_id, 1)
+        table.write("snapshot/snapshot-2", "{")
+
+    assert run(outcome=outcome).state == "failed"
+    assert "METADATA_UNREADABLE" in caplog.text
+    assert "The Spark job failed" in capsys.readouterr().out
+
+
+def test_stored_error_of_this_try_comes_first(run, submitter, capsys):
+    def outcome(request, table):
+        return failed(request, ErrorInfo("COMMIT_CONFLICT", "another writer", "", retryable=True))
+
+    assert run(outcome=outcome).state == "failed"
+    assert "COMMIT_CONFLICT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("extra", "location"),
+    [
+        ({"warehouse": "/lake/"}, "/lake/shop.db/orders"),
+        ({"warehouse": "s3://b/w"}, "s3://b/w/shop.db/orders"),
+        ({"warehouse": "/lake", "metastore": "jdbc", "uri": "jdbc:x:y"}, "/lake/shop.db/orders"),
+        ({"warehouse": "lake", "metastore": "rest", "uri": "http://host"}, None),
+    ],
+)
+def test_table_location(monkeypatch, extra, location):
+    connection(monkeypatch, "paimon_default", conn_type="paimon", extra=json.dumps(extra))
+    hook = PaimonHook()
+    assert hook.table_location(TableName("shop", "orders")) == location
+    if location is None:
+        assert hook.recorded_result(TableName("shop", "orders"), "any") is None
