@@ -43,6 +43,10 @@ test: setup setup-executor ## Run every test suite (ONLY="engine files" runs onl
 test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)
 
+.PHONY: test-live
+test-live: setup ## Run the tests on a live Airflow server (part of `make test` too)
+	@$(SUITES) asked live
+
 .PHONY: test-compat
 test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \

@@ -1,0 +1,163 @@
+"""A whole Airflow on free ports: API server, scheduler, triggerer and DAG processor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.live.client import Client
+from tests.live.waiting import wait_for
+
+# Long enough for a busy machine's late heartbeats, short enough to wait for.
+HEARTBEAT_TIMEOUT = 25
+
+
+@dataclass
+class Server:
+    """``airflow standalone`` in a session of its own, so that nothing of it can get lost."""
+
+    folder: Path
+    variables: dict[str, str]
+    client: Client = field(init=False)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.dags.mkdir(parents=True)
+        api, workers, triggers = _free_ports(3)
+        url = f"http://127.0.0.1:{api}"
+        self.client = Client(url)
+        self.variables = {
+            **self.variables,
+            # Standalone starts its components by the name "airflow".
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+            "AIRFLOW_HOME": str(self.folder / "home"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__PORT": str(api),
+            "AIRFLOW__API__BASE_URL": url,
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(workers),
+            "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(triggers),
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "30",
+            "AIRFLOW__DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "1",
+            "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(HEARTBEAT_TIMEOUT),
+            "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "1",
+            "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
+            "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        }
+
+    @property
+    def dags(self) -> Path:
+        """The DAG folder."""
+        return self.folder / "dags"
+
+    @property
+    def log(self) -> Path:
+        """What all components print."""
+        return self.folder / "server.log"
+
+    def start(self) -> None:
+        """Start every component and wait until all of them are healthy."""
+        self.airflow("db", "migrate")
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "airflow", "standalone"],
+                env=self.variables,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        wait_for("a healthy server", self._healthy, every=0.5)
+
+    def stop(self) -> list[psutil.Process]:
+        """End every process of the server's session; returns what even SIGKILL left."""
+        if self._process is None:
+            return []
+        for number, seconds in ((signal.SIGTERM, 8), (signal.SIGKILL, 20)):
+            deadline = time.monotonic() + seconds
+            for process in self.processes():
+                _send(process, number)
+            while self.processes() and time.monotonic() < deadline:
+                self._process.poll()
+                time.sleep(0.1)
+        self._process.wait(timeout=20)
+        return self.processes()
+
+    def processes(self) -> list[psutil.Process]:
+        """All living processes of the server, its workers and their jobs.
+
+        A process group would not do: task runners and Python workers make groups of their own, but
+        none leaves the session.
+        """
+        assert self._process is not None
+        return [each for each in psutil.process_iter() if _in_session(each, self._process.pid)]
+
+    def airflow(self, *arguments: str) -> str:
+        """Run the airflow command; what it printed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *arguments],
+            env=self.variables,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def add_dag(self, dag_id: str, text: str) -> None:
+        """Write a DAG file, or replace it; the DAG processor finds it."""
+        path = self.dags / f"{dag_id}.py"
+        new = path.with_suffix(".new")
+        new.write_text(text)
+        new.replace(path)
+        wait_for(f"the DAG {dag_id}", lambda: self.client.knows(dag_id))
+
+    def _healthy(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log.read_text()[-8000:]
+        health = self.client.health()
+        names = ("metadatabase", "scheduler", "triggerer", "dag_processor")
+        return all(health.get(name, {}).get("status") == "healthy" for name in names)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def _in_session(process: psutil.Process, session: int) -> bool:
+    try:
+        return os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False
+
+
+def _send(process: psutil.Process, number: int) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return

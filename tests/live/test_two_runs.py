@@ -1,0 +1,23 @@
+"""Two runs merge into one table at once: no change is lost, none is applied twice."""
+
+from __future__ import annotations
+
+from tests.live.orders import TWICE
+from tests.live.sabotage import pause_before_commit, resume
+
+
+def test_two_runs_at_once(orders):
+    table = orders(retries=2)
+    table.trigger("slow")
+    operation_id = pause_before_commit(table)
+    table.trigger("fast")
+    assert table.ended("fast") == "success"
+    resume(table, operation_id)
+
+    assert table.ended("slow") == "success"
+    assert table.task("fast")["try_number"] == 1
+    assert table.task("slow")["try_number"] == 2
+    assert "COMMIT_CONFLICT" in table.log("slow", 1)
+    assert table.snapshots() == [1, 2, 3]
+    assert sorted(table.event_snapshots()) == [2, 3]
+    assert table.rows() == TWICE
