@@ -86,6 +86,18 @@ def test_orphans_are_found(start):
     assert not _lives(orphan)
 
 
+def test_driver_that_outlives_its_launcher_is_ended_before_the_outcome_is_read(
+    tmp_path, monkeypatch
+):
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local")
+    launcher = Launcher.make(tmp_path / "env", FAMILY.format(then="sys.exit(1)"))
+    submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
+    request = example_request()
+    with pytest.raises(SubmissionError):
+        submitter.submit(SparkJob("dag.task", request))
+    assert job_processes(request.operation_id) == []
+
+
 def test_next_try_ends_what_a_killed_worker_left(start):
     request = example_request()
     _, _, outcome, operation = start("time.sleep(60)", request)
