@@ -22,23 +22,26 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.job import Job
 from spark_jobs.engine.operations import OperationLog
-from spark_jobs.engine.progress import log
+from spark_jobs.engine.progress import Progress, log
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 
 def run(
-    request: JobRequest, spark: SparkSession, credentials: Mapping[str, str] | None = None
+    request: JobRequest,
+    spark: SparkSession,
+    credentials: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
 ) -> JobResult:
     """Run a request on a session that exists; never raises for what the request or data did.
 
     The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless the
-    warehouse can not be reached.
+    warehouse can not be reached. ``progress`` holds the phases that ended before.
     """
     try:
         connector = open_connector(request.catalog, credentials or {})
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, translated(error))
-    return Job(request, spark, connector).run()
+    return Job(request, spark, connector, progress or Progress()).run()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,10 +55,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
     parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
     parsed = parser.parse_args(arguments)
-    spark = SparkSession.builder.getOrCreate()
+    progress = Progress()
+    with progress.phase("session"):
+        spark = SparkSession.builder.getOrCreate()
     try:
         request = JobRequest.from_json(_located(parsed.request).read_text(encoding="utf-8"))
-        result = run(request, spark, _credentials(parsed.credentials))
+        result = run(request, spark, _credentials(parsed.credentials), progress)
     except JobError as error:
         log.error("%s", error)
         return 1

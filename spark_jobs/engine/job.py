@@ -51,6 +51,7 @@ class Job:
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
         table = self.connector.metadata.load_table(self.request.target)
+        log.clear_leftovers(self.request.operation_id)
         earlier = self._earlier(log, table)
         if earlier is not None:
             require_same_work(self.request, earlier)
