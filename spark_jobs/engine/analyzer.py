@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from spark_jobs.contract.statements import (
     Action,
@@ -19,8 +19,9 @@ from spark_jobs.contract.statements import (
     When,
 )
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
-from spark_jobs.engine.names import find_name, quote
+from spark_jobs.engine.names import find_name
 from spark_jobs.engine.region import TargetRegion, target_region
+from spark_jobs.engine.store_assignment import frame_type
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import Column, TableHandle
@@ -101,8 +102,8 @@ class AnalyzedMerge:
 
 def target_frame(spark: SparkSession, table: TableHandle) -> DataFrame:
     """An empty frame with the table's columns."""
-    ddl = ", ".join(f"{quote(column.name)} {column.type}" for column in table.columns)
-    return spark.createDataFrame([], ddl)
+    fields = [StructField(column.name, frame_type(column.type)) for column in table.columns]
+    return spark.createDataFrame([], StructType(fields))
 
 
 def analyze_merge(
@@ -118,6 +119,7 @@ def analyze_merge(
     if spec.schema_evolution:
         raise NotSupportedError("schema_evolution: MERGE can not add columns yet")
     _refuse_reserved_names(table.column_names, "target")
+    _refuse_reserved_names(source_schema.names, "source")
     target = Side(spec.target_alias, target_frame(spark, table))
     source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
     expressions = ExpressionAnalyzer(spark, target, source)
@@ -136,7 +138,7 @@ def analyze_merge(
     )
 
 
-def _refuse_reserved_names(names: tuple[str, ...], side: str) -> None:
+def _refuse_reserved_names(names: Sequence[str], side: str) -> None:
     for name in names:
         if name.lower().startswith(rows.RESERVED_PREFIX):
             raise NotSupportedError(

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 _AND = re.compile(r"\bAND\b", re.IGNORECASE)
 _EQUALS = re.compile(r"==?")
+_NAMED = ("Alias", "MultiAlias", "UnresolvedAlias")
 _SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery")
 
 
@@ -37,10 +38,14 @@ class Conjunct:
 
 @dataclass(frozen=True, slots=True)
 class ParsedExpression:
-    """What the parser alone tells of an expression."""
+    """What the parser alone tells of an expression.
+
+    ``is_named``: a name stands behind it (``a AS b``, ``a b``), which Spark takes for an alias.
+    """
 
     names: tuple[NameReference, ...]
     has_subquery: bool
+    is_named: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +53,12 @@ class SelectedExpression:
     """What the analyzer tells of the only expression that a frame selects.
 
     ``attributes`` are the ids of the input columns that it reads; ``operators`` the class names of
-    the plan's two topmost nodes.
+    the plan's nodes from the top to the first with several inputs or none.
     """
 
     attributes: tuple[int, ...]
     deterministic: bool
-    operators: tuple[str, str]
+    operators: tuple[str, ...]
 
 
 def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
@@ -63,14 +68,12 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
         ParseException: the text is no expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    nodes = list(_walk(parser.parseExpression(text)))
-    names = tuple(
-        NameReference(tuple(_items(node.nameParts())), int(node.origin().startIndex().get()))
-        for node in nodes
-        if _class_name(node) == "UnresolvedAttribute"
+    root = parser.parseExpression(text)
+    return ParsedExpression(
+        names=tuple(_free_names(root, frozenset())),
+        has_subquery=any(_class_name(node) in _SUBQUERIES for node in _walk(root)),
+        is_named=_class_name(root) in _NAMED,
     )
-    has_subquery = any(_class_name(node) in _SUBQUERIES for node in nodes)
-    return ParsedExpression(names, has_subquery)
 
 
 def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
@@ -81,7 +84,7 @@ def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
 def selected_expression(frame: DataFrame) -> SelectedExpression:
     """The expression of a frame made by ``select`` of one expression."""
     plan = frame._jdf.queryExecution().analyzed()
-    operators = (_class_name(plan), _class_name(plan.child()))
+    operators = tuple(_operators(plan))
     if operators[0] != "Project":
         return SelectedExpression((), True, operators)
     expression = plan.projectList().apply(0)
@@ -161,6 +164,32 @@ def _same(found: list[Any], wanted: list[Any]) -> bool:
     return len(found) == len(wanted) and all(
         one is not None and one.equals(other) for one, other in zip(found, wanted, strict=True)
     )
+
+
+def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
+    """The names below ``node``, but for ``bound`` ones: those of an enclosing lambda's variables.
+
+    Within a lambda the parser takes every name for a variable.
+    """
+    kind = _class_name(node)
+    children = list(_items(node.children()))
+    if kind == "LambdaFunction":
+        body, *variables = children
+        bound = bound.union(str(each.nameParts().apply(0)).lower() for each in variables)
+        children = [body]
+    elif kind in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable"):
+        parts = tuple(_items(node.nameParts()))
+        if kind == "UnresolvedAttribute" or parts[0].lower() not in bound:
+            yield NameReference(parts, int(node.origin().startIndex().get()))
+    for child in children:
+        yield from _free_names(child, bound)
+
+
+def _operators(plan: Any) -> Iterator[str]:
+    yield _class_name(plan)
+    children = list(_items(plan.children()))
+    if len(children) == 1:
+        yield from _operators(children[0])
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -32,6 +32,13 @@ _CODES = {
     "AMBIGUOUS": ErrorCode.AMBIGUOUS_REFERENCE,
     "DATATYPE_MISMATCH": ErrorCode.TYPE_MISMATCH,
 }
+# Spark's analyzer stumbles over these before it makes a plan that could be looked at.
+_NOT_ALLOWED = {
+    "MISSING_GROUP_BY": "an aggregate function",
+    "MISSING_AGGREGATION": "an aggregate function",
+    "NESTED_AGGREGATE_FUNCTION": "an aggregate function",
+    "UNSUPPORTED_GENERATOR": "a function that makes rows",
+}
 _NOT_A_ROW_EXPRESSION = {
     "Aggregate": "an aggregate function",
     "Window": "a window function",
@@ -108,6 +115,11 @@ class ExpressionAnalyzer:
         """
         try:
             parsed = parse_expression(self._spark, text)
+            if parsed.is_named:
+                raise RequestError(
+                    ErrorCode.SYNTAX_ERROR,
+                    f"{where}: {text!r} ends in a word that is no part of the expression",
+                )
             if parsed.has_subquery:
                 raise _not_allowed(where, text, "a subquery")
             frame = self._frames[sees].select(F.expr(text).alias("value"))
@@ -201,6 +213,9 @@ def _translated(error: ParseException | AnalysisException, text: str, where: str
     if isinstance(error, ParseException):
         return RequestError(ErrorCode.SYNTAX_ERROR, f"{where}: {text!r}: {summary}")
     condition = error_condition(error)
+    for prefix, what in _NOT_ALLOWED.items():
+        if condition.startswith(prefix):
+            return _not_allowed(where, text, what)
     code = next(
         (code for prefix, code in _CODES.items() if condition.startswith(prefix)),
         ErrorCode.EXPRESSION_INVALID,

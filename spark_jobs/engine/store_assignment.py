@@ -16,6 +16,7 @@ from pyspark.sql.types import (
     ArrayType,
     AtomicType,
     BooleanType,
+    CharType,
     DataType,
     DateType,
     MapType,
@@ -26,6 +27,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    VarcharType,
 )
 
 from spark_jobs.engine.names import find_name
@@ -83,6 +85,28 @@ def stored_within_length(value: Column, declared_type: str, column: str) -> Colu
     )
 
 
+def frame_type(declared: str) -> DataType:
+    """The type that values of a column declared so have in a frame: no CHAR, no VARCHAR."""
+    return _without_length(DataType.fromDDL(declared))
+
+
+def _without_length(type_: DataType) -> DataType:
+    if isinstance(type_, CharType | VarcharType):
+        return StringType()
+    if isinstance(type_, StructType):
+        fields = [(field, _without_length(field.dataType)) for field in type_]
+        return StructType([StructField(f.name, each, f.nullable) for f, each in fields])
+    if isinstance(type_, ArrayType):
+        return ArrayType(_without_length(type_.elementType), type_.containsNull)
+    if isinstance(type_, MapType):
+        return MapType(
+            _without_length(type_.keyType),
+            _without_length(type_.valueType),
+            type_.valueContainsNull,
+        )
+    return type_
+
+
 def _can_store(given: DataType, wanted: DataType) -> bool:
     if isinstance(given, NumericType) and isinstance(wanted, NumericType):
         return True
@@ -113,7 +137,8 @@ def _raise(code: ErrorCode, value: Column | None, problem: str) -> Column:
             F.lit(code.name).alias("code"), message.alias("message"), F.lit("").alias("remedy")
         )
     )
-    escaped = F.replace(document, F.lit(">"), F.lit("\\u003e"))
+    escaped = F.replace(document, F.lit("<"), F.lit("\\u003c"))
+    escaped = F.replace(escaped, F.lit(">"), F.lit("\\u003e"))
     return F.raise_error(F.concat(F.lit("<<job-error "), escaped, F.lit(">>")))
 
 
