@@ -13,12 +13,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
+    CalendarIntervalType,
+    DataType,
     DayTimeIntervalType,
+    MapType,
     NullType,
     StructField,
     StructType,
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector, WarehouseStorage
 
 _ROW = "row"
+_NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 
 
@@ -60,7 +66,7 @@ def open_sources(
     for source in sources:
         try:
             frames[source.name] = _open(spark, source, connector)
-        except AnalysisException as error:
+        except (AnalysisException, Py4JJavaError) as error:
             raise _unreadable(source, error) from None
         frames[source.name].createOrReplaceTempView(source.name)
     return frames
@@ -147,19 +153,34 @@ def _null(name: str) -> Column:
 
 def _refuse_unstorable(fields: Sequence[StructField]) -> None:
     for field in fields:
-        if isinstance(field.dataType, DayTimeIntervalType | YearMonthIntervalType):
+        if _holds_interval(field.dataType):
             raise NotSupportedError(
                 f"source column {field.name}: {field.dataType.simpleString()} can not be kept",
                 "Cast it in the source.",
             )
 
 
-def _unreadable(source: Source, error: AnalysisException) -> CatalogError:
-    condition = error_condition(error)
-    missing = condition.startswith(_NOT_FOUND)
-    code = ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE
+def _holds_interval(type_: DataType) -> bool:
+    if isinstance(type_, ArrayType):
+        return _holds_interval(type_.elementType)
+    if isinstance(type_, MapType):
+        return _holds_interval(type_.keyType) or _holds_interval(type_.valueType)
+    if isinstance(type_, StructType):
+        return any(_holds_interval(field.dataType) for field in type_)
+    return isinstance(type_, DayTimeIntervalType | YearMonthIntervalType | CalendarIntervalType)
+
+
+def _unreadable(source: Source, error: Exception) -> Exception:
+    place = f" ({source.format} {source.path})" if isinstance(source, FileSource) else ""
+    if isinstance(error, AnalysisException):
+        missing = error_condition(error).startswith(_NOT_FOUND)
+        problem = str(error).strip().splitlines()[0]
+    elif _NO_FORMAT in str(error):
+        missing, problem = False, "Spark has no such format"
+    else:
+        return error
     return CatalogError(
-        code,
-        f"source {source.name}: {str(error).strip().splitlines()[0]}",
+        ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE,
+        f"source {source.name}{place}: {problem}",
         "Check the source's path, format and query.",
     )
