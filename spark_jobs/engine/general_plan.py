@@ -7,7 +7,7 @@ only the changes are shuffled to the sink tasks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -51,7 +51,10 @@ class GeneralPlan:
 
     def run(self, writer: ChangeWriter) -> PlanResult:
         """Compute the changes and store them through ``writer``; nothing is published."""
-        written = self.changes().mapInArrow(writer, REPORT_SCHEMA)
+        changes = self.changes()
+        # PySpark takes the names for texts of its own, in which a dot leads to a field.
+        plain = changes.toDF(*(f"c{index}" for index in range(len(changes.columns))))
+        written = plain.mapInArrow(replace(writer, columns=tuple(changes.columns)), REPORT_SCHEMA)
         reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
         return PlanResult(reports, observed_metric(written, JOIN_METRICS))
 

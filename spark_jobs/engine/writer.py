@@ -68,6 +68,7 @@ class ChangeWriter:
 
     ``not_null`` are table columns that take no NULL; ``assigned_columns`` and ``on_columns`` as in
     ``MergeWrite``; ``allows_repeated_matches``: repeated DELETEs of a row are one DELETE.
+    ``columns`` are the names of the columns that arrive, which the plan fills in.
     """
 
     sinks: MergeSinkFactory
@@ -75,6 +76,7 @@ class ChangeWriter:
     assigned_columns: tuple[tuple[str, ...], ...]
     on_columns: tuple[str, ...]
     allows_repeated_matches: bool
+    columns: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all change rows of a task.
@@ -89,10 +91,11 @@ class ChangeWriter:
             for batch in batches:
                 if batch.num_rows == 0:
                     continue
+                named = batch.rename_columns(list(self.columns))
                 if sink is None:
                     sink = self.sinks.open(task_key())
                     check = CardinalityCheck(sink, self.on_columns, self.allows_repeated_matches)
-                checked = check.checked(batch)
+                checked = check.checked(named)
                 self._require_not_null(checked)
                 report.count(checked)
                 if checked.num_rows:
