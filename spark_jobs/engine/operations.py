@@ -7,9 +7,12 @@ statement twice.
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pyarrow.fs as pafs
 
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
@@ -61,6 +64,17 @@ class OperationLog:
             self.storage.filesystem.delete_dir(f"{self.storage.root}/{scratch}")
         except FileNotFoundError:
             return
+
+    def clear_leftovers(self, operation_id: str) -> None:
+        """Remove the temporary files of runs of this operation that were killed.
+
+        A run that is still alive somewhere, although it was given up, fails for lack of them.
+        """
+        folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
+        scratch = re.compile(re.escape(operation_id) + "-[0-9a-f]{32}")
+        for info in self.storage.filesystem.get_file_info(folder):
+            if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):
+                self.clear(f"{FOLDER}/{info.base_name}")
 
     def _path(self, operation_id: str, suffix: str = "") -> str:
         return f"{self.storage.root}/{FOLDER}/{operation_id}{suffix}.json"
