@@ -38,6 +38,7 @@ class Leg:
     replace: tuple[str, ...]
     suites: tuple[str, ...]
     python: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -65,7 +66,7 @@ def legs(names: list[str]) -> list[Leg]:
     if unknown := sorted(set(names) - set(table)):
         sys.exit(f"no such leg: {', '.join(unknown)}; there are: {', '.join(table)}")
     return [
-        Leg(name, row["lock"], tuple(row["replace"]), tuple(row["suites"]), row.get("python"))
+        Leg(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()})
         for name, row in table.items()
         if not names or name in names
     ]
@@ -153,7 +154,9 @@ def selected(leg: Leg) -> list[suites.Suite]:
 
 def run_suite(leg: Leg, suite: suites.Suite) -> Row:
     """One suite in the environment that is now the leg's."""
-    outcome = suites.run_suite(suite, quick=False, output=suites.OUTPUT / leg.folder.name)
+    options = [f"-W{each}" for each in leg.warnings]
+    output = suites.OUTPUT / leg.folder.name
+    outcome = suites.run_suite(suite, quick=False, output=output, options=options)
     result = f"{outcome.passed} passed"
     result += f", {len(outcome.skipped)} skipped" if outcome.skipped else ""
     result += f"  FAILED: {outcome.reason}" if outcome.reason else ""

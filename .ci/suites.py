@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -87,8 +88,13 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
     return variables
 
 
-def run_suite(suite: Suite, quick: bool, output: Path = OUTPUT) -> Outcome:
-    """Runs one suite, with its output on the terminal and its results in .test/ (`output`)."""
+def run_suite(
+    suite: Suite, quick: bool, output: Path = OUTPUT, options: Sequence[str] = ()
+) -> Outcome:
+    """Runs one suite, with its output on the terminal and its results in .test/ (`output`).
+
+    `options` are further ones of pytest.
+    """
     print(f"\n==> {suite.label}: {suite.folder}", flush=True)
     work = output / f"{suite.name}-{suite.environment}"
     work.mkdir(parents=True, exist_ok=True)
@@ -100,7 +106,7 @@ def run_suite(suite: Suite, quick: bool, output: Path = OUTPUT) -> Outcome:
         "pytest",
         suite.folder,
     ]
-    command += [f"--junit-xml={report}", *(["-m", "not slow"] if quick else [])]
+    command += [f"--junit-xml={report}", *(["-m", "not slow"] if quick else []), *options]
     started = time.monotonic()
     process = subprocess.Popen(
         command,
