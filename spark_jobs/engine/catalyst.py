@@ -113,6 +113,12 @@ def observed_metric(frame: DataFrame, observation: str) -> int:
     return int(metrics.apply(observation).getLong(0)) if metrics.contains(observation) else 0
 
 
+def running_tasks(spark: SparkSession) -> int:
+    """Tasks of this application that run at this moment, those of failed stages included."""
+    tracker = spark._jsparkSession.sparkContext().statusTracker()
+    return sum(int(each.numRunningTasks()) for each in tracker.getExecutorInfos())
+
+
 def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
     """The parts of ``text`` between those ANDs at which it falls apart into the same expression.
 

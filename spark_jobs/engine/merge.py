@@ -18,6 +18,7 @@ from spark_jobs.engine.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.pruning import Pruning
 from spark_jobs.engine.source import MaterializedSource, materialize
+from spark_jobs.engine.stragglers import wait_for_stragglers
 from spark_jobs.engine.writer import ChangeWriter
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
@@ -128,6 +129,7 @@ class MergeRun:
                 self.connector.writes.abort_merge(self.table, handle, fragments)
                 return MergeOutcome(None, metrics)
         except BaseException:
+            wait_for_stragglers(self.spark)
             self.connector.writes.abort_merge(self.table, handle, fragments)
             raise
         with self.progress.phase("commit"):
