@@ -34,8 +34,9 @@ class Behaviour:
     """What a MERGE does to ``table``, whose rows are called by their column ``id``.
 
     ``source`` is what stands behind FROM, as a relation ``s``. ``updated`` maps ids to the columns
-    that change; rows that are not named stay as they are. ``source_rows`` and ``matched`` are the
-    metrics of these names where they are certain. ``smoke``: part of the quick run.
+    that change, and to ``p`` wherever it is assigned; rows that are not named stay as they are.
+    ``source_rows`` and ``matched`` are the metrics of these names where they are certain.
+    ``smoke``: part of the quick run.
     """
 
     name: str
@@ -62,18 +63,6 @@ class Behaviour:
         """The table's rows afterwards, in no order."""
         kept = [row for row in self.table.rows if row["id"] not in self.deleted]
         return [{**row, **self.updated.get(row["id"], {})} for row in kept] + list(self.inserted)
-
-    @property
-    def assigns_partition(self) -> bool:
-        """Whether an UPDATE assigns ``p``, which may write its rows anew."""
-        return any(
-            isinstance(case.action, UpdateAllAction)
-            or (
-                isinstance(case.action, UpdateAction)
-                and any(each.column.lower() == "p" for each in case.action.assignments)
-            )
-            for case in self.clauses
-        )
 
     def __str__(self) -> str:
         return self.name.replace(" ", "_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -133,8 +134,8 @@ def check_files(
 
 def staying(behaviour: Behaviour, *, partitioned: bool) -> set[int]:
     """Rows that stay in their file, or in the one that replaces it."""
-    moves = partitioned and behaviour.assigns_partition
-    leaving = {*behaviour.deleted, *(behaviour.updated if moves else ())}
+    moved = {id_ for id_, changes in behaviour.updated.items() if "p" in changes}
+    leaving = {*behaviour.deleted, *(moved if partitioned else ())}
     return {row["id"] for row in behaviour.table.rows} - leaving
 
 
@@ -145,4 +146,9 @@ def _sequences(files: Mapping[str, DataFile], ids: set[int]) -> Counter[tuple[in
 
 def readable(rows: Iterable[Row]) -> Sequence[str]:
     """Rows in a fixed order as texts, in which 1 is not 1.0 and NaN is NaN."""
-    return sorted(repr({name: row[name] for name in sorted(row)}) for row in rows)
+    return sorted(repr({name: _in_utc(row[name]) for name in sorted(row)}) for row in rows)
+
+
+def _in_utc(value: Any) -> Any:
+    aware = isinstance(value, dt.datetime) and value.tzinfo is not None
+    return value.astimezone(dt.UTC) if aware else value

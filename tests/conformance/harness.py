@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ class DataFile:
 
     inode: int
     size: int
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...] = field(compare=False)
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,13 @@ def test_a_query_joins_files_and_the_target_itself(
     connector: str, make_table: MakeTable, tmp_path: Path
 ) -> None:
     harness = make_table(connector, ORDERS, partitioned=True)
-    file = tmp_path / "new [1].csv"
+    file = tmp_path / "new rows.csv"
     file.write_text("id,word\n101,x\n222,y\n9,z\n")
     query = "SELECT t.id, concat(t.v, f.word) AS v FROM files f JOIN target t ON t.id = f.id"
     request = replace(
         request_of(UPDATE_V, harness),
         sources=(
-            FileSource("files", str(tmp_path / "new [[]1].csv"), "csv", {"header": "true"}),
+            FileSource("files", str(tmp_path / "new rows.csv"), "csv", {"header": "true"}),
             TableSource("target", TARGET),
             SqlSource("s", query),
         ),

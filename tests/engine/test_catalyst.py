@@ -16,9 +16,14 @@ from spark_jobs.engine import catalyst
         ("a + t.b", {("a",): 0, ("t", "b"): 4}),
         ("/* a */ `a.b` = 'a' -- a", {("a.b",): 8}),
         ("exists(xs, x -> x = y)", {("xs",): 7, ("y",): 20}),
+        (
+            "aggregate(xs, 0, (x, y) -> x + Y + z.x + t.y)",
+            {("xs",): 10, ("z", "x"): 35, ("t", "y"): 41},
+        ),
+        ("transform(xs, x -> exists(x, y -> y = x AND z))", {("xs",): 10, ("z",): 44}),
         ("s.info.city", {("s", "info", "city"): 0}),
         ("CASE WHEN a IN (1, b) THEN c END", {("a",): 10, ("b",): 19, ("c",): 27}),
-        ("'ä😀' || a", {("a",): 9}),
+        ("'ä😀' || a", {("a",): 8}),
         ("1", {}),
     ],
 )
@@ -29,6 +34,11 @@ def test_names_and_where_they_start(
 
     assert {name.parts: name.start for name in parsed.names} == names
     assert not parsed.has_subquery
+
+
+@pytest.mark.parametrize("text", ["a AS b", "a b", "a = b AND", "a AS (b, c)"])
+def test_a_name_behind_an_expression_is_seen(spark: SparkSession, text: str) -> None:
+    assert catalyst.parse_expression(spark, text).is_named
 
 
 @pytest.mark.parametrize("text", ["(SELECT 1)", "a IN (SELECT 1)", "NOT EXISTS (SELECT 1)"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from tests.conformance.behaviour import Behaviour, insert, matched, not_matched,
 from tests.conformance.check import OPERATION_ID, request_of
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS, order
+from tests.engine.slow_sink import SlowSinks
 
 STATEMENT = Behaviour(
     "",
@@ -31,11 +34,12 @@ class Writes:
     real: Any
     begun: Callable[[], None] = lambda: None
     finished: Callable[[], None] = lambda: None
+    wrapped: Callable[[Any], Any] = lambda sinks: sinks
 
     def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
         handle: MergeHandle = self.real.begin_merge(table, write)
         self.begun()
-        return handle
+        return replace(handle, sinks=self.wrapped(handle.sinks))
 
     def finish_merge(self, *arguments: Any) -> Any:
         snapshot = self.real.finish_merge(*arguments)
@@ -99,3 +103,22 @@ def test_files_of_tasks_that_ended_well_are_removed_when_another_fails(harness: 
     after = harness.state()
     assert (after.files, after.on_disk) == (before.files, before.on_disk)
     assert after.operations == {f"{OPERATION_ID}.json"}
+
+
+def test_files_of_tasks_that_outlive_the_failure_are_removed(harness: Harness) -> None:
+    statement = Behaviour(
+        "",
+        # By the hash of its file, the first row goes to the first task, the others to the second.
+        "VALUES (208, NULL), (143, 'x'), (308, 'x') AS s(id, r)",
+        (matched(update(req="s.r")),),
+    )
+    connector = harness.open()
+    slow = replace(connector, writes=Writes(connector.writes, wrapped=partial(SlowSinks, 1.5)))
+    before = harness.state()
+
+    result = Job(request_of(statement, harness), harness.spark, slow).run()
+    time.sleep(3)
+
+    assert result.error is not None
+    assert result.error.code == "NOT_NULL_VIOLATION"
+    assert harness.state().on_disk == before.on_disk

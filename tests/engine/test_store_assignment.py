@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.store_assignment import stored, stored_within_length
+from spark_jobs.engine.store_assignment import (
+    frame_type,
+    stored,
+    stored_within_length,
+)
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _BERLIN = "Europe/Berlin"
@@ -23,6 +28,10 @@ _BERLIN = "Europe/Berlin"
 def job_settings(spark: SparkSession) -> Iterator[None]:
     with fixed_settings(spark, meaningful_settings(_BERLIN)):
         yield
+
+
+def type_of(declared: str) -> DataType:
+    return frame_type(declared)
 
 
 def stored_value(spark: SparkSession, value: str, declared: str) -> Any:
@@ -36,13 +45,12 @@ def stored_values(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[Any
     )
     columns = []
     for i, (_, declared) in enumerate(pairs):
-        wanted = spark.createDataFrame([], f"c {declared}").schema["c"].dataType
+        wanted = type_of(declared)
         column = stored(F.col(f"v{i}"), row.schema[i].dataType, wanted, "c")
         columns.append(stored_within_length(column, declared, "c").alias(f"c{i}"))
     out = row.select(*columns)
     for i, (value, declared) in enumerate(pairs):
-        wanted = spark.createDataFrame([], f"c {declared}").schema["c"].dataType
-        assert out.schema[i].dataType == wanted, value
+        assert out.schema[i].dataType.simpleString() == type_of(declared).simpleString(), value
     return list(out.collect()[0])
 
 

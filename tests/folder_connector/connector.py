@@ -108,7 +108,7 @@ class FolderWrites:
         sinks = FolderSinks(
             folder=str(self.metadata.folder(table.name)),
             write_id=uuid.uuid4().hex,
-            files=tuple(Path(file.path).name for file in write.files),
+            files={file.ordinal: Path(file.path).name for file in write.files},
             schema=storage.arrow_schema(SparkSession.active(), table.columns),
             partition_keys=table.partition_keys,
             assigned_columns=write.assigned_columns,

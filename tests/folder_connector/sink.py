@@ -23,7 +23,7 @@ class FolderSinks:
 
     folder: str
     write_id: str
-    files: tuple[str, ...]
+    files: Mapping[int, str]
     schema: pa.Schema
     partition_keys: tuple[str, ...]
     assigned_columns: tuple[tuple[str, ...], ...]

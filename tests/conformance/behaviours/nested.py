@@ -44,8 +44,8 @@ BEHAVIOURS = [
             matched(
                 update(
                     info=_VALUE,
-                    tags="array(s.v, NULL, 1)",
-                    attrs="map(s.v, 1L, 2, NULL)",
+                    tags="array(s.v, NULL, '1')",
+                    attrs="map(7, 1L, 8, NULL)",
                     deep="array(named_struct('v', named_struct('W', 9), 'k', 5L))",
                 )
             ),
@@ -56,7 +56,7 @@ BEHAVIOURS = [
             10: {
                 "info": {"city": "x", "zip": 7},
                 "tags": ["x", None, "1"],
-                "attrs": [("x", 1), ("2", None)],
+                "attrs": [("7", 1), ("8", None)],
                 "deep": [{"k": 5, "v": {"w": "9"}}],
             }
         },
