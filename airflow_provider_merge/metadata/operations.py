@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import is_local, local_path, read_text, write_text
+from airflow_provider_merge.metadata.storage import (
+    is_local,
+    list_names,
+    local_path,
+    read_text,
+    remove_folder,
+    write_text,
+)
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -69,6 +77,19 @@ def store_result(
         OSError: the storage refused.
     """
     write_text(result_location(request), result.to_json(), storage_options)
+
+
+def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Remove the temporary files, among them rows of the source, of jobs that were killed.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    folder = result_location(request).rpartition("/")[0]
+    scratch = re.compile(re.escape(request.operation_id) + "-[0-9a-f]{32}")
+    for name in list_names(folder, storage_options):
+        if scratch.fullmatch(name):
+            remove_folder(f"{folder}/{name}", storage_options)
 
 
 def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:

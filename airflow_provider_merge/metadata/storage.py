@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ def read_text(location: str, storage_options: Mapping[str, Any]) -> str | None:
 
 
 def list_names(folder: str, storage_options: Mapping[str, Any]) -> list[str]:
-    """The names of a folder's files; empty where there is no folder.
+    """The names of a folder's files and folders; empty where there is no such folder.
 
     Raises:
         RequestError: no file system of the location's scheme is installed beside Airflow.
@@ -91,6 +92,22 @@ def remove(location: str, storage_options: Mapping[str, Any]) -> None:
             local_path(location).unlink()
         else:
             _filesystem(location, storage_options).rm_file(location)
+    except FileNotFoundError:
+        return
+
+
+def remove_folder(location: str, storage_options: Mapping[str, Any]) -> None:
+    """Remove a folder with all that is in it, if it is there.
+
+    Raises:
+        OSError: the storage refused.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(location):
+            shutil.rmtree(local_path(location))
+        else:
+            _filesystem(location, storage_options).rm(location, recursive=True)
     except FileNotFoundError:
         return
 

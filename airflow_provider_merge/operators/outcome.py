@@ -11,6 +11,7 @@ from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import (
     read_result,
     read_result_of_try,
+    remove_leftovers,
     result_location,
     store_result,
 )
@@ -70,11 +71,13 @@ def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
 
 def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:
     """Do what the job did not get to: first the result, then the guard that held the history."""
+    options = hook.storage_options()
     try:
-        store_result(request, result, hook.storage_options())
+        store_result(request, result, options)
         hook.release_guard(request.target, request.operation_id)
+        remove_leftovers(request, options)
     except OSError as error:
-        log.warning("The guard of operation %s stays: %s", request.operation_id, error)
+        log.warning("Files of operation %s stay behind: %s", request.operation_id, error)
 
 
 def _reused(what: str, problem: str) -> CommitError:

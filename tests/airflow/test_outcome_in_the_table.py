@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.operations import read_result_of_try
+from airflow_provider_merge.operators import outcome
 from spark_jobs.contract.properties import metrics_property, operation_properties
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import ErrorInfo, Metrics
@@ -29,6 +30,9 @@ MergeIntoOperator(
 """
 
 
+OTHER = "other-operation"
+
+
 def commit(request, table, snapshot_id=8, **changes):
     """What a job that dies after its commit leaves: guard and snapshot, no result."""
     properties = {
@@ -38,6 +42,8 @@ def commit(request, table, snapshot_id=8, **changes):
     }
     table.guard(request.operation_id, snapshot_id - 1)
     table.add(snapshot_id, properties=properties)
+    for name in (request.operation_id, OTHER):
+        table.write(f"../../_operations/{name}-{'0' * 32}/source/0.parquet", "rows of the source")
 
 
 @pytest.fixture
@@ -50,8 +56,8 @@ def run(dag_file, submitter, table):
     """Runs the task with a job that commits, as changed, and fails; returns the task instance."""
     submitter.process_fails = True
 
-    def start(retries=0, outcome=commit, **changes):
-        submitter.outcomes = [functools.partial(outcome, table=table, **changes)]
+    def start(retries=0, job=commit, **changes):
+        submitter.outcomes = [functools.partial(job, table=table, **changes)]
         body = MERGE.format(retries=retries)
         dag_run = dag_file(body, arguments="default_args={'retry_delay': 0}").run()
         (ti,) = dag_run.get_task_instances()
@@ -70,6 +76,8 @@ def test_success_without_any_retry(run, submitter, warehouse, caplog):
     stored = read_result_of_try(submitter.request, {})
     assert stored.new_snapshot_id == 8, "a later try finds the result where a job leaves it"
     assert not list(warehouse.glob("shop.db/orders/consumer/*")), "the base may expire again"
+    folders = [path.name for path in warehouse.glob("_operations/*") if path.is_dir()]
+    assert folders == [f"{OTHER}-{'0' * 32}"], "the rows of the source are gone"
 
 
 def test_process_that_ended_well_without_storing_its_result(run, submitter):
@@ -100,20 +108,29 @@ def test_another_operations_commit_is_no_success(run, submitter):
 
 
 def test_table_that_can_not_be_read_does_not_hide_the_failure(run, caplog, capsys):
-    def outcome(request, table):
+    def dies(request, table):
         table.guard(request.operation_id, 1)
         table.write("snapshot/snapshot-2", "{")
 
-    assert run(outcome=outcome).state == "failed"
+    assert run(job=dies).state == "failed"
     assert "METADATA_UNREADABLE" in caplog.text
     assert "The Spark job failed" in capsys.readouterr().out
 
 
+def test_storage_that_refuses_to_be_tidied_up_spoils_nothing(run, monkeypatch, caplog):
+    def refuse(*_):
+        raise PermissionError("read-only for this worker")
+
+    monkeypatch.setattr(outcome, "store_result", refuse)
+    assert run().state == "success"
+    assert "read-only for this worker" in caplog.text
+
+
 def test_stored_error_of_this_try_comes_first(run, submitter, capsys):
-    def outcome(request, table):
+    def fails(request, table):
         return failed(request, ErrorInfo("COMMIT_CONFLICT", "another writer", "", retryable=True))
 
-    assert run(outcome=outcome).state == "failed"
+    assert run(job=fails).state == "failed"
     assert "COMMIT_CONFLICT" in capsys.readouterr().out
 
 

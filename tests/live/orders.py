@@ -109,9 +109,14 @@ class Orders:
         """Where the table lies."""
         return self.warehouse / "shop.db" / self.dag_id
 
+    @property
+    def operations(self) -> Path:
+        """Where jobs store their results."""
+        return self.warehouse / "_operations"
+
     def result_file(self, operation_id: str) -> Path:
         """Where the job stores its result."""
-        return self.warehouse / "_operations" / f"{operation_id}.json"
+        return self.operations / f"{operation_id}.json"
 
     def trigger(self, run_id: str) -> None:
         """Start a run."""
@@ -164,7 +169,7 @@ class Orders:
             found = [each for each in self.jobs() if self._guard(each).exists()]
             return found[0] if found else ""
 
-        return wait_for(f"a merge into {self.dag_id}", guarded, every=0.05)
+        return wait_for(f"a merge into {self.dag_id}", guarded, every=0.1)
 
     def driver_under_way(self) -> str:
         """Wait until a job's Python driver runs; the operation id."""
@@ -175,7 +180,7 @@ class Orders:
                     return operation_id
             return ""
 
-        return wait_for(f"a driver of {self.dag_id}", running, every=0.05)
+        return wait_for(f"a driver of {self.dag_id}", running, every=0.1)
 
     def jobs(self) -> dict[str, list[psutil.Process]]:
         """The living processes of this server's jobs by operation id."""

@@ -39,3 +39,4 @@ def test_committed_then_died_then_cleared_then_deleted(orders):
     assert len(set(table.operation_ids())) == 3
     assert table.event_snapshots()[-2:] == [3, 4]
     assert not list(table.folder.glob("consumer/*")), "no guard is left"
+    assert not list(table.operations.glob(f"{operation_id}-*")), "no temporary files are left"
