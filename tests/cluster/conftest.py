@@ -32,7 +32,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def merges(cluster: Cluster, seeds: Path, tmp_path: Path) -> ClusterMerges:
+def merges(cluster: Cluster, seeds: Path, tmp_path: Path) -> Iterator[ClusterMerges]:
     """Runs merges on the cluster, each on a fresh copy of its table."""
 
     def harness(table, partitioned):  # type: ignore[no-untyped-def]
@@ -44,4 +44,6 @@ def merges(cluster: Cluster, seeds: Path, tmp_path: Path) -> ClusterMerges:
         shutil.copytree(seed, copy)
         return PaimonHarness(None, copy, partitioned=partitioned)
 
-    return ClusterMerges(cluster, harness, tmp_path / "submission")
+    merges = ClusterMerges(cluster, harness, tmp_path / "submission")
+    yield merges
+    merges.stop()

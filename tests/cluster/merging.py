@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,7 @@ class ClusterMerge:
 
     def result(self) -> JobResult:
         """Wait for the end; the result that lies under the warehouse."""
-        try:
-            code = self.process.wait(timeout=300)
-        finally:
-            kill_tree(self.process)
+        code = self.process.wait(timeout=600)
         assert code == 0, self.submission.log.read_text()[-5000:]
         path = self.harness.warehouse / "_operations" / f"{OPERATION_ID}.json"
         return JobResult.from_json(path.read_text())
@@ -68,6 +65,7 @@ class ClusterMerges:
     cluster: Cluster
     harness: Callable[[SeedTable, bool], Harness]
     folder: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(
         self, behaviour: Behaviour, *, partitioned: bool = True, **submission: Any
@@ -75,4 +73,12 @@ class ClusterMerges:
         harness = self.harness(behaviour.table, partitioned)
         request = request_of(behaviour, harness)
         job = Submission(self.folder, request, self.cluster.master, **submission)
-        return ClusterMerge(behaviour, harness, harness.state(), job, job.start())
+        before = harness.state()
+        self.processes.append(job.start())
+        return ClusterMerge(behaviour, harness, before, job, self.processes[-1])
+
+    def stop(self) -> None:
+        """End what a test left running: it would keep the cluster's cores."""
+        for process in self.processes:
+            if process.poll() is None:
+                kill_tree(process)

@@ -1,0 +1,71 @@
+"""Sink tasks that die or are run twice: each file is rewritten exactly once all the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.merging import ClusterMerge, ClusterMerges
+from tests.cluster.processes import ancestor, kill, wait_for
+from tests.conformance.behaviours import BEHAVIOURS
+
+(_MERGE,) = (each for each in BEHAVIOURS if each.name == "all kinds of clauses together")
+
+
+def _open_file(merge: ClusterMerge) -> Path:
+    """The file that the stopped sink task is writing: it alone has no footer in the end."""
+
+    def unfinished() -> list[Path]:
+        paths = merge.harness.warehouse.rglob("data-*.parquet")
+        new = [path for path in paths if str(path) not in merge.before.on_disk]
+        return [path for path in new if not _is_whole(path)]
+
+    (path,) = wait_for("the others", lambda: found if len(found := unfinished()) == 1 else [])
+    return path
+
+
+def _is_whole(path: Path) -> bool:
+    return path.read_bytes()[-4:] == b"PAR1"
+
+
+def _check_once(merge: ClusterMerge, lost: Path) -> None:
+    """Every row once, and nothing of the lost attempt in the snapshot."""
+    after = merge.check(leftovers=True)
+    assert str(lost) not in after.files
+    added = [file for path, file in after.files.items() if path not in merge.before.files]
+    ids = Counter(row["id"] for file in added for row in file.rows)
+    assert set(ids.values()) == {1}
+
+
+@pytest.mark.parametrize("victim", ["python worker", "executor"])
+def test_killed_sink_task_is_run_again(merges: ClusterMerges, victim: str) -> None:
+    merge = merges.start(_MERGE, points=("sink",))
+    worker = merge.submission.hit("sink")
+    lost = _open_file(merge)
+
+    kill(worker if victim == "python worker" else ancestor(worker, "CoarseGrainedExecutorBackend"))
+
+    _check_once(merge, lost)
+    reasons = {task["Task End Reason"]["Reason"] for task in merge.submission.tasks}
+    expected = "ExceptionFailure" if victim == "python worker" else "ExecutorLostFailure"
+    assert expected in reasons
+
+
+def test_speculative_copy_of_a_slow_sink_task(merges: ClusterMerges) -> None:
+    aggressive = {
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.multiplier": "1.1",
+        "spark.speculation.quantile": "0.25",
+        "spark.speculation.minTaskRuntime": "100ms",
+    }
+    # It waits until the job ends; only the copy that Spark starts beside it can end the stage.
+    merge = merges.start(_MERGE, points=("sink",), conf=aggressive)
+    merge.submission.hit("sink")
+    slow = _open_file(merge)
+
+    _check_once(merge, slow)
+    copies = [task for task in merge.submission.tasks if task["Task Info"]["Speculative"]]
+    assert any(task["Task End Reason"]["Reason"] == "Success" for task in copies)
