@@ -7,6 +7,7 @@ statement twice.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
 from dataclasses import dataclass
@@ -54,9 +55,11 @@ class OperationLog:
         earlier = self.read(result.operation_id)
         refused = result.error is not None and earlier is not None and earlier.error is None
         path = self._path(result.operation_id, ".refused" if refused else "")
-        with filesystem.open_output_stream(f"{path}.tmp") as stream:
+        # A name of its own: a try that was given up may still live and store its result too.
+        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+        with filesystem.open_output_stream(temporary) as stream:
             stream.write(result.to_json().encode())
-        filesystem.move(f"{path}.tmp", path)
+        filesystem.move(temporary, path)
 
     def clear(self, scratch: str) -> None:
         """Remove the temporary files of a run."""
@@ -71,10 +74,15 @@ class OperationLog:
         A run that is still alive somewhere, although it was given up, fails for lack of them.
         """
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
-        scratch = re.compile(re.escape(operation_id) + "-[0-9a-f]{32}")
+        own = re.escape(operation_id)
+        scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
+        result = re.compile(rf"{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
         for info in self.storage.filesystem.get_file_info(folder):
             if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):
                 self.clear(f"{FOLDER}/{info.base_name}")
+            elif result.fullmatch(info.base_name):
+                with contextlib.suppress(FileNotFoundError):
+                    self.storage.filesystem.delete_file(info.path)
 
     def _path(self, operation_id: str, suffix: str = "") -> str:
         return f"{self.storage.root}/{FOLDER}/{operation_id}{suffix}.json"

@@ -20,7 +20,7 @@ from tests.faults.looking import look
 from tests.faults.merges import OLD, Work, run
 
 _TABLE = "shop.orders"
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}(-[0-9a-f]{12}-\d+)?|(?<=-)[0-9a-f]{32}")
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}(-[0-9a-f]{12}-\d+)?|(?<=[-.])[0-9a-f]{32}")
 
 
 def test_killed_at_every_step(

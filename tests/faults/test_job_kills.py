@@ -34,9 +34,18 @@ def _guarded(warehouse: Path) -> None:
     wait_for("the guard", lambda: list(warehouse.rglob(_GUARD)))
 
 
-def _snapshot(warehouse: Path) -> None:
+def _unstored(warehouse: Path) -> None:
+    """The driver looks for an earlier result first: reading this one never ends."""
+    os.mkfifo(_result(warehouse))
     before = set(warehouse.rglob("snapshot-*"))
+    (warehouse.parent / "job" / "faults" / "release").touch()
     wait_for("the snapshot", lambda: set(warehouse.rglob("snapshot-*")) - before)
+    latest = str(len(before) + 1)
+    wait_for("the hint", lambda: next(warehouse.rglob("LATEST")).read_text() == latest)
+
+
+def _result(warehouse: Path) -> Path:
+    return warehouse / "_operations" / f"{OPERATION_ID}.json"
 
 
 # What the job has done when it is killed; the point where it stops (tests/cluster/executor_python),
@@ -47,7 +56,7 @@ _KILLS: dict[str, tuple[str | Wait, str]] = {
     "the first data file is being written": ("sink", "old"),
     "all manifests are written, the snapshot is not": ("publish", "old"),
     "the snapshot is made, the hint is not": ("published", "new"),
-    "the snapshot is made, the result is not stored": (_snapshot, "new"),
+    "the hint is made, the result is not stored": (_unstored, "new"),
 }
 
 
@@ -75,29 +84,28 @@ def test_killed_job(
         tmp_path / "job",
         request,
         "local[2]",
-        points=(wait,) if isinstance(wait, str) else (),
+        points=(wait,) if isinstance(wait, str) else ("publish",) if wait is _unstored else (),
         executor_python=Path(sys.executable),
     )
     before = look(warehouse, str(TARGET))
-    if wait is _snapshot:  # opening the result's file blocks until somebody reads it
-        (warehouse / "_operations").mkdir(exist_ok=True)
-        os.mkfifo(warehouse / "_operations" / f"{OPERATION_ID}.json.tmp")
 
     process = submission.start()
     try:
         if isinstance(wait, str):
             submission.hit(wait)
         else:
+            if wait is _unstored:
+                submission.hit("publish")
             wait(warehouse)
     finally:
         kill_tree(process)
 
-    (warehouse / "_operations" / f"{OPERATION_ID}.json.tmp").unlink(missing_ok=True)
+    assert not _result(warehouse).is_file()
+    _result(warehouse).unlink(missing_ok=True)
     left = look(warehouse, str(TARGET))
     states = {"old": _MERGE.table.rows, "new": _MERGE.expected_rows}
     (state,) = (name for name, rows in states.items() if readable(rows) == readable(left.rows))
     assert state == expected
-    assert not (warehouse / "_operations" / f"{OPERATION_ID}.json").exists()
 
     retry = replace(request, origin=Origin(try_number=2))
     result = run(retry, spark)
