@@ -136,11 +136,12 @@ def replace_rows(column: pa.ChunkedArray, rows: Positions, values: pa.Array) -> 
     whole = column.combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks)
-    if not pa.types.is_nested(column.type):
+    if not (pa.types.is_nested(column.type) or pa.types.is_boolean(column.type)):
         mask = np.zeros(len(whole), dtype=np.bool_)
         mask[rows] = True
         return pc.replace_with_mask(whole, pa.array(mask), values)
-    # replace_with_mask has no kernel for nested types.
+    # replace_with_mask has no kernel for nested types, and takes the wrong bits of a boolean array
+    # that is a slice (pyarrow 19).
     origin = np.arange(len(whole), dtype=np.int64)
     origin[rows] = len(whole) + np.arange(len(rows), dtype=np.int64)
     return pa.concat_arrays([whole, values]).take(pa.array(origin))
