@@ -45,6 +45,8 @@ class TableState:
 class Harness(ABC):
     """One connector on one warehouse folder; ``partitioned``: the target is, by ``p``."""
 
+    table_options: Mapping[str, str] = {}
+
     def __init__(self, spark: SparkSession, warehouse: Path, *, partitioned: bool) -> None:
         self.spark = spark
         self.warehouse = warehouse
@@ -78,7 +80,8 @@ class Harness(ABC):
 
     def create(self, table: SeedTable) -> None:
         """Make the target and fill it."""
-        spec = CreateTableSpec(table.columns, ("p",) if self.partitioned else ())
+        keys = ("p",) if self.partitioned else ()
+        spec = CreateTableSpec(table.columns, keys, table_options=self.table_options)
         self.connector.metadata.create_table(TARGET, spec)
         for rows in table.files:
             self.append(rows)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.behaviour import Behaviour
-from tests.conformance.behaviours import BEHAVIOURS
+from tests.conformance.behaviours import BEHAVIOURS, clauses
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import HARNESSES
@@ -16,7 +16,7 @@ from tests.conformance.connectors import HARNESSES
 def _cases() -> Iterator[object]:
     for behaviour in BEHAVIOURS:
         for connector in HARNESSES:
-            for partitioned in (True, False):
+            for partitioned in _layouts(behaviour, connector):
                 quick = behaviour.smoke and partitioned
                 yield pytest.param(
                     behaviour,
@@ -25,6 +25,12 @@ def _cases() -> Iterator[object]:
                     id=f"{behaviour}-{connector}-{'partitioned' if partitioned else 'flat'}",
                     marks=() if quick else pytest.mark.slow,
                 )
+
+
+def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
+    """Partitioned; and flat where the layout can matter, for the time that each case takes."""
+    writes = behaviour in clauses.BEHAVIOURS and connector != "folder"
+    return (True, False) if behaviour.smoke or writes else (True,)
 
 
 @pytest.mark.parametrize(("behaviour", "connector", "partitioned"), list(_cases()))

@@ -14,15 +14,16 @@ from tests.conformance.check import request_of
 from tests.conformance.harness import Harness
 
 
-def executed_plan(
+def planned(
     behaviour: Behaviour, harness: Harness, monkeypatch: pytest.MonkeyPatch, **options: Any
-) -> str:
-    """Spark's executed plan of the change rows as text."""
-    plans: list[str] = []
+) -> tuple[str, int]:
+    """Spark's executed plan of the change rows as text, and the number of files to read."""
+    plans: list[tuple[str, int]] = []
 
     def look(self: GeneralPlan, writer: ChangeWriter) -> PlanResult:
         del writer
-        plans.append(self.changes()._jdf.queryExecution().executedPlan().toString())
+        plan = self.changes()._jdf.queryExecution().executedPlan().toString()
+        plans.append((plan, len(self.files)))
         return PlanResult([], 0)
 
     with monkeypatch.context() as patch:

@@ -21,7 +21,7 @@ from tests.conformance.behaviour import (
 from tests.conformance.connectors import HARNESSES
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
-from tests.engine.plans import executed_plan
+from tests.engine.plans import planned
 
 _SOURCE = "VALUES (101, 'x', 'a', 1, true) AS s(id, v, p, n, unused)"
 _INSERT = insert(id="s.id", req="'r'")
@@ -56,7 +56,7 @@ def test_only_the_columns_that_clauses_use_are_read(
 ) -> None:
     harness = make_table(connector, ORDERS, partitioned=True)
 
-    plan = executed_plan(statement(*clauses), harness, monkeypatch)
+    plan, _ = planned(statement(*clauses), harness, monkeypatch)
 
     read = [
         re.findall(r"(\w+):", schema) for schema in re.findall(r"ReadSchema: struct<(.*)>", plan)
@@ -93,7 +93,7 @@ def test_the_join_follows_from_the_clauses(
 
     # Spark would broadcast tables this small by itself.
     with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
-        plan = executed_plan(
+        plan, _ = planned(
             statement(*clauses), harness, monkeypatch, broadcast_limit=broadcast_limit
         )
 
