@@ -11,6 +11,7 @@ from airflow_provider_merge.metadata.storage import (
     list_names,
     local_path,
     read_text,
+    remove,
     remove_folder,
     write_text,
 )
@@ -86,10 +87,14 @@ def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) ->
         OSError: the storage refused.
     """
     folder = result_location(request).rpartition("/")[0]
-    scratch = re.compile(re.escape(request.operation_id) + "-[0-9a-f]{32}")
+    own = re.escape(request.operation_id)
+    scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
+    half_stored = re.compile(rf"{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
     for name in list_names(folder, storage_options):
         if scratch.fullmatch(name):
             remove_folder(f"{folder}/{name}", storage_options)
+        elif half_stored.fullmatch(name):
+            remove(f"{folder}/{name}", storage_options)
 
 
 def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:

@@ -73,7 +73,7 @@ def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> 
     if is_local(location):
         path = local_path(location)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.{uuid.uuid4()}.tmp")
+        temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     else:

@@ -44,6 +44,7 @@ def commit(request, table, snapshot_id=8, **changes):
     table.add(snapshot_id, properties=properties)
     for name in (request.operation_id, OTHER):
         table.write(f"../../_operations/{name}-{'0' * 32}/source/0.parquet", "rows of the source")
+    table.write(f"../../_operations/{request.operation_id}.json.{'0' * 32}.tmp", "half")
 
 
 @pytest.fixture
@@ -76,8 +77,9 @@ def test_success_without_any_retry(run, submitter, warehouse, caplog):
     stored = read_result_of_try(submitter.request, {})
     assert stored.new_snapshot_id == 8, "a later try finds the result where a job leaves it"
     assert not list(warehouse.glob("shop.db/orders/consumer/*")), "the base may expire again"
-    folders = [path.name for path in warehouse.glob("_operations/*") if path.is_dir()]
-    assert folders == [f"{OTHER}-{'0' * 32}"], "the rows of the source are gone"
+    files = sorted(path.name for path in warehouse.glob("_operations/*"))
+    own = f"{submitter.request.operation_id}.json"
+    assert files == sorted([own, f"{OTHER}-{'0' * 32}"]), "rows of the source are gone"
 
 
 def test_process_that_ended_well_without_storing_its_result(run, submitter):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import psutil
 
@@ -17,8 +15,7 @@ def pause_before_commit(orders: Orders) -> str:
     """Stop the driver's Python between the guard and the commit; the operation id."""
     operation_id = orders.operation_under_way()
     before = orders.snapshots()
-    for process in _drivers(orders, operation_id):
-        process.send_signal(signal.SIGSTOP)
+    _stop(_drivers(orders, operation_id))
     assert orders.snapshots() == before, "the driver was stopped too late for this test"
     return operation_id
 
@@ -26,27 +23,26 @@ def pause_before_commit(orders: Orders) -> str:
 def resume(orders: Orders, operation_id: str) -> None:
     """Let a stopped driver go on."""
     for process in _drivers(orders, operation_id):
-        process.send_signal(signal.SIGCONT)
+        process.resume()
 
 
-@contextmanager
-def held_after_commit(orders: Orders) -> Iterator[str]:
-    """Inside, the driver has made its snapshot and hangs before it stores its result.
+def pause_after_commit(orders: Orders) -> str:
+    """Stop the driver's Python after its snapshot and before its result; the operation id.
 
-    It opens a pipe that nobody reads where the result's file should be.
+    A pipe that nobody writes lies where the result's file will be: the driver looks there for an
+    earlier result before it stores its own, and hangs until it is stopped.
     """
     operation_id = orders.operation_under_way()
     newest = orders.snapshots()[-1]
-    result = orders.result_file(operation_id)
-    result.parent.mkdir(exist_ok=True)
-    pipe = result.with_name(f"{result.name}.tmp")
+    pipe = orders.result_file(operation_id)
     os.mkfifo(pipe)
     try:
         wait_for(f"snapshot {newest + 1}", lambda: orders.snapshots()[-1] > newest, every=0.01)
-        yield operation_id
-        assert not result.exists()
+        _stop(_drivers(orders, operation_id))
+        assert pipe.is_fifo(), "the driver was stopped too late for this test"
     finally:
         pipe.unlink()
+    return operation_id
 
 
 def kill_job(orders: Orders, operation_id: str) -> None:
@@ -82,6 +78,13 @@ def _drivers(orders: Orders, operation_id: str) -> list[psutil.Process]:
     found = [process for process in job if process.name().startswith("python")]
     assert found
     return found
+
+
+def _stop(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        process.suspend()
+    stopped = psutil.STATUS_STOPPED
+    wait_for("processes to stop", lambda: all(each.status() == stopped for each in processes))
 
 
 def _kill(processes: list[psutil.Process]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.live.orders import ONCE, THRICE, TWICE
-from tests.live.sabotage import held_after_commit, kill_job
+from tests.live.sabotage import kill_job, pause_after_commit
 
 
 def test_committed_then_died_then_cleared_then_deleted(orders):
@@ -12,8 +12,8 @@ def test_committed_then_died_then_cleared_then_deleted(orders):
     # The job commits and dies before it stores a result. There are no retries: the worker lives,
     # and learns from the table that the work is done.
     table.trigger("nightly")
-    with held_after_commit(table) as operation_id:
-        kill_job(table, operation_id)
+    operation_id = pause_after_commit(table)
+    kill_job(table, operation_id)
     assert table.ended("nightly") == "success"
     assert table.task("nightly")["try_number"] == 1
     assert table.xcom("nightly")["snapshot_id"] == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.live.orders import BEFORE, ONCE
-from tests.live.sabotage import held_after_commit, kill_worker, pause_before_commit
+from tests.live.sabotage import kill_worker, pause_after_commit, pause_before_commit
 
 
 def test_before_the_commit(orders):
@@ -28,8 +28,8 @@ def test_before_the_commit(orders):
 def test_after_the_commit(orders):
     table = orders(retries=1)
     table.trigger("run")
-    with held_after_commit(table) as operation_id:
-        kill_worker(table, operation_id, with_job=True)
+    operation_id = pause_after_commit(table)
+    kill_worker(table, operation_id, with_job=True)
     assert table.ended("run") == "success"
     assert table.task("run")["try_number"] == 2
     assert table.snapshots() == [1, 2], "the retry found the commit of the first try"
@@ -43,8 +43,8 @@ def test_after_the_commit(orders):
 def test_statement_changed_between_two_tries(orders):
     table = orders(retries=2)
     table.trigger("run")
-    with held_after_commit(table) as operation_id:
-        kill_worker(table, operation_id, with_job=True)
+    operation_id = pause_after_commit(table)
+    kill_worker(table, operation_id, with_job=True)
     table.write_dag(retries=2, value="t.n - s.n")
     assert table.ended("run") == "failed"
     assert table.task("run")["try_number"] == 2, "the error is final: the third try is not used"
