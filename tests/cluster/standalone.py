@@ -38,7 +38,10 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 @dataclass
 class Cluster:
-    """A master and two workers with one core each; ``stop`` ends all that it started."""
+    """A master and two workers with one core each; ``stop`` ends all that it started.
+
+    The workers go by two names of one machine: Spark starts no speculative copy on the same host.
+    """
 
     folder: Path
     master: str = ""
@@ -50,9 +53,9 @@ class Cluster:
         self.master = wait_for("the master's start", lambda: started.search(log.read_text()))[1]
         memory = ["--cores", "1", "--memory", "1g", "--work-dir"]
         registered = "Successfully registered with master"
-        for name in ("worker-1", "worker-2"):
-            place = str(self.folder / name)
-            log = self._launch(name, f"{_DEPLOY}.worker.Worker", *memory, place, self.master)
+        for name, host in (("worker-1", "127.0.0.1"), ("worker-2", "localhost")):
+            arguments = [*memory, str(self.folder / name), self.master]
+            log = self._launch(name, f"{_DEPLOY}.worker.Worker", *arguments, host=host)
             wait_for(name, lambda log=log: registered in log.read_text())
 
     def stop(self) -> None:
@@ -62,12 +65,12 @@ class Cluster:
         for process in self.processes:
             process.wait()
 
-    def _launch(self, name: str, main: str, *arguments: str) -> Path:
+    def _launch(self, name: str, main: str, *arguments: str, host: str = "127.0.0.1") -> Path:
         log = self.folder / f"{name}.log"
         command = [SPARK_HOME / "bin" / "spark-class", main]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*command, "--host", "127.0.0.1", "--webui-port", "0", *arguments],
+                [*command, "--host", host, "--webui-port", "0", *arguments],
                 cwd=self.folder,
                 env=clean_environment(
                     SPARK_DAEMON_MEMORY="256m", SPARK_DAEMON_JAVA_OPTS=_SMALL_JVM

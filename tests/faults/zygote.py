@@ -1,7 +1,7 @@
 """A process that has imported everything and forks one driver for each command.
 
-Reads a JSON command per line and answers with a line. Forking
-saves the seconds that importing takes; the forked process dies or ends, it never comes back here.
+Reads a JSON command per line and answers with a line. Forking saves the seconds that importing
+takes; the forked process dies or ends, it never comes back here.
 """
 
 from __future__ import annotations
