@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 
 from spark_jobs.engine.analyzer import AnalyzedMerge
 from spark_jobs.engine.expressions import Expression, JoinKey
+from spark_jobs.engine.older_spark import try_cast
 from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.spi.tables import PlannedFile
 
@@ -90,7 +91,7 @@ class Pruning:
     ) -> Sequence[PlannedFile]:
         column = key.target_column
         values = source.frame.alias(self.merge.source_alias).select(
-            key.source.column.try_cast(key.type).alias("value")
+            try_cast(key.source.column, key.type).alias("value")
         )
         if column in self.merge.table.partition_keys:
             found = values.where("value IS NOT NULL").distinct().limit(_DISTINCT_LIMIT + 1)

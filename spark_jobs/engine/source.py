@@ -20,14 +20,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
-    CalendarIntervalType,
     DataType,
-    DayTimeIntervalType,
     MapType,
     NullType,
     StructField,
     StructType,
-    YearMonthIntervalType,
 )
 
 from spark_jobs.contract.request import FileSource, Source, SqlSource
@@ -167,7 +164,8 @@ def _holds_interval(type_: DataType) -> bool:
         return _holds_interval(type_.keyType) or _holds_interval(type_.valueType)
     if isinstance(type_, StructType):
         return any(_holds_interval(field.dataType) for field in type_)
-    return isinstance(type_, DayTimeIntervalType | YearMonthIntervalType | CalendarIntervalType)
+    # By name: PySpark 3.5 has no class for CalendarIntervalType.
+    return type(type_).__name__.endswith("IntervalType")
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:

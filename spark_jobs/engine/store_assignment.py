@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.engine.names import find_name
+from spark_jobs.engine.older_spark import parsed_type, try_cast
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _DATETIME = (DateType, TimestampType, TimestampNTZType)
@@ -87,7 +88,7 @@ def stored_within_length(value: Column, declared_type: str, column: str) -> Colu
 
 def frame_type(declared: str) -> DataType:
     """The type that values of a column declared so have in a frame: no CHAR, no VARCHAR."""
-    return _without_length(DataType.fromDDL(declared))
+    return _without_length(parsed_type(declared))
 
 
 def _without_length(type_: DataType) -> DataType:
@@ -120,7 +121,7 @@ def _can_store(given: DataType, wanted: DataType) -> bool:
 
 
 def _checked_cast(value: Column, wanted: DataType, column: str) -> Column:
-    cast = value.try_cast(wanted)
+    cast = try_cast(value, wanted)
     problem = f"column {column} {wanted.simpleString()} can not hold"
     return F.when(value.isNull() | cast.isNotNull(), cast).otherwise(
         _raise(ErrorCode.VALUE_NOT_STORABLE, value, problem)

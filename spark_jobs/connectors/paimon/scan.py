@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
 from spark_jobs.connectors.paimon.native import native
@@ -18,7 +19,6 @@ from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
 
 _NAME: Final = f"{RESERVED_PREFIX}file_name"
@@ -61,7 +61,7 @@ class PaimonScan:
         with _files_looked_up_on_the_driver(spark):
             raw = reader.parquet(*[escape_glob(file.path) for file in files])
         # _metadata through its own door: a table column may have that name too.
-        metadata = raw.metadataColumn("_metadata")
+        metadata = _metadata_column(raw)
         rows = raw.select(
             *map(_quote, columns),
             metadata["file_name"].alias(_NAME),
@@ -82,6 +82,12 @@ def _files_looked_up_on_the_driver(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(_LISTING_THRESHOLD, str(before))
+
+
+def _metadata_column(frame: DataFrame) -> SparkColumn:
+    if hasattr(frame, "metadataColumn"):
+        return frame.metadataColumn("_metadata")
+    return SparkColumn(frame._jdf.metadataColumn("_metadata"))  # PySpark 3.5
 
 
 def _row_id(ordinal: SparkColumn, position: SparkColumn) -> SparkColumn:

@@ -1,0 +1,31 @@
+"""What PySpark 3.5 lacks in Python: the same by other ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.types import DataType
+
+
+def try_cast(value: Column, wanted: DataType) -> Column:
+    """``value`` cast to ``wanted``, NULL where that fails: ``Column.try_cast`` of PySpark 4."""
+    if hasattr(Column, "try_cast"):
+        return value.try_cast(wanted)
+    spark: Any = SparkSession.active()
+    operand: Any = value
+    expressions = spark._jvm.org.apache.spark.sql.catalyst.expressions
+    mode = getattr(getattr(expressions, "EvalMode$"), "MODULE$").TRY()
+    kind = spark._jsparkSession.parseDataType(wanted.json())
+    no_zone = spark._jvm.scala.Option.apply(None)  # the analyzer sets the session's
+    cast = expressions.Cast(operand._jc.expr(), kind, no_zone, mode)
+    return Column(spark._jvm.org.apache.spark.sql.Column(cast))
+
+
+def parsed_type(ddl: str) -> DataType:
+    """The type that ``ddl`` names: ``DataType.fromDDL`` of PySpark 4."""
+    if hasattr(DataType, "fromDDL"):
+        return DataType.fromDDL(ddl)
+    parsed: DataType = T._parse_datatype_string(ddl)  # noqa: SLF001
+    return parsed
