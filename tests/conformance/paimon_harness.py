@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PaimonHarness(Harness):
-    """Append tables of a filesystem catalog, with statistics, as Paimon's Java writers have them."""
+    """Append tables of a filesystem catalog, with statistics as Java writers make them."""
 
     table_options: Mapping[str, str] = {"metadata.stats-mode": "full"}
 

@@ -32,12 +32,12 @@ _UPSERT = (*_UPDATE, not_matched(insert(id="s.id", req="'r'")))
         ("t.id = s.id", "VALUES (101), (105) AS s(id)", _UPDATE, 1),
         ("t.id = s.id", "VALUES (101), (105) AS s(id)", _UPSERT, 1),
         ("s.id + 1 = t.id", "VALUES (220), (221) AS s(id)", _UPDATE, 1),
-        ("t.id = s.id", "VALUES (101), (309), (NULL) AS s(id)", _UPDATE, _ALL - 1),
+        ("t.id = s.id", "VALUES (101), (349), (NULL) AS s(id)", _UPDATE, _ALL - 1),
         ("t.v = s.v", "VALUES ('v400') AS s(v)", _UPDATE, 1),
         # Partitions: exactly those of the keys, or those in which ON can hold.
         ("t.p = s.p", "VALUES ('c'), (NULL), ('none') AS s(p)", _UPDATE, 3),
-        ("t.id = s.id AND t.p IN ('b', 'x')", "VALUES (101), (309) AS s(id)", _UPDATE, 3),
-        ("t.id = s.id AND upper(t.p) > 'B'", "VALUES (101), (309) AS s(id)", _UPDATE, 3),
+        ("t.id = s.id AND t.p IN ('b', 'x')", "VALUES (101), (349) AS s(id)", _UPDATE, 3),
+        ("t.id = s.id AND upper(t.p) > 'B'", "VALUES (101), (349) AS s(id)", _UPDATE, 3),
         ("t.p IS NULL AND s.id = 1", "VALUES (1) AS s(id)", _UPDATE, 1),
         # What says nothing about files.
         ("t.id <=> s.id", "VALUES (101) AS s(id)", _UPDATE, _ALL),
