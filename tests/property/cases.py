@@ -98,7 +98,11 @@ def _steps(draw: st.DrawFn, target: tuple[TableColumn, ...]) -> Step:
     same = [TableColumn(column.name, column.type) for column in target]
     columns = [*same, TableColumn("op", "STRING"), BIG]
     columns = draw(st.permutations(columns))
-    rows = draw(_rows(columns, _SOURCE_SIZES, unique=draw(st.sampled_from([False, True, True]))))
+    rows = draw(
+        _rows(
+            columns, _SOURCE_SIZES, unique=draw(st.sampled_from([False, True, True, False, True]))
+        )
+    )
     aliases = draw(st.sampled_from([("t", "s"), ("target", "src")]))
     merge = draw(merges(target, columns))
     return Step(tuple(columns), tuple(rows), merge, aliases, draw(st.booleans()))

@@ -43,6 +43,7 @@ class Census:
     """Counts over the statements of a run."""
 
     total: int = 0
+    seeds: list[int] = field(default_factory=list)
     met: Counter[str] = field(default_factory=Counter)
 
     def add(self, names: set[str]) -> None:
@@ -52,7 +53,8 @@ class Census:
 
     def __str__(self) -> str:
         lines = [f"{n:6} {n / self.total:5.0%}  {name}" for name, n in self.met.most_common()]
-        return "\n".join([f"{self.total:6}        random statements", *lines])
+        head = f"{self.total:6}        random statements, seeds {self.seeds}"
+        return "\n".join([head, *lines])
 
     def assert_shares(self) -> None:
         """Every feature of ``SHARES`` was met often enough."""

@@ -1,0 +1,106 @@
+"""Targets as real Paimon tables, written and read with pypaimon, never with this project."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pypaimon import CatalogFactory, Schema
+
+from tests.oracle.expressions import Row
+from tests.oracle.merge import TableColumn
+from tests.property.cases import Table
+
+_ARROW = {
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "STRING": pa.string(),
+    "DATE": pa.date32(),
+    "BOOLEAN": pa.bool_(),
+}
+DATABASE = "db"
+
+
+def arrow_table(columns: Sequence[TableColumn], rows: Sequence[Row]) -> pa.Table:
+    """Rows as Arrow, with the columns' types and nullability."""
+    fields = [pa.field(column.name, _ARROW[column.type], column.nullable) for column in columns]
+    return pa.Table.from_pylist(list(rows), schema=pa.schema(fields))
+
+
+@dataclass
+class Warehouse:
+    """A local warehouse in which every example gets a table of its own."""
+
+    path: Path
+    tables: int = 0
+    catalog: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.catalog = CatalogFactory.create({"warehouse": str(self.path)})
+        self.catalog.create_database(DATABASE, True)
+
+    def create(self, table: Table) -> PaimonTable:
+        """A new table with the rows of ``table``, one commit after another."""
+        self.tables += 1
+        name = f"t{self.tables}"
+        schema = Schema.from_pyarrow_schema(
+            arrow_table(table.columns, []).schema,
+            partition_keys=[table.partition] if table.partition else [],
+        )
+        self.catalog.create_table(f"{DATABASE}.{name}", schema, False)
+        created = PaimonTable(self, name, table.columns)
+        for rows in table.commits:
+            created.append(rows, table.row_group_size)
+        return created
+
+
+@dataclass(frozen=True)
+class PaimonTable:
+    """One table; every look at it opens it anew."""
+
+    warehouse: Warehouse
+    name: str
+    columns: tuple[TableColumn, ...]
+
+    def append(self, rows: Sequence[Row], row_group_size: int) -> None:
+        """One commit; pypaimon has no option for row groups, so its file writer gets told."""
+        table = self._open()
+        write_parquet = functools.partial(
+            table.file_io.write_parquet, row_group_size=row_group_size
+        )
+        table.file_io.write_parquet = write_parquet
+        builder = table.new_batch_write_builder()
+        writer, commit = builder.new_write(), builder.new_commit()
+        try:
+            writer.write_arrow(arrow_table(self.columns, rows))
+            commit.commit(writer.prepare_commit())
+        finally:
+            writer.close()
+            commit.close()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows as pypaimon reads them."""
+        builder = self._open().new_read_builder()
+        found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+        return found.to_pylist()
+
+    def snapshot_id(self) -> int | None:
+        """The latest snapshot."""
+        snapshot = self._open().snapshot_manager().get_latest_snapshot()
+        return None if snapshot is None else snapshot.id
+
+    def files(self) -> set[Path]:
+        """All data files in the table's folder, live or not."""
+        return set(Path(self._open().table_path).rglob("*.parquet"))
+
+    def row_groups(self) -> list[int]:
+        """Number of row groups of each data file."""
+        return [pq.ParquetFile(path).metadata.num_row_groups for path in self.files()]
+
+    def _open(self) -> Any:
+        return self.warehouse.catalog.get_table(f"{DATABASE}.{self.name}")

@@ -1,0 +1,105 @@
+"""Runs random statements on real tables and compares everything with the oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+from hypothesis import event, note
+
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import JobResult
+from spark_jobs.main import run
+from tests.oracle.merge import Outcome, apply, multiset
+from tests.property.cases import Chain, Step
+from tests.property.census import Census, features
+from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
+from tests.property.requests import request_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """What can be seen of a table from outside."""
+
+    snapshot_id: int | None
+    rows: list[str]
+    files: set[Path]
+
+    @classmethod
+    def at(cls, table: PaimonTable) -> Look:
+        """The table as it is now."""
+        return cls(table.snapshot_id(), multiset(table.rows(), table.columns), table.files())
+
+
+@dataclasses.dataclass(frozen=True)
+class Runner:
+    """A session and a warehouse for all examples of a run."""
+
+    spark: SparkSession
+    warehouse: Warehouse
+    census: Census = dataclasses.field(default_factory=Census)
+
+    def run(self, chain: Chain) -> None:
+        """Run the statements of ``chain`` one after another, each as the oracle says."""
+        table = self.warehouse.create(chain.table)
+        rows = chain.table.rows
+        for number, step in enumerate(chain.steps, start=1):
+            outcome = apply(step.merge, chain.table.columns, rows, step.source)
+            met = features(chain.table, rows, step, outcome)
+            for name in sorted(met):
+                event(name)
+            before = Look.at(table)
+            result = self._merge(step, table, number)
+            expected = multiset(outcome.rows, chain.table.columns)
+            _compare(before, Look.at(table), result, expected, outcome)
+            assert result.error or result.metrics.source_rows == len(step.source)
+            self.census.add(met)
+            rows = outcome.rows
+
+    def _merge(self, step: Step, table: PaimonTable, number: int) -> JobResult:
+        source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
+        pq.write_table(arrow_table(step.source_columns, step.source), source)
+        name = TableName(DATABASE, table.name)
+        request = request_of(step, self.warehouse.path, name, source)
+        note(f"statement {number} on {table.name}: {request.statement}")
+        return run(request, self.spark)
+
+
+def _compare(
+    before: Look, after: Look, result: JobResult, expected: list[str], outcome: Outcome
+) -> None:
+    if outcome.errors:
+        assert result.error is not None, f"expected {outcome.errors}"
+        assert result.status == "failed"
+        assert result.error.code in outcome.errors, result.error
+        assert result.new_snapshot_id is None
+        _require_same(after, before)
+        return
+    assert result.error is None, result.error
+    assert after.rows == expected
+    metrics = result.metrics
+    assert (metrics.inserted, metrics.updated, metrics.deleted) == (
+        outcome.inserted,
+        outcome.updated,
+        outcome.deleted,
+    )
+    assert len(after.files - before.files) == metrics.files_added
+    assert before.files <= after.files, "a file of an older snapshot is gone"
+    if outcome.changed:
+        assert result.status == "committed"
+        assert after.snapshot_id == result.new_snapshot_id == (before.snapshot_id or 0) + 1
+    else:
+        assert result.status == "unchanged"
+        assert result.new_snapshot_id is None
+        _require_same(after, before)
+
+
+def _require_same(after: Look, before: Look) -> None:
+    assert after.snapshot_id == before.snapshot_id
+    assert after.rows == before.rows
+    assert after.files == before.files, "files were left behind"
