@@ -44,7 +44,7 @@ test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)
 
 .PHONY: test-live
-test-live: setup ## Run the tests on a live Airflow server (part of `make test` too)
+test-live: setup ## Run the tests on a live Airflow server, not part of `make test` yet
 	@$(SUITES) asked live
 
 .PHONY: test-compat
