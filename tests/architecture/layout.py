@@ -15,7 +15,6 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 EXECUTOR_MODULES = (
     "spark_jobs.files.*",
     "spark_jobs.connectors.*.sink",
-    "spark_jobs.connectors.*.reader",
     "spark_jobs.engine.cardinality",
     "spark_jobs.engine.spill",
     "spark_jobs.engine.tasks",
