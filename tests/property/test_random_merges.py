@@ -17,7 +17,7 @@ from tests.property.runner import Runner
 
 # Within a run hypothesis varies what it tried before; batches of their own keep the mix even.
 TABLES_PER_BATCH = 8
-TABLES = int(os.environ.get("MERGE_PROPERTY_TABLES", "64"))
+TABLES = int(os.environ.get("MERGE_PROPERTY_TABLES", "56"))
 QUICK_TABLES = 5
 FIRST_SEED = int(os.environ.get("MERGE_PROPERTY_SEED", "20240229"))
 BATCHES = range(FIRST_SEED, FIRST_SEED + -(-TABLES // TABLES_PER_BATCH))
