@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
-from hypothesis import event, note
+from hypothesis import currently_in_test_context, event, note
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
@@ -50,23 +50,27 @@ class Runner:
         rows = chain.table.rows
         for number, step in enumerate(chain.steps, start=1):
             outcome = apply(step.merge, chain.table.columns, rows, step.source)
-            met = features(chain.table, rows, step, outcome)
-            for name in sorted(met):
-                event(name)
             before = Look.at(table)
             result = self._merge(step, table, number)
             expected = multiset(outcome.rows, chain.table.columns)
             _compare(before, Look.at(table), result, expected, outcome)
             assert result.error or result.metrics.source_rows == len(step.source)
-            self.census.add(met)
+            if currently_in_test_context():
+                self._count(features(chain.table, rows, step, outcome))
             rows = outcome.rows
+
+    def _count(self, met: set[str]) -> None:
+        for name in sorted(met):
+            event(name)
+        self.census.add(met)
 
     def _merge(self, step: Step, table: PaimonTable, number: int) -> JobResult:
         source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
         request = request_of(step, self.warehouse.path, name, source)
-        note(f"statement {number} on {table.name}: {request.statement}")
+        if currently_in_test_context():
+            note(f"statement {number} on {table.name}: {request.statement}")
         return run(request, self.spark)
 
 

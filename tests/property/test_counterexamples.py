@@ -1,0 +1,71 @@
+"""Every counterexample that random statements found, as small as it gets, under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.oracle.expressions import Column, Compare, Constant, Expression, Row
+from tests.oracle.merge import Clause, InsertAll, Merge, TableColumn, Update, UpdateAll
+from tests.property.cases import Chain, Step, Table
+from tests.property.runner import Runner
+
+ID = TableColumn("id", "INT")
+SAME_ID = Compare("=", Column("t", "id"), Column("s", "id"))
+
+
+def chain(
+    columns: Sequence[TableColumn],
+    target: Sequence[Sequence],
+    source: Sequence[Sequence],
+    *clauses: Clause,
+    on: Expression = SAME_ID,
+    partition: str | None = None,
+) -> Chain:
+    """One statement on one commit; rows as lists of values, row groups of three rows."""
+    table = Table(tuple(columns), partition, (_rows(columns, target),), 3)
+    sources = [TableColumn(column.name, column.type) for column in columns]
+    step = Step(tuple(sources), _rows(columns, source), Merge(on, clauses))
+    return Chain(table, (step,))
+
+
+def _rows(columns: Sequence[TableColumn], rows: Sequence[Sequence]) -> tuple[Row, ...]:
+    names = [column.name for column in columns]
+    return tuple(dict(zip(names, row, strict=True)) for row in rows)
+
+
+def test_booleans_of_later_row_groups_are_replaced_in_their_own_rows(runner: Runner) -> None:
+    """pyarrow's replace_with_mask takes the wrong bits of a boolean array that is a slice."""
+    flags = [True, False, None, True, True, False, None, False, True, False]
+    target = [[key, flag] for key, flag in enumerate(flags)]
+    source = [[key, flags[key - 1]] for key in (1, 4, 5, 7, 8)]
+    runner.run(
+        chain(
+            [ID, TableColumn("flag", "BOOLEAN")],
+            target,
+            source,
+            Clause("matched", UpdateAll()),
+        )
+    )
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_tasks_that_outlive_a_failed_statement_leave_no_files(runner: Runner, attempt: int) -> None:
+    """Spark reports a failed stage while its other tasks still write."""
+    del attempt  # a race: more than one try
+    partitions = ["a", "b", "c", "d", "e", "f"]
+    target = [[key, name] for key in range(10) for name in partitions]
+    twice = [[3, "a"], [3, "b"]]
+    moved = Update((("id", Constant(7, "int")),))
+    new_rows = [[key, name] for key in range(20, 30) for name in partitions]
+    runner.run(
+        chain(
+            [ID, TableColumn("p", "STRING")],
+            target,
+            twice + new_rows,
+            Clause("matched", moved),
+            Clause("not_matched", InsertAll()),
+            partition="p",
+        )
+    )
