@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.oracle import duckdb_judge
 from tests.oracle.expressions import Row
-from tests.oracle.merge import Outcome, apply, multiset
+from tests.oracle.merge import Outcome, TableColumn, apply, multiset
 from tests.property.cases import Chain, Step, Table, chains
 
 
@@ -19,7 +19,7 @@ def test_random_statements() -> None:
 
     @seed(20240229)
     @settings(
-        max_examples=80,
+        max_examples=100,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -37,10 +37,10 @@ def test_random_statements() -> None:
             rows = outcome.rows
 
     check()
-    # The comparison must not have become empty: the seed gives 222, 140 and 32.
-    assert len(compared) >= 200
-    assert sum(outcome.changed and not outcome.errors for outcome in compared) >= 100
-    assert sum(bool(outcome.errors) for outcome in compared) >= 25
+    # The comparison must not have become empty: the seed gives 229, 129 and 50.
+    assert len(compared) >= 150
+    assert sum(outcome.changed and not outcome.errors for outcome in compared) >= 75
+    assert sum(bool(outcome.errors) for outcome in compared) >= 20
 
 
 def _without_second_matches(step: Step, rows: Sequence[Row]) -> list[Row]:
@@ -62,7 +62,8 @@ def _without_second_matches(step: Step, rows: Sequence[Row]) -> list[Row]:
 def _casts_early(table: Table, step: Step, outcome: Outcome) -> bool:
     # DuckDB may cast the values of a clause that does not apply.
     sql = duckdb_judge.to_sql(step.merge, table.columns)
-    return '"big"' in sql and not outcome.errors
+    reads_big = '"big"' in sql or TableColumn("id", "BIGINT") in step.source_columns
+    return reads_big and not outcome.errors
 
 
 def _compare(

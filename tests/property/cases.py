@@ -24,12 +24,16 @@ _SOURCE_SIZES = [10, 30, 20, 30, 25, 30, 30, 20, 0, 3]
 
 @dataclass(frozen=True)
 class Table:
-    """A target as it is written: rows by commit, each commit at least one file per partition."""
+    """A target as it is written: rows by commit, each commit at least one file per partition.
+
+    ``statistics``: its files tell their columns' minimum and maximum, so that keys can prune them.
+    """
 
     columns: tuple[TableColumn, ...]
     partition: str | None
     commits: tuple[tuple[Row, ...], ...]
     row_group_size: int
+    statistics: bool = False
 
     @property
     def rows(self) -> list[Row]:
@@ -70,8 +74,16 @@ def tables(draw: st.DrawFn) -> Table:
     columns, partition = draw(_columns())
     rows = draw(_rows(columns, _TARGET_SIZES))
     pieces = draw(st.integers(1, 4))
-    commits = tuple(tuple(rows[i::pieces]) for i in range(pieces))
-    return Table(columns, partition, tuple(c for c in commits if c), draw(st.integers(3, 7)))
+    statistics = draw(st.booleans())
+    if statistics:
+        # Neighbours in key order share a file.
+        rows = sorted(rows, key=lambda row: (row["id"] is None, row["id"]))
+        width = -(-len(rows) // pieces)
+        commits = [rows[i * width : (i + 1) * width] for i in range(pieces)]
+    else:
+        commits = [rows[i::pieces] for i in range(pieces)]
+    kept = tuple(tuple(commit) for commit in commits if commit)
+    return Table(columns, partition, kept, draw(st.integers(3, 7)), statistics)
 
 
 @st.composite
@@ -95,14 +107,11 @@ def _columns(draw: st.DrawFn) -> tuple[tuple[TableColumn, ...], str | None]:
 
 @st.composite
 def _steps(draw: st.DrawFn, target: tuple[TableColumn, ...]) -> Step:
-    same = [TableColumn(column.name, column.type) for column in target]
-    columns = [*same, TableColumn("op", "STRING"), BIG]
-    columns = draw(st.permutations(columns))
-    rows = draw(
-        _rows(
-            columns, _SOURCE_SIZES, unique=draw(st.sampled_from([False, True, True, False, True]))
-        )
-    )
+    same = [TableColumn(column.name, column.type) for column in target if column.name != "id"]
+    key = TableColumn("id", draw(st.sampled_from(["INT", "INT", "INT", "BIGINT"])))
+    columns = draw(st.permutations([key, *same, TableColumn("op", "STRING"), BIG]))
+    unique = draw(st.sampled_from([False, True, True, False, True]))
+    rows = draw(_rows(columns, _SOURCE_SIZES, unique=unique))
     aliases = draw(st.sampled_from([("t", "s"), ("target", "src")]))
     merge = draw(merges(target, columns))
     return Step(tuple(columns), tuple(rows), merge, aliases, draw(st.booleans()))
@@ -123,14 +132,22 @@ def _rows(
     chance = random.Random(draw(st.integers(0, 2**16)))
     size = draw(st.sampled_from(sizes))
     null_keys = draw(st.sampled_from([True, True, False]))
-    keys: list[Value] = chance.sample(_KEYS, len(_KEYS)) if unique else chance.choices(_KEYS, k=40)
-    keys = [None if null_keys and chance.random() < _NULL_SHARE else key for key in keys]
     nulls = {column for column in columns if column.nullable and chance.random() < 0.4}
-    rows = [
-        {column.name: _value(column, column in nulls, chance) for column in columns} | {"id": key}
-        for key in keys
-    ]
-    return rows[:size]
+    rows = []
+    for key in _keys(columns, chance, unique=unique)[:size]:
+        values = {column.name: _value(column, column in nulls, chance) for column in columns}
+        is_null = null_keys and chance.random() < _NULL_SHARE
+        rows.append(values | {"id": None if is_null else key})
+    return rows
+
+
+def _keys(columns: Sequence[TableColumn], chance: random.Random, *, unique: bool) -> list[int]:
+    keys = chance.choice([_KEYS, _KEYS, _KEYS, _KEYS[:12], _KEYS[30:]])
+    drawn = chance.sample(keys, len(keys)) if unique else chance.choices(keys, k=40)
+    if TableColumn("id", "BIGINT") in columns:
+        # Cut to 32 bits it would be a key of the target.
+        drawn = [key + 2**32 if chance.random() < 0.05 else key for key in drawn]
+    return drawn
 
 
 def _value(column: TableColumn, nulls: bool, chance: random.Random) -> Value:

@@ -11,6 +11,8 @@ from tests.property.cases import Step, Table
 
 SHARES = ("duplicate source keys", "NULL keys", "BY SOURCE clause", "error outcome")
 LEAST_SHARE = 0.30
+WORK = ("pruned files", "rewrote files", "carried rows", "partition move", "no change")
+LEAST_WORK = 5
 
 
 def features(table: Table, target: list[Row], step: Step, outcome: Outcome) -> set[str]:
@@ -57,6 +59,7 @@ class Census:
         return "\n".join([head, *lines])
 
     def assert_shares(self) -> None:
-        """Every feature of ``SHARES`` was met often enough."""
+        """Every feature of ``SHARES`` and ``WORK`` was met often enough."""
         shares = {name: self.met[name] / self.total for name in SHARES}
         assert all(share >= LEAST_SHARE for share in shares.values()), f"\n{self}"
+        assert all(self.met[name] >= LEAST_WORK for name in WORK), f"\n{self}"

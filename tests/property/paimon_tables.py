@@ -51,6 +51,7 @@ class Warehouse:
         schema = Schema.from_pyarrow_schema(
             arrow_table(table.columns, []).schema,
             partition_keys=[table.partition] if table.partition else [],
+            options={"metadata.stats-mode": "full"} if table.statistics else {},
         )
         self.catalog.create_table(f"{DATABASE}.{name}", schema, False)
         created = PaimonTable(self, name, table.columns)

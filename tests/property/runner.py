@@ -56,7 +56,7 @@ class Runner:
             _compare(before, Look.at(table), result, expected, outcome)
             assert result.error or result.metrics.source_rows == len(step.source)
             if currently_in_test_context():
-                self._count(features(chain.table, rows, step, outcome))
+                self._count(features(chain.table, rows, step, outcome) | _work(result))
             rows = outcome.rows
 
     def _count(self, met: set[str]) -> None:
@@ -72,6 +72,16 @@ class Runner:
         if currently_in_test_context():
             note(f"statement {number} on {table.name}: {request.statement}")
         return run(request, self.spark)
+
+
+def _work(result: JobResult) -> set[str]:
+    metrics = result.metrics
+    done = {
+        "pruned files": 0 < metrics.files_scanned < metrics.files_total,
+        "rewrote files": metrics.files_rewritten > 0,
+        "carried rows": metrics.carried > 0,
+    }
+    return {name for name, is_met in done.items() if is_met}
 
 
 def _compare(

@@ -52,8 +52,12 @@ def _scope(when: When, target: _Columns, source: _Columns) -> Scope:
 
 
 def _without_big(source: _Columns) -> _Columns:
-    # The column that holds what INT does not takes no part in arithmetic.
-    return [column for column in source if column.name != "big"]
+    # Columns that hold what INT does not take no part in arithmetic.
+    return [column for column in source if column.name != "big" and not _is_big_key(column)]
+
+
+def _is_big_key(column: TableColumn) -> bool:
+    return column.name == "id" and column.type == "BIGINT"
 
 
 # The first of a list is what hypothesis shrinks to, and what it draws more often than the rest.
