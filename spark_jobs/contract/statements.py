@@ -169,6 +169,48 @@ class MergeSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteSpec:
+    """``DELETE FROM target AS target_alias WHERE where``; ``where`` None: every row.
+
+    Subqueries in ``where`` read the request's sources by name.
+    """
+
+    target_alias: str
+    where: str | None = None
+    kind: ClassVar[str] = "delete"
+
+    def __post_init__(self) -> None:
+        _require(bool(self.target_alias.strip()), "target_alias: is empty")
+        _require_where(self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSpec:
+    """``UPDATE target AS target_alias SET assignments WHERE where``; ``where`` None: every row.
+
+    Subqueries in ``where`` read the request's sources by name.
+    """
+
+    target_alias: str
+    assignments: tuple[Assignment, ...]
+    where: str | None = None
+    kind: ClassVar[str] = "update"
+
+    def __post_init__(self) -> None:
+        _require(bool(self.target_alias.strip()), "target_alias: is empty")
+        _require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
+        _require_where(self.where)
+
+
+def _require_where(where: str | None) -> None:
+    _require(
+        where is None or bool(where.strip()),
+        "where: is empty",
+        "Leave it out where every row is meant.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnSpec:
     """A column of a new table; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``."""
 
@@ -203,4 +245,4 @@ class CreateTableSpec:
                 _require(name.lower() in names, f"{key}: {name} is not a column of the table")
 
 
-Statement = MergeSpec | CreateTableSpec
+Statement = MergeSpec | DeleteSpec | UpdateSpec | CreateTableSpec

@@ -17,6 +17,7 @@ from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source import close_sources, open_sources
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Operation
 
@@ -50,6 +51,8 @@ class Job:
         statement = self.request.statement
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
+        if not isinstance(statement, MergeSpec):
+            raise NotSupportedError(f"{statement.kind.upper()} is not supported yet.")
         table = self.connector.metadata.load_table(self.request.target)
         log.clear_leftovers(self.request.operation_id)
         earlier = self._earlier(log, table)

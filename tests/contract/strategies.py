@@ -20,12 +20,14 @@ from spark_jobs.contract.statements import (
     ColumnSpec,
     CreateTableSpec,
     DeleteAction,
+    DeleteSpec,
     InsertAction,
     InsertAllAction,
     MergeCase,
     MergeSpec,
     UpdateAction,
     UpdateAllAction,
+    UpdateSpec,
 )
 from spark_jobs.errors import ErrorCode
 
@@ -42,10 +44,10 @@ origins = st.builds(
 )
 options = st.builds(JobOptions, words, st.integers(min_value=1), st.integers(min_value=0))
 
-_updates = st.builds(
-    UpdateAction,
-    st.lists(st.builds(Assignment, words, words), min_size=1, max_size=3).map(tuple),
-)
+_assignments = st.lists(st.builds(Assignment, words, words), min_size=1, max_size=3).map(tuple)
+_updates = st.builds(UpdateAction, _assignments)
+deletes = st.builds(DeleteSpec, words, st.none() | words)
+updates = st.builds(UpdateSpec, words, _assignments, st.none() | words)
 
 
 @st.composite
@@ -123,7 +125,8 @@ def requests(draw: st.DrawFn) -> JobRequest:
         )
         for name in source_names
     )
-    statement = draw(merges(draw(st.sampled_from(source_names))) | create_tables())
+    merge = merges(draw(st.sampled_from(source_names)))
+    statement = draw(st.one_of(merge, deletes, updates, create_tables()))
     operation_id = draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,12}", fullmatch=True))
     return JobRequest(
         operation_id,

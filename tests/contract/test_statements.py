@@ -20,12 +20,14 @@ from spark_jobs.contract.statements import (
     ColumnSpec,
     CreateTableSpec,
     DeleteAction,
+    DeleteSpec,
     InsertAction,
     InsertAllAction,
     MergeCase,
     MergeSpec,
     UpdateAction,
     UpdateAllAction,
+    UpdateSpec,
 )
 from spark_jobs.errors import ErrorCode, RequestError
 
@@ -50,6 +52,13 @@ def request(**changes: Any) -> JobRequest:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    "delete without an alias": (lambda: DeleteSpec(" "), "target_alias: "),
+    "delete with a blank where": (lambda: DeleteSpec("t", " "), "where: "),
+    "update without assignments": (lambda: UpdateSpec("t", ()), "assignments: "),
+    "update with a blank where": (
+        lambda: UpdateSpec("t", (Assignment("a", "1"),), ""),
+        "where: ",
+    ),
     "no clause": (lambda: dataclasses.replace(merge(), cases=()), "cases: "),
     "unreachable": (lambda: merge(DELETE, DELETE), "cases[1]: clause 2 (WHEN MATCHED)"),
     "unreachable after others": (
