@@ -125,26 +125,42 @@ def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
     The positions that the parser reports are of no use: those of a predicate (``x IN (1)``) do not
     cover what it is about, and BETWEEN holds an AND too. So each AND is tried.
     """
+    text = _without_parentheses(parser, text)
     wanted = list(_and_connected(parser.parseExpression(text)))
+    if len(wanted) == 1:
+        yield Conjunct(text, _sides(parser, text, wanted[0]))
+        return
     start = 0
     for stop, after in [*_occurrences(_AND, text), (len(text), len(text))]:
         part = text[start:stop]
         node = _parsed(parser, part)
         found = [] if node is None else list(_and_connected(node))
         if found and _same(found, wanted[: len(found)]):
-            yield Conjunct(part.strip(), _sides(parser, part, found))
+            whole = part == text
+            yield from [Conjunct(text, None)] if whole else _conjuncts(parser, part)
             wanted, start = wanted[len(found) :], after
 
 
-def _sides(parser: Any, text: str, nodes: list[Any]) -> tuple[str, str] | None:
-    if len(nodes) != 1 or _class_name(nodes[0]) != "EqualTo":
+def _sides(parser: Any, text: str, node: Any) -> tuple[str, str] | None:
+    if _class_name(node) != "EqualTo":
         return None
     for stop, after in _occurrences(_EQUALS, text):
-        sides = (text[:stop].strip(), text[after:].strip())
+        sides = (text[:stop], text[after:])
         parsed = [_parsed(parser, side) for side in sides]
-        if _same(parsed, list(_items(nodes[0].children()))):
-            return sides
+        if _same(parsed, list(_items(node.children()))):
+            left, right = (_without_parentheses(parser, side) for side in sides)
+            return left, right
     return None
+
+
+def _without_parentheses(parser: Any, text: str) -> str:
+    text = text.strip()
+    while text.startswith("(") and text.endswith(")"):
+        inner = text[1:-1].strip()
+        if not _same([_parsed(parser, inner)], [_parsed(parser, text)]):
+            break
+        text = inner
+    return text
 
 
 def _and_connected(node: Any) -> Iterator[Any]:

@@ -34,6 +34,8 @@ _UPSERT = (*_UPDATE, not_matched(insert(id="s.id", req="'r'")))
         ("s.id + 1 = t.id", "VALUES (220), (221) AS s(id)", _UPDATE, 1),
         ("t.id = s.id", "VALUES (101), (349), (NULL) AS s(id)", _UPDATE, _ALL - 1),
         ("t.v = s.v", "VALUES ('v400') AS s(v)", _UPDATE, 1),
+        ("((t.id) = (s.id))", "VALUES (101), (105) AS s(id)", _UPDATE, 1),
+        ("(t.p = 'a' AND (t.id = s.id))", "VALUES (101), (105) AS s(id)", _UPDATE, 1),
         # Partitions: exactly those of the keys, or those in which ON can hold.
         ("t.p = s.p", "VALUES ('c'), (NULL), ('none') AS s(p)", _UPDATE, 3),
         ("t.id = s.id AND t.p IN ('b', 'x')", "VALUES (101), (349) AS s(id)", _UPDATE, 3),

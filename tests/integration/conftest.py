@@ -96,10 +96,11 @@ class Lake:
         document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return document
 
-    def results(self) -> list[dict[str, Any]]:
-        """All results that jobs stored under the warehouse."""
+    def results(self, target: str) -> list[dict[str, Any]]:
+        """The results under the warehouse of all jobs on one table."""
         files = sorted(self.warehouse.glob("_operations/*.json"))
-        return [json.loads(file.read_text()) for file in files]
+        results = [json.loads(file.read_text()) for file in files]
+        return [each for each in results if each["target"] == target]
 
 
 @pytest.fixture(scope="session")

@@ -92,6 +92,6 @@ def test_create_load_merge_and_a_merge_that_fails(lake):
     assert table["snapshots"] == [1, 2], "the third merge left the table alone"
     assert "AirflowFailException" in done.stdout
     assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES" in done.stdout
-    (failure,) = [each["error"] for each in lake.results() if each["error"]]
+    (failure,) = [each["error"] for each in lake.results("shop.orders") if each["error"]]
     assert "2" in failure["message"], "the error names the key"
     assert not list((lake.folder / "tmp").glob("merge-job-*")), "request files are removed"
