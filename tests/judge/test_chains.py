@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 import pyarrow as pa
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from spark_jobs.contract import statements as contract
 from tests.judge.merging import merge
 from tests.judge.values import differences, from_arrow
 from tests.oracle import merge as oracle
 from tests.oracle.dialects import Spark
-from tests.property.cases import Chain, Step, chains
+from tests.property.cases import Chain, Step, random_chain
 
-CHAINS = 3
+CHAINS = 4
 ARROW = {
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
@@ -71,40 +70,31 @@ def run_step(spark, warehouse, step: Step, table: str):
 
 def test_random_merges(spark, warehouse):
     seen: Counter[str] = Counter()
-
-    @seed(20260601)
-    @settings(
-        max_examples=CHAINS,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate],
-    )
-    @given(chains())
-    def check(chain: Chain) -> None:
-        seen["table"] += 1
-        table, columns = f"d.t{seen['table']}", chain.table.columns
-        keys = [chain.table.partition] if chain.table.partition else []
-        warehouse.create(table, arrow(columns, []).schema, keys)
-        for commit in chain.table.commits:
-            warehouse.append(table, arrow(columns, commit))
-        rows = chain.table.rows
-        for step in chain.steps:
-            outcome = oracle.apply(step.merge, columns, rows, step.source)
-            result = run_step(spark, warehouse, step, table)
-            if outcome.errors:
-                assert result.error is not None, outcome.errors
-                assert result.error.code in outcome.errors
-            else:
-                assert result.error is None, result.error
-                seen.update(clause.when for clause in step.merge.clauses)
-                seen["changed"] += outcome.changed
-            rows = outcome.rows
-            expected = from_arrow(arrow(columns, rows))
-            assert not differences(warehouse.both_readers(table), expected)
-            warehouse.checked_files(table)
-
-    check()
+    for seed in range(CHAINS):
+        _run(random_chain(seed), f"d.t{seed}", spark, warehouse, seen)
     # The comparison must not have become empty.
     assert seen["changed"] >= CHAINS
     assert min(seen[when] for when in ("matched", "not_matched", "not_matched_by_source")) > 0
+
+
+def _run(chain: Chain, table: str, spark, warehouse, seen: Counter[str]) -> None:
+    columns = chain.table.columns
+    keys = [chain.table.partition] if chain.table.partition else []
+    warehouse.create(table, arrow(columns, []).schema, keys)
+    for commit in chain.table.commits:
+        warehouse.append(table, arrow(columns, commit))
+    rows = chain.table.rows
+    for step in chain.steps:
+        outcome = oracle.apply(step.merge, columns, rows, step.source)
+        result = run_step(spark, warehouse, step, table)
+        if outcome.errors:
+            assert result.error is not None, outcome.errors
+            assert result.error.code in outcome.errors
+        else:
+            assert result.error is None, result.error
+            seen.update(clause.when for clause in step.merge.clauses)
+            seen["changed"] += outcome.changed
+        rows = outcome.rows
+        expected = from_arrow(arrow(columns, rows))
+        assert not differences(warehouse.both_readers(table), expected)
+        warehouse.checked_files(table)

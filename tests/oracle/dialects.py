@@ -14,6 +14,10 @@ class Spark:
     target_alias: str = "t"
     source_alias: str = "s"
     shout: bool = False
+    source_name: str = "changes"
+
+    def source(self) -> str:
+        return f"{self.source_name} AS {self.source_alias}"
 
     def column(self, side: Side, name: str, *, bare: bool) -> str:
         name = name.upper() if self.shout else name
@@ -32,6 +36,9 @@ class Spark:
 @dataclass(frozen=True)
 class DuckDb:
     """DuckDB with the aliases t and s."""
+
+    def source(self) -> str:
+        return "source AS s"
 
     def column(self, side: Side, name: str, *, bare: bool) -> str:
         del bare  # DuckDB calls a bare name ambiguous even where only one side is seen

@@ -10,12 +10,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Value = int | str | dt.date | bool | None
 Row = Mapping[str, Value]
 Side = Literal["t", "s"]
-Sides = Mapping[Side, Row]
+# What an expression is evaluated on: the row "t" of the target and the row "s" of the source, where
+# they are seen, and "rows", all rows of the source, where a subquery may read them.
+Sides = Mapping[str, Any]
 Type = Literal["int", "string", "date", "boolean"]
 
 INT_RANGE = range(-(2**31), 2**31)
@@ -32,6 +34,10 @@ class Dialect(Protocol):
 
     def column(self, side: Side, name: str, *, bare: bool) -> str:
         """A reference to a column."""
+        ...
+
+    def source(self) -> str:
+        """The source in a FROM clause, with its alias."""
         ...
 
     def string(self, value: str) -> str:
@@ -281,3 +287,47 @@ class Coalesce:
     def evaluate(self, sides: Sides) -> Value:
         first = self.first.evaluate(sides)
         return self.second.evaluate(sides) if first is None else first
+
+
+@dataclass(frozen=True)
+class InSource:
+    """``operand IN (SELECT column FROM source WHERE filter)``; the filter sees the source only.
+
+    NULL when the value is not found but might be; FALSE when the subquery has no row.
+    """
+
+    operand: Expression
+    column: str
+    filter: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        column = dialect.column("s", self.column, bare=False)
+        query = f"SELECT {column} FROM {dialect.source()} WHERE {self.filter.to_sql(dialect)}"
+        return f"({self.operand.to_sql(dialect)} IN ({query}))"
+
+    def evaluate(self, sides: Sides) -> Value:
+        value = self.operand.evaluate(sides)
+        kept = [row for row in sides["rows"] if self.filter.evaluate({"s": row}) is True]
+        items = [row[self.column] for row in kept]
+        if not items:
+            return False
+        if value is None:
+            return None
+        if value in items:
+            return True
+        return None if None in items else False
+
+
+@dataclass(frozen=True)
+class ExistsInSource:
+    """``EXISTS (SELECT 1 FROM source WHERE condition)``; the condition sees both sides."""
+
+    condition: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        condition = self.condition.to_sql(dialect)
+        return f"(EXISTS (SELECT 1 FROM {dialect.source()} WHERE {condition}))"
+
+    def evaluate(self, sides: Sides) -> Value:
+        pairs = ({"t": sides["t"], "s": row} for row in sides["rows"])
+        return any(self.condition.evaluate(pair) is True for pair in pairs)

@@ -149,7 +149,7 @@ def _change_target_row(
     ]
     if _too_many(merge, len(matches), len(effects)):
         outcome.errors.add(MULTIPLE_MATCHES)
-    new_rows = [_new_row(clause.action, columns, sides, outcome) for clause, sides in effects]
+    new_rows = [new_row(clause.action, columns, sides, outcome) for clause, sides in effects]
     if not effects:
         outcome.rows.append(old)  # rule 3: carried once, however many rows match it
     elif new_rows[0] is None:
@@ -174,13 +174,13 @@ def _insert(merge: Merge, columns: Sequence[TableColumn], row: Row, outcome: Out
     clause = _applying(merge.of_kind("not_matched"), sides)
     if clause is None:
         return
-    new_row = _new_row(clause.action, columns, sides, outcome)
-    assert new_row is not None
+    inserted = new_row(clause.action, columns, sides, outcome)
+    assert inserted is not None
     outcome.inserted += 1
-    outcome.rows.append(new_row)
+    outcome.rows.append(inserted)
 
 
-def _new_row(
+def new_row(
     action: Action, columns: Sequence[TableColumn], sides: Sides, outcome: Outcome
 ) -> Row | None:
     """The row that the action leaves; None: none. Values are checked as they are stored."""

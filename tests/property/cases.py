@@ -1,4 +1,7 @@
-"""Random tables, sources and statements, several statements after one another on each table."""
+"""Random tables, sources and statements, several statements after one another on each table.
+
+Everything about a chain follows from its seed, so that a seed is all that a failure has to name.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,17 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
-
 from tests.oracle.expressions import Row, Value
 from tests.oracle.merge import Merge, TableColumn
 from tests.property.grammar import TYPES, VALUES
-from tests.property.statements import merges
+from tests.property.statements import merge
 
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
 _BEYOND_INT = 3_000_000_000
-_KEYS = list(range(40))
-_NULL_SHARE = 0.15
-_TARGET_SIZES = [20, 40, 30, 40, 10, 40, 40, 30, 0, 3]
-_SOURCE_SIZES = [10, 30, 20, 30, 25, 30, 30, 20, 0, 3]
+_KEYS = 40
+_NULL_SHARE = 0.2
+_SIZES = [0, 5, 10, 20, 20, 30, 30, 40, 40]
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,20 @@ class Chain:
     steps: tuple[Step, ...]
 
 
-@st.composite
-def chains(draw: st.DrawFn) -> Chain:
-    """A table and the statements that run on it."""
-    table = draw(tables())
-    steps = [draw(_steps(table.columns)) for _ in range(STATEMENTS_PER_TABLE)]
+def random_chain(seed: int) -> Chain:
+    """The table and the statements of a seed."""
+    chance = random.Random(seed)
+    table = _table(chance)
+    steps = [_step(chance, table.columns) for _ in range(STATEMENTS_PER_TABLE)]
     return Chain(table, tuple(steps))
 
 
-@st.composite
-def tables(draw: st.DrawFn) -> Table:
-    """A target of up to 40 rows in up to four commits."""
-    columns, partition = draw(_columns())
-    rows = draw(_rows(columns, _TARGET_SIZES))
-    pieces = draw(st.integers(1, 4))
-    statistics = draw(st.booleans())
+def _table(chance: random.Random) -> Table:
+    columns, partition = _columns(chance)
+    keys = chance.choices(range(_KEYS), k=chance.choice(_SIZES))
+    rows = _rows(chance, columns, keys)
+    pieces = chance.randint(1, 4)
+    statistics = chance.random() < 0.6
     if statistics:
         # Neighbours in key order share a file.
         rows = sorted(rows, key=lambda row: (row["id"] is None, row["id"]))
@@ -83,74 +82,68 @@ def tables(draw: st.DrawFn) -> Table:
     else:
         commits = [rows[i::pieces] for i in range(pieces)]
     kept = tuple(tuple(commit) for commit in commits if commit)
-    return Table(columns, partition, kept, draw(st.integers(3, 7)), statistics)
+    return Table(columns, partition, kept, chance.randint(3, 7), statistics)
 
 
-@st.composite
-def _columns(draw: st.DrawFn) -> tuple[tuple[TableColumn, ...], str | None]:
+def _columns(chance: random.Random) -> tuple[tuple[TableColumn, ...], str | None]:
     columns = [
         TableColumn("id", "INT"),
-        TableColumn("v", "INT", nullable=draw(st.booleans())),
-        TableColumn("p", draw(st.sampled_from(["STRING", "STRING", "INT", "DATE"]))),
+        TableColumn("v", "INT", nullable=chance.random() < 0.45),
+        TableColumn("p", chance.choice(["STRING", "STRING", "INT", "DATE"])),
     ]
     others = [
         TableColumn("k", "STRING"),
-        TableColumn("w", "BIGINT", nullable=draw(st.booleans())),
-        TableColumn("name", "STRING", nullable=draw(st.booleans())),
+        TableColumn("w", "BIGINT", nullable=chance.random() < 0.45),
+        TableColumn("name", "STRING", nullable=chance.random() < 0.45),
         TableColumn("day", "DATE"),
         TableColumn("flag", "BOOLEAN"),
     ]
-    columns += draw(st.lists(st.sampled_from(others), unique=True, max_size=3))
-    partitioned = draw(st.sampled_from([True, True, True, False]))
-    return tuple(draw(st.permutations(columns))), "p" if partitioned else None
+    columns += chance.sample(others, chance.randint(0, 3))
+    chance.shuffle(columns)
+    return tuple(columns), "p" if chance.random() < 0.7 else None
 
 
-@st.composite
-def _steps(draw: st.DrawFn, target: tuple[TableColumn, ...]) -> Step:
-    same = [TableColumn(column.name, column.type) for column in target if column.name != "id"]
-    key = TableColumn("id", draw(st.sampled_from(["INT", "INT", "INT", "BIGINT"])))
-    columns = draw(st.permutations([key, *same, TableColumn("op", "STRING"), BIG]))
-    unique = draw(st.sampled_from([False, True, True, False, True]))
-    rows = draw(_rows(columns, _SOURCE_SIZES, unique=unique))
-    aliases = draw(st.sampled_from([("t", "s"), ("target", "src")]))
-    merge = draw(merges(target, columns))
-    return Step(tuple(columns), tuple(rows), merge, aliases, draw(st.booleans()))
+def _step(chance: random.Random, target: tuple[TableColumn, ...]) -> Step:
+    columns = [TableColumn(column.name, column.type) for column in target if column.name != "id"]
+    key = TableColumn("id", chance.choice(["INT", "INT", "INT", "BIGINT"]))
+    columns += [key, TableColumn("op", "STRING"), BIG]
+    chance.shuffle(columns)
+    rows = _rows(chance, columns, _source_keys(chance, key))
+    aliases = chance.choice([("t", "s"), ("target", "src")])
+    statement = merge(chance, target, columns)
+    return Step(tuple(columns), tuple(rows), statement, aliases, shout=chance.random() < 0.5)
 
 
-@st.composite
-def _rows(
-    draw: st.DrawFn,
-    columns: Sequence[TableColumn],
-    sizes: Sequence[int],
-    *,
-    unique: bool = False,
-) -> list[Row]:
-    """Rows by a random generator of their own.
+def _source_keys(chance: random.Random, key: TableColumn) -> list[int]:
+    """Keys of a window, so that files can be left out; none, some or many occur twice."""
+    width = chance.choice([5, 10, 20, _KEYS, _KEYS])
+    low = chance.randint(-5, _KEYS + 5 - width)
+    window = range(low, low + width)
+    keys = chance.sample(window, min(width, chance.choice(_SIZES)))
+    kind = chance.choice(["unique", "unique", "few", "few", "many", "many"])
+    if kind == "few" and keys:
+        keys += chance.choices(keys, k=chance.randint(1, 2))
+    if kind == "many":
+        keys = chance.choices(window, k=len(keys))
+    if key.type == "BIGINT":
+        # Cut to 32 bits it would be a key of the target.
+        keys = [each + 2**32 if chance.random() < 0.05 else each for each in keys]
+    return keys
 
-    Drawn cell by cell they would be few and slow to draw; hypothesis shrinks their number and seed.
-    """
-    chance = random.Random(draw(st.integers(0, 2**16)))
-    size = draw(st.sampled_from(sizes))
-    null_keys = draw(st.sampled_from([True, True, False]))
-    nulls = {column for column in columns if column.nullable and chance.random() < 0.4}
+
+def _rows(chance: random.Random, columns: Sequence[TableColumn], keys: Sequence[int]) -> list[Row]:
+    null_keys = _NULL_SHARE if chance.random() < 0.4 else 0
+    # Values of a column of the target that is not nullable may be NULL in the source.
+    nulls = {column for column in columns if column.nullable and chance.random() < 0.6}
     rows = []
-    for key in _keys(columns, chance, unique=unique)[:size]:
-        values = {column.name: _value(column, column in nulls, chance) for column in columns}
-        is_null = null_keys and chance.random() < _NULL_SHARE
+    for key in keys:
+        values = {column.name: _value(chance, column, column in nulls) for column in columns}
+        is_null = chance.random() < null_keys
         rows.append(values | {"id": None if is_null else key})
     return rows
 
 
-def _keys(columns: Sequence[TableColumn], chance: random.Random, *, unique: bool) -> list[int]:
-    keys = chance.choice([_KEYS, _KEYS, _KEYS, _KEYS[:12], _KEYS[30:]])
-    drawn = chance.sample(keys, len(keys)) if unique else chance.choices(keys, k=40)
-    if TableColumn("id", "BIGINT") in columns:
-        # Cut to 32 bits it would be a key of the target.
-        drawn = [key + 2**32 if chance.random() < 0.05 else key for key in drawn]
-    return drawn
-
-
-def _value(column: TableColumn, nulls: bool, chance: random.Random) -> Value:
+def _value(chance: random.Random, column: TableColumn, nulls: bool) -> Value:
     if nulls and chance.random() < _NULL_SHARE:
         return None
     known = [7, 8, 9, _BEYOND_INT] if column.name == BIG.name else VALUES[TYPES[column.type]]

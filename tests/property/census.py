@@ -40,6 +40,17 @@ def _moves(clause: Clause) -> bool:
     return isinstance(action, Update) and "p" in dict(action.assignments)
 
 
+def ranges(numbers: list[int]) -> str:
+    """Numbers as text, neighbours as one range."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][-1] == number - 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return ", ".join("-".join(map(str, ends)) for ends in found)
+
+
 @dataclass
 class Census:
     """Counts over the statements of a run."""
@@ -55,7 +66,7 @@ class Census:
 
     def __str__(self) -> str:
         lines = [f"{n:6} {n / self.total:5.0%}  {name}" for name, n in self.met.most_common()]
-        head = f"{self.total:6}        random statements, seeds {self.seeds}"
+        head = f"{self.total:6}        random statements, seeds {ranges(self.seeds)}"
         return "\n".join([head, *lines])
 
     def assert_shares(self) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
-
-from hypothesis import strategies as st
 
 from tests.oracle.expressions import (
     And,
@@ -43,7 +42,8 @@ TYPES: dict[ColumnType, Type] = {
     "DATE": "date",
     "BOOLEAN": "boolean",
 }
-_COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"])
+_COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "<=>"]
+_NULL_CONSTANTS = 0.1
 
 
 @dataclass(frozen=True)
@@ -67,70 +67,71 @@ class Scope:
         ]
 
 
-def constants(wanted: Type) -> st.SearchStrategy[Expression]:
-    """Literals of a type, one in eight of them NULL."""
-    known = st.sampled_from(VALUES[wanted]).map(lambda value: Constant(value, wanted))
-    return st.one_of(*[known] * 7, st.just(Constant(None, wanted)))
+def constant(chance: random.Random, wanted: Type) -> Constant:
+    """A literal of a type, seldom NULL."""
+    is_null = chance.random() < _NULL_CONSTANTS
+    return Constant(None if is_null else chance.choice(VALUES[wanted]), wanted)
 
 
-def expressions(scope: Scope, wanted: Type, depth: int = 2) -> st.SearchStrategy[Expression]:
-    """Expressions of a type.
+def expression(chance: random.Random, scope: Scope, wanted: Type, depth: int = 2) -> Expression:
+    """An expression of a type.
 
     ``depth`` bounds ints to nine times the largest column: three statements on values below a
     hundred stay far inside INT.
     """
-    columns = scope.of_type(wanted)
-    leaves: list[st.SearchStrategy[Expression]] = [constants(wanted)]
-    if columns:
-        leaves += [st.sampled_from(columns)] * 3
-    if depth == 0:
-        return st.one_of(*leaves)
-    return st.one_of(*leaves, *_inner(scope, wanted, depth - 1))
+    if depth == 0 or chance.random() < 0.4:
+        columns = scope.of_type(wanted)
+        if columns and chance.random() < 0.75:
+            return chance.choice(columns)
+        return constant(chance, wanted)
+    return chance.choice(_nodes(chance, scope, wanted, depth - 1))()
 
 
-def _inner(scope: Scope, wanted: Type, depth: int) -> list[st.SearchStrategy[Expression]]:
-    part = expressions(scope, wanted, depth)
-    condition = conditions(scope, depth)
-    nodes: list[st.SearchStrategy[Expression]] = [
-        st.builds(Case, condition, part, part),
-        st.builds(Coalesce, part, part),
+def _nodes(
+    chance: random.Random, scope: Scope, wanted: Type, depth: int
+) -> list[Callable[[], Expression]]:
+    def part() -> Expression:
+        return expression(chance, scope, wanted, depth)
+
+    nodes: list[Callable[[], Expression]] = [
+        lambda: Case(condition(chance, scope, depth), part(), part()),
+        lambda: Coalesce(part(), part()),
     ]
     if wanted == "int":
-        factor = st.integers(-3, 3).map(lambda value: Constant(value, "int"))
-        nodes.append(st.builds(Arithmetic, st.sampled_from("+-"), part, part))
-        nodes.append(st.builds(Arithmetic, st.just("*"), part, factor))
+        nodes.append(lambda: Arithmetic(chance.choice("+-"), part(), part()))
+        nodes.append(lambda: Arithmetic("*", part(), Constant(chance.randint(-3, 3), "int")))
     if wanted == "string":
-        nodes.append(st.builds(Concat, part, part))
+        nodes.append(lambda: Concat(part(), part()))
     if wanted == "boolean":
-        nodes.append(condition)
+        nodes.append(lambda: condition(chance, scope, depth))
     return nodes
 
 
-def conditions(scope: Scope, depth: int = 2) -> st.SearchStrategy[Expression]:
-    """Boolean expressions that often depend on the columns in sight."""
-    types = sorted({TYPES[column.type] for _, column in scope.columns})
-    leaf = st.sampled_from(types).flatmap(lambda type_: _predicates(scope, type_))
-    if depth == 0:
-        return leaf
-    part = conditions(scope, depth - 1)
-    return st.one_of(
-        leaf, leaf, st.builds(And, part, part), st.builds(Or, part, part), st.builds(Not, part)
-    )
+def condition(chance: random.Random, scope: Scope, depth: int = 2) -> Expression:
+    """A boolean expression that depends on the columns in sight."""
+    if depth == 0 or chance.random() < 0.5:
+        return _predicate(chance, scope)
+    kind = chance.choice(["and", "or", "or", "not"])
+    part = condition(chance, scope, depth - 1)
+    if kind == "not":
+        return Not(part)
+    other = condition(chance, scope, depth - 1)
+    return And(part, other) if kind == "and" else Or(part, other)
 
 
-def _predicates(scope: Scope, wanted: Type) -> st.SearchStrategy[Expression]:
-    column = st.sampled_from(scope.of_type(wanted))
-    other = expressions(scope, wanted, 0)
-    items = st.lists(constants(wanted), min_size=1, max_size=3).map(tuple)
-    nodes: list[st.SearchStrategy[Expression]] = [
-        st.builds(Compare, _COMPARISONS, column, other),
-        st.builds(Compare, _COMPARISONS, column, constants(wanted)),
-        st.builds(In, column, items),
-        st.builds(IsNull, column, st.booleans()),
-    ]
-    if wanted == "boolean":
-        nodes.append(column)
-    return st.one_of(*nodes)
+def _predicate(chance: random.Random, scope: Scope) -> Expression:
+    wanted = chance.choice(sorted({TYPES[column.type] for _, column in scope.columns}))
+    column = chance.choice(scope.of_type(wanted))
+    kind = chance.choice(["constant", "constant", "other", "in", "null", "itself"])
+    if kind == "itself" and wanted == "boolean":
+        return column
+    if kind == "in":
+        items = [constant(chance, wanted) for _ in range(chance.randint(1, 3))]
+        return In(column, tuple(items))
+    if kind == "null":
+        return IsNull(column, negated=chance.random() < 0.7)
+    other = expression(chance, scope, wanted, 0) if kind == "other" else constant(chance, wanted)
+    return Compare(chance.choice(_COMPARISONS), column, other)
 
 
 assert set(VALUES) == set(get_args(Type))

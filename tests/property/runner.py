@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import pprint
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
-from hypothesis import currently_in_test_context, event, note
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.main import run
 from tests.oracle.merge import Outcome, apply, multiset
-from tests.property.cases import Chain, Step
+from tests.property.cases import Chain, Step, random_chain
 from tests.property.census import Census, features
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
 from tests.property.requests import request_of
+from tests.property.shrink import smallest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,8 +46,24 @@ class Runner:
     warehouse: Warehouse
     census: Census = dataclasses.field(default_factory=Census)
 
+    def run_seed(self, seed: int) -> None:
+        """Run the chain of a seed and count what it met; a failure comes with a small chain."""
+        chain = random_chain(seed)
+        self.census.seeds.append(seed)
+        try:
+            for met in self.results(chain):
+                self.census.add(met)
+        except Exception as error:
+            found = smallest(chain, self._fails)
+            raise AssertionError(f"seed {seed}: {error}\n{pprint.pformat(found)}") from error
+
     def run(self, chain: Chain) -> None:
         """Run the statements of ``chain`` one after another, each as the oracle says."""
+        for _ in self.results(chain):
+            pass
+
+    def results(self, chain: Chain) -> Iterator[set[str]]:
+        """Run statement by statement; yields what each has met."""
         table = self.warehouse.create(chain.table)
         rows = chain.table.rows
         for number, step in enumerate(chain.steps, start=1):
@@ -55,22 +73,21 @@ class Runner:
             expected = multiset(outcome.rows, chain.table.columns)
             _compare(before, Look.at(table), result, expected, outcome)
             assert result.error or result.metrics.source_rows == len(step.source)
-            if currently_in_test_context():
-                self._count(features(chain.table, rows, step, outcome) | _work(result))
+            yield features(chain.table, rows, step, outcome) | _work(result)
             rows = outcome.rows
 
-    def _count(self, met: set[str]) -> None:
-        for name in sorted(met):
-            event(name)
-        self.census.add(met)
+    def _fails(self, chain: Chain) -> bool:
+        try:
+            self.run(chain)
+        except Exception:  # noqa: BLE001 - whatever it is
+            return True
+        return False
 
     def _merge(self, step: Step, table: PaimonTable, number: int) -> JobResult:
         source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
         request = request_of(step, self.warehouse.path, name, source)
-        if currently_in_test_context():
-            note(f"statement {number} on {table.name}: {request.statement}")
         return run(request, self.spark)
 
 

@@ -1,12 +1,22 @@
-"""Random MERGE statements with every kind of clause."""
+"""Random statements: MERGE with every kind of clause, UPDATE and DELETE."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
-from hypothesis import strategies as st
-
-from tests.oracle.expressions import And, Column, Compare, Constant, Expression, Or
+from tests.oracle.expressions import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    ExistsInSource,
+    Expression,
+    InSource,
+    IsNull,
+    Not,
+    Or,
+)
 from tests.oracle.merge import (
     Action,
     Clause,
@@ -19,27 +29,66 @@ from tests.oracle.merge import (
     UpdateAll,
     When,
 )
-from tests.property.grammar import TYPES, Scope, conditions, expressions
+from tests.oracle.statements import DeleteFrom, UpdateTable
+from tests.property.grammar import TYPES, Scope, condition, expression
 
 _Columns = Sequence[TableColumn]
 _KEYS = ("k", "p")
 _KINDS: list[When] = ["matched", "matched", "not_matched", "not_matched_by_source"]
+_JOINS = ["plain"] * 10 + ["<=>"] * 4 + ["target"] * 3 + ["source"] * 2 + ["or", "wide", "never"]
 
 
-@st.composite
-def merges(draw: st.DrawFn, target: _Columns, source: _Columns) -> Merge:
+def merge(chance: random.Random, target: _Columns, source: _Columns) -> Merge:
     """A statement on a target and a source, in either mode of cardinality."""
-    number = draw(st.sampled_from([3, 2, 4, 5, 1, 6]))
-    kinds = draw(st.lists(st.sampled_from(_KINDS), min_size=number, max_size=number))
-    clauses: list[Clause] = []
+    kinds = chance.choices(_KINDS, k=chance.choice([1, 2, 2, 3, 3, 4, 5]))
+    clauses = []
     for index, when in enumerate(kinds):
         last = when not in kinds[index + 1 :]
-        condition = None
-        if not last or draw(st.sampled_from([False, False, False, True])):
-            condition = draw(conditions(_scope(when, target, source)))
-        clauses.append(Clause(when, draw(_actions(when, target, source)), condition))
-    mode = draw(st.sampled_from(["effective", "effective", "strict"]))
-    return Merge(draw(_joins(target, source)), tuple(clauses), mode)
+        needs_one = not last or chance.random() < (0.6 if when == "not_matched_by_source" else 0.2)
+        guard = condition(chance, _scope(when, target, source)) if needs_one else None
+        clauses.append(Clause(when, _action(chance, when, target, source), guard))
+    mode = chance.choice(["effective", "effective", "effective", "strict", "strict"])
+    return Merge(_join(chance, target, source), tuple(clauses), mode)
+
+
+def dml(chance: random.Random, target: _Columns, source: _Columns) -> UpdateTable | DeleteFrom:
+    """An UPDATE or a DELETE; in half of them a subquery reads the source."""
+    where = None
+    if chance.random() < 0.95:
+        where = _where(chance, target, source)
+    if chance.random() < 0.5:
+        return DeleteFrom(where)
+    return UpdateTable(_assignments(chance, Scope.of(t=target, bare=True), target), where)
+
+
+def _where(chance: random.Random, target: _Columns, source: _Columns) -> Expression:
+    scope = Scope.of(t=target, bare=True)
+    if chance.random() < 0.5:
+        return condition(chance, scope)
+    subquery = _subquery(chance, target, source)
+    if chance.random() < 0.4:
+        subquery = Not(subquery)
+    kind = chance.choice(["alone", "and", "or"])
+    if kind == "alone":
+        return subquery
+    parts = chance.sample([subquery, condition(chance, scope, 1)], 2)
+    return And(*parts) if kind == "and" else Or(*parts)
+
+
+def _subquery(chance: random.Random, target: _Columns, source: _Columns) -> Expression:
+    # Inside a subquery a bare name would be a column of the source.
+    names = {column.name for column in source}
+    column = chance.choice([column for column in target if column.name in names])
+    of_source = Scope.of(s=_without_big(source))
+    if chance.random() < 0.6:
+        operand = Column("t", column.name)
+        known = IsNull(Column("s", column.name), negated=True)
+        kept = known if chance.random() < 0.4 else condition(chance, of_source, 1)
+        return InSource(operand, column.name, kept)
+    equal = Compare("=", *_both(column.name))
+    return ExistsInSource(
+        And(equal, condition(chance, Scope.of(t=target, s=_without_big(source)), 0))
+    )
 
 
 def _scope(when: When, target: _Columns, source: _Columns) -> Scope:
@@ -60,28 +109,22 @@ def _is_big_key(column: TableColumn) -> bool:
     return column.name == "id" and column.type == "BIGINT"
 
 
-# The first of a list is what hypothesis shrinks to, and what it draws more often than the rest.
-_JOINS = ["plain"] * 9 + ["<=>"] * 4 + ["target"] * 3 + ["source"] * 2 + ["or", "wide", "never"]
-
-
-@st.composite
-def _joins(draw: st.DrawFn, target: _Columns, source: _Columns) -> Expression:
-    kind = draw(st.sampled_from(_JOINS))
+def _join(chance: random.Random, target: _Columns, source: _Columns) -> Expression:
+    kind = chance.choice(_JOINS)
     if kind == "never":
         return Constant(value=False, type="boolean")
     if kind == "wide":
         return Compare("<", *_both("v"))
     on: Expression = Compare("<=>" if kind == "<=>" else "=", *_both("id"))
-    names = {column.name for column in target}
     for name in _KEYS:
-        if name in names and draw(st.sampled_from([False] * 7 + [True])):
-            on = And(on, Compare(draw(st.sampled_from(["=", "<=>"])), *_both(name)))
+        if name in {column.name for column in target} and chance.random() < 0.1:
+            on = And(on, Compare(chance.choice(["=", "<=>"]), *_both(name)))
     if kind == "target":
-        on = And(on, draw(conditions(Scope.of(t=target), 0)))
+        on = And(on, condition(chance, Scope.of(t=target), 0))
     if kind == "source":
-        on = And(draw(conditions(Scope.of(s=_without_big(source)), 0)), on)
+        on = And(condition(chance, Scope.of(s=_without_big(source)), 0), on)
     if kind == "or":
-        on = Or(on, draw(conditions(_scope("matched", target, source), 0)))
+        on = Or(on, condition(chance, _scope("matched", target, source), 0))
     return on
 
 
@@ -89,39 +132,40 @@ def _both(name: str) -> tuple[Column, Column]:
     return Column("t", name), Column("s", name)
 
 
-def _actions(when: When, target: _Columns, source: _Columns) -> st.SearchStrategy[Action]:
+def _action(chance: random.Random, when: When, target: _Columns, source: _Columns) -> Action:
     scope = _scope(when, target, source)
     if when == "not_matched":
-        return st.one_of(_inserts(scope, target), st.just(InsertAll()))
-    update = _updates(scope, target)
-    if when == "matched":
-        return st.one_of(update, update, st.just(UpdateAll()), st.just(Delete()))
-    return st.one_of(update, update, st.just(Delete()))
+        return chance.choice([_insert(chance, scope, target), InsertAll()])
+    kinds = ["update", "update", "delete"] + ["all"] * (when == "matched")
+    kind = chance.choice(kinds)
+    if kind == "update":
+        return Update(_assignments(chance, scope, target))
+    return UpdateAll() if kind == "all" else Delete()
 
 
-@st.composite
-def _updates(draw: st.DrawFn, scope: Scope, target: _Columns) -> Update:
-    chosen = draw(st.lists(st.sampled_from(target), min_size=1, max_size=4, unique=True))
-    return Update(tuple((column.name, draw(_assigned(scope, column))) for column in chosen))
+def _assignments(
+    chance: random.Random, scope: Scope, target: _Columns
+) -> tuple[tuple[str, Expression], ...]:
+    chosen = chance.sample(target, chance.choice([1, 1, 2, 2, 3]))
+    return tuple((column.name, _assigned(chance, scope, column)) for column in chosen)
 
 
-@st.composite
-def _inserts(draw: st.DrawFn, scope: Scope, target: _Columns) -> Insert:
-    if draw(st.booleans()):
-        return Insert(tuple(draw(_assigned(scope, column)) for column in target))
+def _insert(chance: random.Random, scope: Scope, target: _Columns) -> Insert:
+    if chance.random() < 0.5:
+        return Insert(tuple(_assigned(chance, scope, column) for column in target))
     optional = [column for column in target if column.nullable]
-    left_out = draw(st.lists(st.sampled_from(optional), max_size=2, unique=True))
-    chosen = draw(st.permutations([column for column in target if column not in left_out]))
-    values = tuple(draw(_assigned(scope, column)) for column in chosen)
+    left_out = chance.sample(optional, min(len(optional), chance.randint(0, 2)))
+    chosen = chance.sample(target, len(target))
+    chosen = [column for column in chosen if column not in left_out]
+    values = tuple(_assigned(chance, scope, column) for column in chosen)
     return Insert(values, tuple(column.name for column in chosen))
 
 
-@st.composite
-def _assigned(draw: st.DrawFn, scope: Scope, column: TableColumn) -> Expression:
+def _assigned(chance: random.Random, scope: Scope, column: TableColumn) -> Expression:
     """A value for a column: mostly of its type, sometimes one that storing has to cast."""
-    special = draw(st.integers(0, 14))
-    if special == 0 and column.type == "STRING":
-        return draw(expressions(scope, draw(st.sampled_from(["int", "date", "boolean"])), 1))
-    if special == 1 and column.type == "INT" and any(side == "s" for side, _ in scope.columns):
+    special = chance.random()
+    if special < 0.07 and column.type == "STRING":
+        return expression(chance, scope, chance.choice(["int", "date", "boolean"]), 1)
+    if special < 0.12 and column.type == "INT" and any(side == "s" for side, _ in scope.columns):
         return Column("s", "big")
-    return draw(expressions(scope, TYPES[column.type]))
+    return expression(chance, scope, TYPES[column.type])

@@ -1,0 +1,118 @@
+"""Makes a chain that fails smaller, as long as it still fails.
+
+Greedy, as in Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002):
+statements, then halves of rows, then clauses, then parts of expressions are left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tests.oracle.expressions import And, Arithmetic, Case, Coalesce, Concat, Expression, Not, Or
+from tests.oracle.merge import Clause, Merge
+from tests.property.cases import Chain, Step, Table
+
+TRIES = 80
+
+
+def smallest(chain: Chain, fails: Callable[[Chain], bool], tries: int = TRIES) -> Chain:
+    """The smallest chain found for which ``fails``; at most ``tries`` are tried."""
+    candidates = _smaller(chain)
+    for _ in range(tries):
+        candidate = next(candidates, None)
+        if candidate is None:
+            break
+        if fails(candidate):
+            chain = candidate
+            candidates = _smaller(chain)
+    return chain
+
+
+def _smaller(chain: Chain) -> Iterator[Chain]:
+    for steps in _without_one(chain.steps):
+        if steps:
+            yield dataclasses.replace(chain, steps=steps)
+    for table in _smaller_tables(chain.table):
+        yield dataclasses.replace(chain, table=table)
+    for index, step in enumerate(chain.steps):
+        for smaller in _smaller_steps(step):
+            steps = (*chain.steps[:index], smaller, *chain.steps[index + 1 :])
+            yield dataclasses.replace(chain, steps=steps)
+
+
+def _smaller_tables(table: Table) -> Iterator[Table]:
+    for commits in _without_one(table.commits):
+        yield dataclasses.replace(table, commits=commits)
+    for index, commit in enumerate(table.commits):
+        for rows in _without_some(commit):
+            if rows:
+                commits = (*table.commits[:index], rows, *table.commits[index + 1 :])
+                yield dataclasses.replace(table, commits=commits)
+
+
+def _smaller_steps(step: Step) -> Iterator[Step]:
+    for rows in _without_some(step.source):
+        yield dataclasses.replace(step, source=rows)
+    for merge in _smaller_merges(step.merge):
+        yield dataclasses.replace(step, merge=merge)
+
+
+def _smaller_merges(merge: Merge) -> Iterator[Merge]:
+    for clauses in _without_one(merge.clauses):
+        if clauses:
+            yield dataclasses.replace(merge, clauses=clauses)
+    for index, clause in enumerate(merge.clauses):
+        for smaller in _smaller_clauses(clause):
+            clauses = (*merge.clauses[:index], smaller, *merge.clauses[index + 1 :])
+            yield dataclasses.replace(merge, clauses=clauses)
+    for on in _parts(merge.on):
+        yield dataclasses.replace(merge, on=on)
+
+
+def _smaller_clauses(clause: Clause) -> Iterator[Clause]:
+    if clause.condition is not None:
+        for part in _parts(clause.condition):
+            yield dataclasses.replace(clause, condition=part)
+    assignments = getattr(clause.action, "assignments", ())
+    for fewer in _without_one(assignments):
+        if fewer:
+            yield _with_assignments(clause, fewer)
+    for index, (name, value) in enumerate(assignments):
+        for part in _parts(value):
+            changed = (*assignments[:index], (name, part), *assignments[index + 1 :])
+            yield _with_assignments(clause, changed)
+
+
+def _with_assignments(clause: Clause, assignments: tuple[Any, ...]) -> Clause:
+    action = dataclasses.replace(clause.action, assignments=assignments)
+    return dataclasses.replace(clause, action=action)
+
+
+def _parts(expression: Expression) -> list[Expression]:
+    """The parts of an expression that have its type."""
+    match expression:
+        case And(left, right) | Or(left, right) | Concat(left, right) | Coalesce(left, right):
+            return [left, right]
+        case Arithmetic(_, left, right) | Case(_, left, right):
+            return [left, right]
+        case Not(operand):
+            return [operand]
+    return []
+
+
+def _without_one(items: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    for index in range(len(items)):
+        yield (*items[:index], *items[index + 1 :])
+
+
+def _without_some(items: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Without one half, one quarter and so on down to single items."""
+    size = len(items)
+    while size > 1:
+        size = -(-size // 2)
+        for start in range(0, len(items), size):
+            yield (*items[:start], *items[start + size :])
+    if len(items) == 1:
+        yield ()
