@@ -133,7 +133,10 @@ class Submission:
     def hit(self, point: str) -> int:
         """Wait until a process has stopped at ``point``; its pid."""
         path = self.faults / f"hit-{point}"
-        return int(wait_for(point, lambda: path.exists() and path.read_text()))
+        try:
+            return int(wait_for(point, lambda: path.exists() and path.read_text()))
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log.read_text()[-5000:]}") from None
 
     def seen(self) -> list[dict[str, Any]]:
         """What the sink tasks' Pythons told of themselves."""
