@@ -1,30 +1,32 @@
-"""MERGE against the schemas: names, types, forbidden expressions, what each clause assigns."""
+"""A statement against the schemas: names, types, forbidden expressions, assigned values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_jobs.contract.statements import (
     Action,
     DeleteAction,
+    DeleteSpec,
     InsertAction,
     InsertAllAction,
     MergeCase,
     MergeSpec,
     UpdateAction,
-    When,
+    UpdateSpec,
 )
+from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
+from spark_jobs.engine.assignments import AssignmentAnalyzer
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
-from spark_jobs.engine.names import find_name
-from spark_jobs.engine.region import TargetRegion, target_region
+from spark_jobs.engine.region import filtered_region, target_region
 from spark_jobs.engine.store_assignment import frame_type
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.spi import rows
-from spark_jobs.spi.tables import Column, TableHandle
+from spark_jobs.spi.tables import TableHandle
 
 _SEES: dict[str, str] = {
     "matched": "both",
@@ -36,68 +38,7 @@ _TEXT: dict[str, str] = {
     "not_matched": "WHEN NOT MATCHED",
     "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class AnalyzedCase:
-    """One WHEN clause; ``number`` counts from 0, ``values`` has the assigned columns."""
-
-    number: int
-    when: When
-    condition: Expression | None
-    operation: int
-    values: Mapping[str, Expression]
-
-    @property
-    def expressions(self) -> list[Expression]:
-        """Every expression of the clause."""
-        return [*([self.condition] if self.condition else []), *self.values.values()]
-
-
-@dataclass(frozen=True, slots=True)
-class AnalyzedMerge:
-    """A MERGE whose names and types are known to fit.
-
-    ``target_types`` are Spark's types of the target's columns, CHAR and VARCHAR as STRING;
-    ``region`` tells which target rows the statement can touch.
-    """
-
-    table: TableHandle
-    target_alias: str
-    source_alias: str
-    on: Expression
-    cases: tuple[AnalyzedCase, ...]
-    strict: bool
-    target_types: Mapping[str, DataType]
-    region: TargetRegion
-
-    def has(self, when: When) -> bool:
-        """Whether there is a clause of this kind."""
-        return any(case.when == when for case in self.cases)
-
-    @property
-    def allows_repeated_matches(self) -> bool:
-        """True for a sole, unconditional DELETE among the MATCHED clauses (rule 2)."""
-        matched = [case for case in self.cases if case.when == "matched"]
-        return (
-            len(matched) == 1
-            and matched[0].operation == rows.DELETE
-            and matched[0].condition is None
-        )
-
-    @property
-    def source_columns(self) -> frozenset[str]:
-        """Source columns that any part of the statement reads."""
-        return self.on.source_columns.union(
-            *(each.source_columns for case in self.cases for each in case.expressions)
-        )
-
-    @property
-    def target_columns(self) -> frozenset[str]:
-        """Target columns that any part of the statement reads."""
-        return self.on.target_columns.union(
-            *(each.target_columns for case in self.cases for each in case.expressions)
-        )
+_EVERY_ROW = Expression("TRUE", frozenset(), frozenset(), BooleanType(), deterministic=True)
 
 
 def target_frame(spark: SparkSession, table: TableHandle) -> DataFrame:
@@ -123,8 +64,8 @@ def analyze_merge(
     target = Side(spec.target_alias, target_frame(spark, table))
     source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
     expressions = ExpressionAnalyzer(spark, target, source)
-    analysis = _MergeAnalysis(expressions, table, target, source)
-    on = analysis.condition(spec.on, "both", "ON")
+    analysis = _CaseAnalysis(expressions, AssignmentAnalyzer(expressions, table, target, source))
+    on = _condition(expressions, spec.on, "both", "ON")
     cases = tuple(analysis.case(number, case) for number, case in enumerate(spec.cases))
     return AnalyzedMerge(
         table=table,
@@ -138,6 +79,49 @@ def analyze_merge(
     )
 
 
+def analyze_filtered(
+    spark: SparkSession, spec: DeleteSpec | UpdateSpec, table: TableHandle
+) -> AnalyzedMerge:
+    """Check a DELETE or UPDATE against the schemas. Reads no data.
+
+    Subqueries of WHERE see temporary views.
+
+    Raises:
+        RequestError: SYNTAX_ERROR.
+        AnalysisError: whatever does not fit; the message names the column.
+        CatalogError: SOURCE_NOT_FOUND, a subquery reads a table that is no view.
+    """
+    _refuse_reserved_names(table.column_names, "target")
+    target = Side(spec.target_alias, target_frame(spark, table))
+    expressions = ExpressionAnalyzer(spark, target)
+    on = _EVERY_ROW
+    if spec.where is not None:
+        on = _require_deterministic(
+            expressions.analyze_where(spec.where), "WHERE", "Compute the value before."
+        )
+    action: Action = DeleteAction()
+    if isinstance(spec, UpdateSpec):
+        action = UpdateAction(spec.assignments)
+    assignments = AssignmentAnalyzer(expressions, table, target, None)
+    case = AnalyzedCase(
+        number=0,
+        when="matched",
+        condition=None,
+        operation=_operation_of(action),
+        values=assignments.values(action, "target", spec.kind.upper()),
+    )
+    return AnalyzedMerge(
+        table=table,
+        target_alias=spec.target_alias,
+        source_alias="",
+        on=on,
+        cases=(case,),
+        strict=False,
+        target_types={field.name: field.dataType for field in target.frame.schema},
+        region=filtered_region(on),
+    )
+
+
 def _refuse_reserved_names(names: Sequence[str], side: str) -> None:
     for name in names:
         if name.lower().startswith(rows.RESERVED_PREFIX):
@@ -147,140 +131,40 @@ def _refuse_reserved_names(names: Sequence[str], side: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _MergeAnalysis:
+class _CaseAnalysis:
     expressions: ExpressionAnalyzer
-    table: TableHandle
-    target: Side
-    source: Side
-
-    def condition(self, text: str, sees: str, where: str) -> Expression:
-        expression = self.expressions.analyze(text, sees, where)
-        if expression.type.simpleString() not in ("boolean", "void"):
-            raise AnalysisError(
-                ErrorCode.TYPE_MISMATCH,
-                f"{where}: {text!r} is {expression.type.simpleString()}, not boolean",
-            )
-        if not expression.deterministic:
-            raise AnalysisError(
-                ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"{where}: {text!r} is nondeterministic",
-                "Compute the value in the source, which is evaluated once.",
-            )
-        return expression
+    assignments: AssignmentAnalyzer
 
     def case(self, number: int, case: MergeCase) -> AnalyzedCase:
         where = f"clause {number + 1} ({_TEXT[case.when]})"
+        sees = _SEES[case.when]
         condition = None
         if case.condition is not None:
-            condition = self.condition(case.condition, _SEES[case.when], f"condition of {where}")
+            condition = _condition(self.expressions, case.condition, sees, f"condition of {where}")
         return AnalyzedCase(
             number=number,
             when=case.when,
             condition=condition,
             operation=_operation_of(case.action),
-            values=self._values(case.action, _SEES[case.when], where),
+            values=self.assignments.values(case.action, sees, where),
         )
 
-    def _values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
-        if isinstance(action, DeleteAction):
-            return {}
-        if isinstance(action, UpdateAction):
-            pairs = [(each.column, each.value) for each in action.assignments]
-            return self._assigned(pairs, sees, where)
-        if isinstance(action, InsertAction):
-            return self._inserted(action, sees, where)
-        return {name: self._same_name(name, where) for name in self.table.column_names}
 
-    def _assigned(
-        self, pairs: list[tuple[str, str]], sees: str, where: str
-    ) -> dict[str, Expression]:
-        values: dict[str, Expression] = {}
-        for text, value in pairs:
-            column = self._target_column(text, where)
-            if column.name in values:
-                raise AnalysisError(
-                    ErrorCode.DUPLICATE_ASSIGNMENT, f"{where}: {column.name} is assigned twice"
-                )
-            values[column.name] = self._value(column, value, sees, where)
-        return values
+def _condition(expressions: ExpressionAnalyzer, text: str, sees: str, where: str) -> Expression:
+    expression = expressions.analyze_condition(text, sees, where)
+    return _require_deterministic(
+        expression, where, "Compute the value in the source, which is evaluated once."
+    )
 
-    def _inserted(self, action: InsertAction, sees: str, where: str) -> dict[str, Expression]:
-        names = action.columns or self.table.column_names
-        if len(names) != len(action.values):
-            raise AnalysisError(
-                ErrorCode.EXPRESSION_INVALID,
-                f"{where}: INSERT has {len(action.values)} values for {len(names)} columns of "
-                f"{self.table.name}",
-                "Name the columns that get a value.",
-            )
-        values = self._assigned(list(zip(names, action.values, strict=True)), sees, where)
-        return {
-            column.name: values.get(column.name)
-            or self._value(column, column.default or "NULL", sees, where)
-            for column in self.table.columns
-        }
 
-    def _value(self, column: Column, text: str, sees: str, where: str) -> Expression:
-        if text.strip().upper() == "DEFAULT":
-            text = column.default or "NULL"
-        place = f"value of {column.name} in {where}"
-        expression = self.expressions.analyze(text, sees, place)
-        if not expression.deterministic and column.name in self.table.partition_keys:
-            raise AnalysisError(
-                ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"{place}: {text!r} is nondeterministic, but {column.name} decides where the row "
-                "is written",
-                "Compute the value in the source, which is evaluated once.",
-            )
-        return expression
-
-    def _same_name(self, name: str, where: str) -> Expression:
-        found = [each for each in self.source.columns if each.lower() == name.lower()]
-        if len(found) == 1:
-            return self.expressions.column_of(self.source, found[0])
-        if found:
-            raise AnalysisError(
-                ErrorCode.AMBIGUOUS_REFERENCE,
-                f"{where}: the source has {len(found)} columns {name}",
-            )
+def _require_deterministic(expression: Expression, where: str, remedy: str) -> Expression:
+    if not expression.deterministic:
         raise AnalysisError(
-            ErrorCode.COLUMN_NOT_FOUND,
-            f"{where}: * needs a source column {name}, but the source has only: "
-            f"{', '.join(self.source.columns)}",
-            "Add the column to the source, or assign the columns one by one.",
+            ErrorCode.EXPRESSION_NOT_ALLOWED,
+            f"{where}: {expression.text!r} is nondeterministic",
+            remedy,
         )
-
-    def _target_column(self, text: str, where: str) -> Column:
-        parts = split_name(text)
-        if len(parts) > 1 and parts[0].lower() == self.target.alias.lower():
-            parts = parts[1:]
-        name = find_name(parts[0], self.table.column_names)
-        if name is None:
-            raise AnalysisError(
-                ErrorCode.COLUMN_NOT_FOUND,
-                f"{where}: {text} is no column of {self.table.name}",
-                f"Its columns are: {', '.join(self.table.column_names)}.",
-            )
-        if len(parts) > 1:
-            raise NotSupportedError(
-                f"{where}: {text} is a nested field, which can not be assigned yet",
-                f"Assign the whole column {name} with named_struct(…).",
-            )
-        return next(column for column in self.table.columns if column.name == name)
-
-
-def split_name(text: str) -> list[str]:
-    """The parts of a dotted name; backticks keep a dot inside a part."""
-    parts, current, quoted = [], "", False
-    for character in text.strip():
-        if character == "`":
-            quoted = not quoted
-        elif character == "." and not quoted:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += character
-    return [*parts, current.strip()]
+    return expression
 
 
 def _operation_of(action: Action) -> int:

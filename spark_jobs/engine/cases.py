@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
-from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.expressions import Expression
 from spark_jobs.engine.names import column_of
 from spark_jobs.engine.store_assignment import stored, stored_within_length

@@ -7,7 +7,7 @@ is declared.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 _AND = re.compile(r"\bAND\b", re.IGNORECASE)
 _EQUALS = re.compile(r"==?")
 _NAMED = ("Alias", "MultiAlias", "UnresolvedAlias")
-_SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery", "InSubquery", "LateralSubquery")
+_PLAN_EXPRESSIONS = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
+_SUBQUERIES = (*_PLAN_EXPRESSIONS, "InSubquery")
+# What a subquery may read beside views: rows that it spells out itself.
+_HARMLESS_LEAVES = ("LocalRelation", "OneRowRelation", "Range", "CTERelationRef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,21 @@ class SelectedExpression:
     operators: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FilterCondition:
+    """What the analyzer tells of the condition by which a frame is filtered.
+
+    ``attributes`` are the ids of the frame's columns that it reads, also from within subqueries.
+    ``view_columns`` are the columns that subqueries read, by the name of the temporary view;
+    ``other_relations`` the class names of what else they read.
+    """
+
+    attributes: tuple[int, ...]
+    deterministic: bool
+    view_columns: Mapping[str, frozenset[str]]
+    other_relations: frozenset[str]
+
+
 def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
     """Parse ``text`` with the session's parser.
 
@@ -88,14 +106,33 @@ def selected_expression(frame: DataFrame) -> SelectedExpression:
     if operators[0] != "Project":
         return SelectedExpression((), True, operators)
     expression = plan.projectList().apply(0)
-    attributes = tuple(int(each.exprId().id()) for each in _items(expression.references().toSeq()))
+    attributes = _ids(expression.references())
     return SelectedExpression(attributes, bool(expression.deterministic()), operators)
+
+
+def filter_condition(frame: DataFrame) -> FilterCondition:
+    """The condition of a frame made by ``where``."""
+    condition = frame._jdf.queryExecution().analyzed().condition()
+    used: set[int] = set()
+    views: list[tuple[str, dict[int, str]]] = []
+    others: set[str] = set()
+    for plan in _subquery_plans(condition):
+        _collect_reads(plan, used, views, others)
+    columns: dict[str, frozenset[str]] = {}
+    for name, output in views:
+        read = {column for key, column in output.items() if key in used}
+        columns[name] = columns.get(name, frozenset()) | read
+    return FilterCondition(
+        attributes=_ids(condition.references()),
+        deterministic=bool(condition.deterministic()),
+        view_columns=columns,
+        other_relations=frozenset(others),
+    )
 
 
 def attribute_ids(frame: DataFrame) -> dict[int, str]:
     """The ids of a frame's columns and their names."""
-    output = frame._jdf.queryExecution().analyzed().output()
-    return {int(each.exprId().id()): str(each.name()) for each in _items(output)}
+    return _names_by_id(frame._jdf.queryExecution().analyzed())
 
 
 def error_condition(error: PySparkException) -> str:
@@ -205,6 +242,36 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
             yield NameReference(parts, int(node.origin().startIndex().get()))
     for child in children:
         yield from _free_names(child, bound)
+
+
+def _subquery_plans(expression: Any) -> Iterator[Any]:
+    return (node.plan() for node in _walk(expression) if _class_name(node) in _PLAN_EXPRESSIONS)
+
+
+def _collect_reads(
+    plan: Any, used: set[int], views: list[tuple[str, dict[int, str]]], others: set[str]
+) -> None:
+    kind = _class_name(plan)
+    if kind == "View":
+        views.append((str(plan.desc().identifier().table()), _names_by_id(plan)))
+        return
+    for expression in _items(plan.expressions()):
+        used.update(_ids(expression.references()))
+        for subquery in _subquery_plans(expression):
+            _collect_reads(subquery, used, views, others)
+    children = list(_items(plan.children()))
+    if not children and kind not in _HARMLESS_LEAVES:
+        others.add(kind)
+    for child in children:
+        _collect_reads(child, used, views, others)
+
+
+def _names_by_id(plan: Any) -> dict[int, str]:
+    return {int(each.exprId().id()): str(each.name()) for each in _items(plan.output())}
+
+
+def _ids(attributes: Any) -> tuple[int, ...]:
+    return tuple(int(each.exprId().id()) for each in _items(attributes.toSeq()))
 
 
 def _operators(plan: Any) -> Iterator[str]:

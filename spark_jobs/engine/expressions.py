@@ -7,12 +7,13 @@ joined frame on which the expression will be evaluated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import BooleanType, DataType
 
 from spark_jobs.engine.catalyst import (
     Conjunct,
@@ -20,11 +21,12 @@ from spark_jobs.engine.catalyst import (
     attribute_ids,
     conjuncts,
     error_condition,
+    filter_condition,
     parse_expression,
     selected_expression,
 )
 from spark_jobs.engine.names import find_name, qualify, quote
-from spark_jobs.errors import AnalysisError, ErrorCode, JobError, RequestError
+from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError, RequestError
 
 _CODES = {
     "UNRESOLVED_COLUMN": ErrorCode.COLUMN_NOT_FOUND,
@@ -34,6 +36,7 @@ _CODES = {
 }
 # Spark's analyzer stumbles over these before it makes a plan that could be looked at.
 _NOT_ALLOWED = {
+    "INVALID_WHERE_CONDITION": "an aggregate or window function",
     "MISSING_GROUP_BY": "an aggregate function",
     "MISSING_AGGREGATION": "an aggregate function",
     "NESTED_AGGREGATE_FUNCTION": "an aggregate function",
@@ -64,7 +67,8 @@ class Expression:
     """An analysed expression.
 
     ``text`` is to be evaluated on the joined frame. ``target_columns`` and ``source_columns`` are
-    what it reads; ``type`` is the type of its value.
+    what it reads; ``type`` is the type of its value. ``subquery_columns`` has the columns that its
+    subqueries read, by the name of the view; only WHERE may hold subqueries.
     """
 
     text: str
@@ -72,6 +76,7 @@ class Expression:
     source_columns: frozenset[str]
     type: DataType
     deterministic: bool
+    subquery_columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def column(self) -> Column:
@@ -89,18 +94,18 @@ class JoinKey:
 
 
 class ExpressionAnalyzer:
-    """Analyses expressions over a target and a source."""
+    """Analyses expressions over a target and, in MERGE, a source."""
 
-    def __init__(self, spark: SparkSession, target: Side, source: Side) -> None:
+    def __init__(self, spark: SparkSession, target: Side, source: Side | None = None) -> None:
         self._spark = spark
         self._target = target
         self._source = source
-        self._owners = {**_owned_by(target), **_owned_by(source)}
-        self._frames = {
-            "both": target.frame.alias(target.alias).crossJoin(source.frame.alias(source.alias)),
-            "target": target.frame.alias(target.alias),
-            "source": source.frame.alias(source.alias),
-        }
+        self._owners = _owned_by(target)
+        self._frames = {"target": target.frame.alias(target.alias)}
+        if source is not None:
+            self._owners |= _owned_by(source)
+            self._frames["source"] = source.frame.alias(source.alias)
+            self._frames["both"] = self._frames["target"].crossJoin(self._frames["source"])
 
     def analyze(self, text: str, sees: str, where: str) -> Expression:
         """The expression behind ``text``; ``sees`` is ``both``, ``target`` or ``source``.
@@ -113,15 +118,10 @@ class ExpressionAnalyzer:
                 EXPRESSION_NOT_ALLOWED (subquery, aggregate, window, generator) or
                 EXPRESSION_INVALID.
         """
+        parsed = self._parsed(text, where)
+        if parsed.has_subquery:
+            raise _not_allowed(where, text, "a subquery")
         try:
-            parsed = parse_expression(self._spark, text)
-            if parsed.is_named:
-                raise RequestError(
-                    ErrorCode.SYNTAX_ERROR,
-                    f"{where}: {text!r} ends in a word that is no part of the expression",
-                )
-            if parsed.has_subquery:
-                raise _not_allowed(where, text, "a subquery")
             frame = self._frames[sees].select(F.expr(text).alias("value"))
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
@@ -134,10 +134,65 @@ class ExpressionAnalyzer:
         return Expression(
             text=self._qualified(text, parsed, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
-            source_columns=frozenset(name for alias, name in owned if alias == self._source.alias),
+            source_columns=frozenset(name for alias, name in owned if alias != self._target.alias),
             type=value_type,
             deterministic=selected.deterministic,
         )
+
+    def analyze_where(self, text: str) -> Expression:
+        """The condition of a statement without a source: it may hold subqueries over views.
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: as ``analyze``; TYPE_MISMATCH when it is not boolean.
+            CatalogError: SOURCE_NOT_FOUND when a subquery reads a table that is no view.
+        """
+        if not self._parsed(text, "WHERE").has_subquery:
+            return self.analyze_condition(text, "target", "WHERE")
+        try:
+            condition = filter_condition(self._frames["target"].where(F.expr(text)))
+        except (ParseException, AnalysisException) as error:
+            raise _translated(error, text, "WHERE") from None
+        if condition.other_relations:
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_NOT_ALLOWED,
+                f"WHERE: {text!r} reads data that is no source of the statement",
+                "Add the table or the files to the sources and read them by that name.",
+            )
+        return Expression(
+            text=text,
+            target_columns=frozenset(self._owners[key][1] for key in condition.attributes),
+            source_columns=frozenset(),
+            type=BooleanType(),
+            deterministic=condition.deterministic,
+            subquery_columns=condition.view_columns,
+        )
+
+    def analyze_condition(self, text: str, sees: str, where: str) -> Expression:
+        """``analyze`` for an expression that has to be boolean.
+
+        Raises:
+            AnalysisError: TYPE_MISMATCH, and what ``analyze`` raises.
+        """
+        expression = self.analyze(text, sees, where)
+        if expression.type.simpleString() not in ("boolean", "void"):
+            raise AnalysisError(
+                ErrorCode.TYPE_MISMATCH,
+                f"{where}: {text!r} is {expression.type.simpleString()}, not boolean",
+            )
+        return expression
+
+    def _parsed(self, text: str, where: str) -> ParsedExpression:
+        try:
+            parsed = parse_expression(self._spark, text)
+        except ParseException as error:
+            raise _translated(error, text, where) from None
+        if parsed.is_named:
+            raise RequestError(
+                ErrorCode.SYNTAX_ERROR,
+                f"{where}: {text!r} ends in a word that is no part of the expression",
+            )
+        return parsed
 
     def conjuncts(self, text: str, sees: str) -> list[tuple[Expression, JoinKey | None]]:
         """The parts of a condition that AND connects, each with the equality that it may be.
@@ -178,7 +233,7 @@ class ExpressionAnalyzer:
         )
 
     def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
-        if sees == "both":
+        if sees == "both" or self._source is None:
             return text
         target, source = self._target, self._source
         seen, hidden = (target, source) if sees == "target" else (source, target)
@@ -213,6 +268,12 @@ def _translated(error: ParseException | AnalysisException, text: str, where: str
     if isinstance(error, ParseException):
         return RequestError(ErrorCode.SYNTAX_ERROR, f"{where}: {text!r}: {summary}")
     condition = error_condition(error)
+    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        return CatalogError(
+            ErrorCode.SOURCE_NOT_FOUND,
+            f"{where}: {text!r}: {summary}",
+            "Subqueries read the sources of the statement, by their names.",
+        )
     for prefix, what in _NOT_ALLOWED.items():
         if condition.startswith(prefix):
             return _not_allowed(where, text, what)

@@ -1,7 +1,7 @@
-"""The general physical plan: any ON, any clauses.
+"""The general physical plan: any ON, any clauses, with and without a source.
 
-Spark joins the source with the target's needed columns and row ids, the searched CASE decides, and
-only the changes are shuffled to the sink tasks.
+Spark joins the source with the target's needed columns and row ids, or filters the target, the
+searched CASE decides, and only the changes are shuffled to the sink tasks.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.cases import SOURCE_PRESENT
 from spark_jobs.engine.catalyst import observed_metric
-from spark_jobs.engine.join import join
+from spark_jobs.engine.join import filtered, join
 from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
 from spark_jobs.engine.redistribution import WriteSize, redistribute
 from spark_jobs.engine.source import MaterializedSource
@@ -35,14 +35,17 @@ class PlanResult:
 
 @dataclass(frozen=True, slots=True)
 class GeneralPlan:
-    """One run of the general plan over planned files and a materialised source."""
+    """One run of the general plan over planned files and a materialised source.
+
+    ``source`` is None for DELETE and UPDATE.
+    """
 
     spark: SparkSession
     merge: AnalyzedMerge
     processor: RowChangeProcessor
     scan: ConnectorScan
     files: Sequence[PlannedFile]
-    source: MaterializedSource
+    source: MaterializedSource | None
     update_layout: WriteLayout
     insert_layout: WriteLayout
     target_columns: Sequence[str]
@@ -69,17 +72,26 @@ class GeneralPlan:
 
     def _joined(self) -> DataFrame:
         target = self.scan.read(self.spark, self.merge.table, self.files, self.target_columns)
+        if self.source is None:
+            return filtered(self.merge, target)
         source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
         return join(self.merge, target, source, self.source.byte_size <= self.broadcast_limit)
 
     def _write_size(self) -> WriteSize:
-        inserts = self.merge.has("not_matched")
-        row_bytes = self.source.byte_size // max(self.source.row_count, 1)
+        file_bytes = sum(file.size for file in self.files)
+        new_rows = new_row_bytes = 0
+        if self.source is not None and self.merge.has("not_matched"):
+            new_rows = self.source.row_count
+            new_row_bytes = self.source.byte_size // max(new_rows, 1)
+        elif self.processor.writes_inserts:
+            # UPDATE moves rows to another partition.
+            new_rows = sum(file.row_count for file in self.files)
+            new_row_bytes = file_bytes // max(new_rows, 1)
         return WriteSize(
             files=len(self.files),
-            file_bytes=sum(file.size for file in self.files),
-            new_rows=self.source.row_count if inserts else 0,
-            new_row_bytes=row_bytes,
+            file_bytes=file_bytes,
+            new_rows=new_rows,
+            new_row_bytes=new_row_bytes,
             target_file_size=self.target_file_size,
             parallelism=self.spark.sparkContext.defaultParallelism,
         )

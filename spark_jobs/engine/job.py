@@ -10,14 +10,18 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.properties import operation_properties, result_of_snapshot
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.contract.statements import CreateTableSpec, MergeSpec
+from spark_jobs.contract.statements import (
+    CreateTableSpec,
+    DeleteSpec,
+    MergeSpec,
+    UpdateSpec,
+)
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.merge import MergeRun
 from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source import close_sources, open_sources
-from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Operation
 
@@ -51,8 +55,6 @@ class Job:
         statement = self.request.statement
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
-        if not isinstance(statement, MergeSpec):
-            raise NotSupportedError(f"{statement.kind.upper()} is not supported yet.")
         table = self.connector.metadata.load_table(self.request.target)
         log.clear_leftovers(self.request.operation_id)
         earlier = self._earlier(log, table)
@@ -61,13 +63,14 @@ class Job:
             return earlier
         scratch = log.new_scratch(self.request.operation_id)
         try:
-            return self._merge(statement, table, scratch)
+            return self._changed(statement, table, scratch)
         finally:
             log.clear(scratch)
 
     def _release_guard(self, result: JobResult) -> None:
         """Once the result is stored, no retry will search from the base snapshot any more."""
-        if result.status == "committed" and isinstance(self.request.statement, MergeSpec):
+        changes_rows = not isinstance(self.request.statement, CreateTableSpec)
+        if result.status == "committed" and changes_rows:
             table = self.connector.metadata.load_table(self.request.target)
             self.connector.writes.release_guard(table, self.request.operation_id)
 
@@ -93,16 +96,18 @@ class Job:
         self.progress.say(f"{self.request.target} {'created' if created else 'exists'}")
         return self._result("committed" if created else "unchanged", Metrics())
 
-    def _merge(self, spec: MergeSpec, table: TableHandle, scratch: str) -> JobResult:
+    def _changed(
+        self, spec: MergeSpec | DeleteSpec | UpdateSpec, table: TableHandle, scratch: str
+    ) -> JobResult:
         sources = self.request.sources
         try:
-            frames = open_sources(self.spark, sources, self.connector)
+            frames = open_sources(self.spark, sources, self.connector, table)
             outcome = MergeRun(
                 spark=self.spark,
                 connector=self.connector,
                 table=table,
                 spec=spec,
-                source=frames[spec.source],
+                sources=frames,
                 operation=self._operation(table),
                 options=self.request.options,
                 scratch=scratch,

@@ -1,4 +1,4 @@
-"""The join of source and target: its kind follows from the clauses.
+"""The join of source and target: its kind follows from the clauses. Without a source: a filter.
 
 ======================================  ======================================
 clauses                                 join
@@ -19,7 +19,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.analyzed import AnalyzedMerge
+from spark_jobs.engine.cases import SOURCE_PRESENT
 from spark_jobs.engine.names import column_of
 from spark_jobs.spi import rows
 
@@ -27,7 +28,7 @@ from spark_jobs.spi import rows
 def join(
     merge: AnalyzedMerge, target: DataFrame, source: DataFrame, broadcast_source: bool
 ) -> DataFrame:
-    """The joined rows.
+    """The joined rows of a MERGE.
 
     ``target`` has the columns that the clauses use and ``__merge_row_id``; ``source`` has its
     columns and ``__merge_source_present``. Both keep their alias. Rows that no clause could change
@@ -48,6 +49,16 @@ def join(
         return source.join(target, on, "left_outer")
     no_row_id = F.lit(None).cast(target.schema[rows.ROW_ID].dataType).alias(rows.ROW_ID)
     return source.join(target, on, "left_anti").select("*", no_row_id)
+
+
+def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
+    """The rows of a statement without a source: those for which WHERE is TRUE.
+
+    They look like joined rows: each was met by a source.
+    """
+    # NULL alone is no boolean to Spark.
+    chosen = target.alias(merge.target_alias).where(merge.on.column.cast("boolean"))
+    return chosen.withColumn(SOURCE_PRESENT, F.lit(True))
 
 
 def _reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:

@@ -1,24 +1,26 @@
-"""MERGE from the analysed statement to one snapshot."""
+"""MERGE, DELETE and UPDATE from the statement to one snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
-from spark_jobs.contract.statements import MergeSpec
-from spark_jobs.engine.analyzer import AnalyzedMerge, analyze_merge
+from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
+from spark_jobs.engine.analyzed import AnalyzedMerge
+from spark_jobs.engine.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.pruning import Pruning
-from spark_jobs.engine.source import MaterializedSource, materialize
+from spark_jobs.engine.source import MaterializedSource, OpenSource, materialize
 from spark_jobs.engine.stragglers import wait_for_stragglers
+from spark_jobs.engine.subqueries import empty_views, materialize_views
 from spark_jobs.engine.writer import ChangeWriter
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MergeOutcome:
-    """What a MERGE did; ``snapshot_id`` is None when nothing changed."""
+    """What a statement did; ``snapshot_id`` is None when nothing changed."""
 
     snapshot_id: int | None
     metrics: Metrics
@@ -38,16 +40,17 @@ class MergeOutcome:
 
 @dataclass(frozen=True, slots=True)
 class MergeRun:
-    """One attempt of one MERGE on a pinned table.
+    """One attempt of one statement on a pinned table.
 
+    ``sources`` are the request's sources, of which there is a temporary view each;
     ``scratch`` is a folder below the warehouse for this operation's temporary files.
     """
 
     spark: SparkSession
     connector: Connector
     table: TableHandle
-    spec: MergeSpec
-    source: DataFrame
+    spec: MergeSpec | DeleteSpec | UpdateSpec
+    sources: Mapping[str, OpenSource]
     operation: Operation
     options: JobOptions
     scratch: str
@@ -60,48 +63,51 @@ class MergeRun:
             JobError: whatever is wrong; the table is unchanged.
         """
         with self.progress.phase("analyze"):
-            merge = analyze_merge(self.spark, self.spec, self.table, self.source.schema)
+            merge = self._analyzed()
             processor = self._processor(merge)
         with self.progress.phase("plan"):
             planned = self.connector.metadata.plan_files(self.table)
-            pruning = Pruning(self.spark, merge, planned)
-            files = pruning.before_source()
         with self.progress.phase("source"):
-            source = self._materialized(merge)
-        self.progress.say(f"{source.row_count} source rows")
+            source, source_rows = self._materialized(merge)
+        self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            files = pruning.by_source(files, source)
+            files = Pruning(self.spark, merge, planned).needed(source)
         self.progress.say(f"{len(files)} of {len(planned)} files to scan")
         metrics = Metrics(
-            source_rows=source.row_count, files_total=len(planned), files_scanned=len(files)
+            source_rows=source_rows, files_total=len(planned), files_scanned=len(files)
         )
-        if self._nothing_to_do(merge, files, source):
+        if _nothing_to_do(merge, files, source):
             return MergeOutcome(None, metrics)
         return self._write(merge, processor, files, source, metrics)
+
+    def _analyzed(self) -> AnalyzedMerge:
+        if isinstance(self.spec, MergeSpec):
+            schema = self.sources[self.spec.source].frame.schema
+            return analyze_merge(self.spark, self.spec, self.table, schema)
+        with empty_views(self.spark, self.sources):
+            return analyze_filtered(self.spark, self.spec, self.table)
 
     def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
         metadata = self.connector.metadata
         paradigm = metadata.row_change_paradigm(self.table)
         return processor_for(paradigm, merge, metadata.insert_layout(self.table))
 
-    def _materialized(self, merge: AnalyzedMerge) -> MaterializedSource:
+    def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
+        """MERGE's source, and the number of rows that were read of sources."""
         storage = self.connector.storage
-        return materialize(self.spark, self.source, merge.source_columns, storage, self.scratch)
-
-    def _nothing_to_do(
-        self, merge: AnalyzedMerge, files: Sequence[PlannedFile], source: MaterializedSource
-    ) -> bool:
-        can_insert = source.row_count > 0 and merge.has("not_matched")
-        can_match = source.row_count > 0 and merge.has("matched")
-        can_change = bool(files) and (can_match or merge.has("not_matched_by_source"))
-        return not can_insert and not can_change
+        if isinstance(self.spec, MergeSpec):
+            frame = self.sources[self.spec.source].frame
+            source = materialize(self.spark, frame, merge.source_columns, storage, self.scratch)
+            return source, source.row_count
+        columns = merge.on.subquery_columns
+        return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
 
     def _write(
         self,
         merge: AnalyzedMerge,
         processor: RowChangeProcessor,
         files: Sequence[PlannedFile],
-        source: MaterializedSource,
+        source: MaterializedSource | None,
         metrics: Metrics,
     ) -> MergeOutcome:
         write = MergeWrite(
@@ -153,7 +159,7 @@ class MergeRun:
         merge: AnalyzedMerge,
         processor: RowChangeProcessor,
         files: Sequence[PlannedFile],
-        source: MaterializedSource,
+        source: MaterializedSource | None,
     ) -> GeneralPlan:
         """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
@@ -186,6 +192,16 @@ class MergeRun:
     def _properties(self, metrics: Metrics) -> dict[str, str]:
         timed = replace(metrics, seconds=self.progress.seconds)
         return {**self.operation.properties, **metrics_property(timed)}
+
+
+def _nothing_to_do(
+    merge: AnalyzedMerge, files: Sequence[PlannedFile], source: MaterializedSource | None
+) -> bool:
+    has_rows = source is None or source.row_count > 0
+    can_insert = has_rows and merge.has("not_matched")
+    can_match = has_rows and merge.has("matched")
+    can_change = bool(files) and (can_match or merge.has("not_matched_by_source"))
+    return not can_insert and not can_change
 
 
 def _counted(metrics: Metrics, result: PlanResult) -> Metrics:

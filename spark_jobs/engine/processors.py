@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.analyzer import AnalyzedCase, AnalyzedMerge
+from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.expressions import Expression
 from spark_jobs.engine.names import column_of

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_jobs.engine.analyzer import AnalyzedMerge
+from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.expressions import Expression, JoinKey
 from spark_jobs.engine.older_spark import try_cast
 from spark_jobs.engine.source import MaterializedSource
@@ -47,7 +47,12 @@ class Pruning:
     merge: AnalyzedMerge
     files: Sequence[PlannedFile]
 
-    def before_source(self) -> Sequence[PlannedFile]:
+    def needed(self, source: MaterializedSource | None) -> Sequence[PlannedFile]:
+        """The files in which a clause may apply; ``source`` is None where there is none."""
+        files = self._by_conditions()
+        return files if source is None else self._by_source(files, source)
+
+    def _by_conditions(self) -> Sequence[PlannedFile]:
         """The files in which a clause may apply, whatever the source holds."""
         region = self.merge.region
         can_match = self._partitions_where(region.on_predicates)
@@ -56,7 +61,7 @@ class Pruning:
         tests = [can_match, *map(self._partitions_where, region.by_source_predicates)]
         return [file for file in self.files if any(test(file) for test in tests)]
 
-    def by_source(
+    def _by_source(
         self, files: Sequence[PlannedFile], source: MaterializedSource
     ) -> Sequence[PlannedFile]:
         """Those of ``files`` that may hold a row equal to a source row in every join key."""

@@ -40,5 +40,10 @@ def target_region(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetReg
     )
 
 
+def filtered_region(where: Expression) -> TargetRegion:
+    """The region of a DELETE or UPDATE."""
+    return TargetRegion(_target_only([where]), (), None)
+
+
 def _target_only(conjuncts: list[Expression]) -> tuple[Expression, ...]:
     return tuple(each for each in conjuncts if each.target_columns and not each.source_columns)

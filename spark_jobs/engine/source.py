@@ -27,12 +27,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_jobs.contract.request import FileSource, Source, SqlSource
+from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
 from spark_jobs.engine.catalyst import error_condition
 from spark_jobs.engine.names import quote
 from spark_jobs.engine.spill import REPORT_SCHEMA, SpillWriter
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.paths import escape_glob
+from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector, WarehouseStorage
@@ -40,6 +41,14 @@ if TYPE_CHECKING:
 _ROW = "row"
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A source that has not been read. ``is_pinned``: it has the same rows whenever it is read."""
+
+    frame: DataFrame
+    is_pinned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +61,26 @@ class MaterializedSource:
 
 
 def open_sources(
-    spark: SparkSession, sources: Sequence[Source], connector: Connector
-) -> dict[str, DataFrame]:
-    """The frames of ``sources`` by name; a SQL source sees those before it as views.
+    spark: SparkSession, sources: Sequence[Source], connector: Connector, target: TableHandle
+) -> dict[str, OpenSource]:
+    """``sources`` by name, each with a temporary view of that name.
+
+    A SQL source sees those before it. Each table is pinned once, however many sources name it;
+    ``target`` is pinned already.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
     """
-    frames: dict[str, DataFrame] = {}
+    opened: dict[str, OpenSource] = {}
+    pinned = {target.name: target}
     for source in sources:
         try:
-            frames[source.name] = _open(spark, source, connector)
+            frame = _open(spark, source, connector, pinned)
         except (AnalysisException, Py4JJavaError) as error:
             raise _unreadable(source, error) from None
-        frames[source.name].createOrReplaceTempView(source.name)
-    return frames
+        frame.createOrReplaceTempView(source.name)
+        opened[source.name] = OpenSource(frame, isinstance(source, TableSource))
+    return opened
 
 
 def close_sources(spark: SparkSession, sources: Sequence[Source]) -> None:
@@ -117,7 +131,12 @@ def materialize(
     )
 
 
-def _open(spark: SparkSession, source: Source, connector: Connector) -> DataFrame:
+def _open(
+    spark: SparkSession,
+    source: Source,
+    connector: Connector,
+    pinned: dict[TableName, TableHandle],
+) -> DataFrame:
     if isinstance(source, FileSource):
         reader = spark.read.format(source.format).options(**source.options)
         frame = (reader.schema(source.schema) if source.schema else reader).load(source.path)
@@ -130,7 +149,9 @@ def _open(spark: SparkSession, source: Source, connector: Connector) -> DataFram
         return frame
     if isinstance(source, SqlSource):
         return spark.sql(source.query)
-    table = connector.metadata.load_table(source.table)
+    if source.table not in pinned:
+        pinned[source.table] = connector.metadata.load_table(source.table)
+    table = pinned[source.table]
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)
     return frame.select(*map(quote, table.column_names))

@@ -11,11 +11,13 @@ from spark_jobs.contract.statements import (
     Assignment,
     Cardinality,
     DeleteAction,
+    DeleteSpec,
     InsertAction,
     InsertAllAction,
     MergeCase,
     UpdateAction,
     UpdateAllAction,
+    UpdateSpec,
 )
 from spark_jobs.errors import ErrorCode
 from tests.conformance.tables import ORDERS, Row, SeedTable
@@ -31,9 +33,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What a MERGE does to ``table``, whose rows are called by their column ``id``.
+    """What a statement does to ``table``, whose rows are called by their column ``id``.
 
-    ``source`` is what stands behind FROM, as a relation ``s``. ``updated`` maps ids to the columns
+    It is a MERGE of ``clauses``, or ``statement``. ``source`` is what stands behind FROM, as a
+    relation ``s``; a source ``target`` is the table itself. ``updated`` maps ids to the columns
     that change, and to ``p`` wherever it is assigned; rows that are not named stay as they are.
     ``source_rows`` and ``matched`` are the metrics of these names where they are certain.
     ``smoke``: part of the quick run.
@@ -52,6 +55,7 @@ class Behaviour:
     matched: int | None = None
     fails: Failure | None = None
     smoke: bool = False
+    statement: DeleteSpec | UpdateSpec | None = None
 
     @property
     def changes(self) -> bool:
@@ -66,6 +70,25 @@ class Behaviour:
 
     def __str__(self) -> str:
         return self.name.replace(" ", "_")
+
+
+def delete_from(
+    name: str, where: str | None, source: str = "VALUES (0) AS s(id)", **outcome: Any
+) -> Behaviour:
+    """``DELETE FROM t WHERE where``"""
+    return Behaviour(name, source, (), statement=DeleteSpec("t", where), **outcome)
+
+
+def update_set(
+    name: str,
+    assignments: Mapping[str, str],
+    where: str | None,
+    source: str = "VALUES (0) AS s(id)",
+    **outcome: Any,
+) -> Behaviour:
+    """``UPDATE t SET assignments WHERE where``"""
+    pairs = tuple(Assignment(column, value) for column, value in assignments.items())
+    return Behaviour(name, source, (), statement=UpdateSpec("t", pairs, where), **outcome)
 
 
 def fails(code: ErrorCode, *says: str) -> Failure:

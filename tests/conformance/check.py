@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSource
+from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.contract.statements import MergeSpec, Statement
 from spark_jobs.engine.job import Job
 from tests.conformance.behaviour import Behaviour, Failure
 from tests.conformance.harness import TARGET, DataFile, Harness, TableState
@@ -21,13 +21,20 @@ OPERATION_ID = "operation-1"
 
 def request_of(behaviour: Behaviour, harness: Harness, **options: Any) -> JobRequest:
     """The job that a behaviour describes."""
-    source: Source = SqlSource("s", f"SELECT * FROM {behaviour.source}")
+    sources: tuple[Source, ...] = (SqlSource("s", f"SELECT * FROM {behaviour.source}"),)
+    statement: Statement
+    if behaviour.statement is not None:
+        statement = behaviour.statement
+        sources = (TableSource("target", TARGET), *sources)
+    else:
+        clauses = behaviour.clauses
+        statement = MergeSpec("s", behaviour.on, clauses, "t", "s", behaviour.cardinality)
     return JobRequest(
         operation_id=OPERATION_ID,
         target=TARGET,
         catalog=harness.catalog,
-        statement=MergeSpec("s", behaviour.on, behaviour.clauses, "t", "s", behaviour.cardinality),
-        sources=(source,),
+        statement=statement,
+        sources=sources,
         options=JobOptions(**options),
     )
 

@@ -3,6 +3,7 @@
 from tests.conformance.behaviours import (
     cardinality,
     clauses,
+    filtered,
     joins,
     names,
     nested,
@@ -12,6 +13,6 @@ from tests.conformance.behaviours import (
 
 BEHAVIOURS = tuple(
     behaviour
-    for theme in (clauses, joins, cardinality, names, values, nested, refusals)
+    for theme in (clauses, joins, cardinality, names, values, nested, refusals, filtered)
     for behaviour in theme.BEHAVIOURS
 )

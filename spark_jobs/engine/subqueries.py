@@ -1,0 +1,60 @@
+"""The sources that subqueries of WHERE read, as temporary views.
+
+The views are empty while the statement is analysed; then they have rows that were evaluated once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.names import find_name
+from spark_jobs.engine.source import OpenSource, materialize
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import WarehouseStorage
+
+
+@contextmanager
+def empty_views(spark: SparkSession, sources: Mapping[str, OpenSource]) -> Iterator[None]:
+    """Let the views of ``sources`` have no rows.
+
+    So a nondeterministic source does not make the statement that reads it nondeterministic.
+    """
+    for name, source in sources.items():
+        spark.createDataFrame([], source.frame.schema).createOrReplaceTempView(name)
+    try:
+        yield
+    finally:
+        for name, source in sources.items():
+            source.frame.createOrReplaceTempView(name)
+
+
+def materialize_views(
+    spark: SparkSession,
+    sources: Mapping[str, OpenSource],
+    columns: Mapping[str, frozenset[str]],
+    storage: WarehouseStorage,
+    folder: str,
+) -> int:
+    """Evaluate ``columns`` of ``sources`` once and let their views read the result.
+
+    Pinned sources are left as they are.
+
+    Returns:
+        The number of rows that were evaluated.
+
+    Raises:
+        NotSupportedError: a column of a type that parquet can not hold.
+    """
+    row_count = 0
+    for name, read in columns.items():
+        source = find_name(name, sources)
+        if source is not None and not sources[source].is_pinned:
+            kept = materialize(spark, sources[source].frame, read, storage, folder)
+            kept.frame.createOrReplaceTempView(source)
+            row_count += kept.row_count
+    return row_count
