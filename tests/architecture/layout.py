@@ -30,6 +30,7 @@ STDLIB_ONLY = ("spark_jobs.contract", "spark_jobs.errors", "spark_jobs.spi")
 _DOORS = ("spark_jobs.contract", "spark_jobs.errors")
 ALLOWED_IMPORTS = {
     "airflow_provider_merge": ("airflow_provider_merge", "airflow", "fsspec", "psutil", *_DOORS),
+    "airflow_provider_merge.sql": ("airflow_provider_merge.sql", "sqlglot", *_DOORS),
     "spark_jobs.contract": _DOORS,
     "spark_jobs.errors": (),
     "spark_jobs.spi": ("spark_jobs.spi", *_DOORS),

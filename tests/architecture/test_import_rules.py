@@ -73,3 +73,11 @@ def test_imports_with_nothing_but_the_standard_library(part: str) -> None:
     assert found
 
     assert failures_of_importing(found, allowed=["spark_jobs"]) == {}
+
+
+def test_the_sql_parser_imports_without_airflow_and_spark() -> None:
+    found = modules("airflow_provider_merge.sql")
+    assert found
+
+    allowed = ["airflow_provider_merge", "spark_jobs", "sqlglot"]
+    assert failures_of_importing(found, allowed=allowed) == {}

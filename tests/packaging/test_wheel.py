@@ -38,6 +38,7 @@ def test_metadata(wheel):
         "apache-airflow-providers-apache-spark",
         "fsspec",
         "psutil",
+        "sqlglot",
     }, "neither Spark nor a table library comes into Airflow's environment"
 
 

@@ -1,0 +1,70 @@
+"""SQL text to the contract: ``parse_statement``.
+
+The frame of the statement is read here, on tokens with positions; expressions are slices of the
+text and reach Spark as they were written. Only names of tables are replaced, each by the name of a
+Spark temporary view that the job makes of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_provider_merge.sql.grammar import StatementReader
+from airflow_provider_merge.sql.text import SqlText
+from airflow_provider_merge.sql.views import Views
+from spark_jobs.contract.request import Source, TableName
+from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
+from spark_jobs.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """A statement of the contract.
+
+    ``sources`` follow those that were given, in the request: a query among them may read them.
+    """
+
+    target: TableName
+    statement: MergeSpec | DeleteSpec | UpdateSpec
+    sources: tuple[Source, ...]
+
+
+def parse_statement(
+    sql: str, source_names: Iterable[str] = (), database: str | None = None
+) -> ParsedStatement:
+    """The statement in ``sql``: one MERGE INTO, UPDATE or DELETE FROM.
+
+    ``source_names`` are the names of sources that the text may use like tables; ``database`` is
+    that of tables which are named without one.
+
+    Raises:
+        RequestError: SYNTAX_ERROR or REQUEST_INVALID, with line and column.
+        AnalysisError: EXPRESSION_NOT_ALLOWED for a subquery where none can stand.
+        NotSupportedError: recursive common table expressions, former versions of a table.
+    """
+    text = SqlText(sql)
+    views = Views(text, source_names, database)
+    target, statement = StatementReader(text, views).read()
+    _refuse_table_qualifiers(text, views)
+    return ParsedStatement(target, statement, tuple(views.sources))
+
+
+def _refuse_table_qualifiers(text: SqlText, views: Views) -> None:
+    """In expressions a table is known by its alias or last name only: no ``db.table.column``."""
+    tokens = text.tokens
+    for index in range(len(tokens) - 4):
+        parts = tokens[index : index + 5]
+        dotted = parts[1].is_symbol(".") and parts[3].is_symbol(".")
+        named = parts[0].is_name and parts[2].is_name and not tokens[index - 1].is_symbol(".")
+        if not (dotted and named and (parts[4].is_name or parts[4].is_symbol("*"))):
+            continue
+        table = (parts[0].name.lower(), parts[2].name.lower())
+        if table in views.tables and table[0] not in views.aliases:
+            qualifier = f"{parts[0].text}.{parts[2].text}"
+            raise text.error(
+                parts[0].start,
+                f"{qualifier}.{parts[4].text} names the table with its database",
+                f"Give {qualifier} an alias, and write alias.{parts[4].text}.",
+                ErrorCode.REQUEST_INVALID,
+            )

@@ -1,0 +1,134 @@
+"""The sources that a statement needs beside those that the operator was given.
+
+In the job each source is a Spark temporary view of its name, which takes the place of the table in
+the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from airflow_provider_merge.sql.lexer import Token
+from airflow_provider_merge.sql.text import SqlText
+from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
+from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+
+_NO_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_]+")
+_VIEW_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TIME_TRAVEL = (
+    ("VERSION", "AS", "OF"),
+    ("TIMESTAMP", "AS", "OF"),
+    ("SYSTEM_VERSION", "AS", "OF"),
+    ("SYSTEM_TIME", "AS", "OF"),
+)
+
+# The names that a query can read beside tables, in lower case, and the view of each; None: the
+# query itself defines it.
+Scope = dict[str, str | None]
+
+
+class Views:
+    """Collects the sources of one statement, in the order in which they build on each other."""
+
+    def __init__(self, sql: SqlText, source_names: Iterable[str], database: str | None) -> None:
+        self.sql = sql
+        self.sources: list[Source] = []
+        self.scope: Scope = {name.lower(): name for name in source_names}
+        self.tables: set[tuple[str, str]] = set()
+        self.aliases: set[str] = set()
+        self._given = tuple(self.scope.values())
+        self._database = database
+        self._views: dict[TableName, str] = {}
+        self._taken = {token.name.lower() for token in sql.tokens if token.is_name}
+        self._taken.update(self.scope)
+
+    def add_query(self, name: str, query: str) -> None:
+        """A view over a query."""
+        self.sources.append(SqlSource(name, query))
+
+    def add_table(self, name: str, table: TableName) -> None:
+        """A view over a table."""
+        self.sources.append(TableSource(name, table))
+
+    def view_of(self, table: TableName) -> str:
+        """The name of the one view over a table that the statement's queries read."""
+        if table not in self._views:
+            self._views[table] = self.new_name(f"{table.database}__{table.table}")
+            self.add_table(self._views[table], table)
+        return self._views[table]
+
+    def new_name(self, wanted: str) -> str:
+        """``wanted`` as a name that occurs nowhere in the text, or the next free one."""
+        plain = _NO_NAME_CHARACTER.sub("_", wanted)
+        base = plain if _VIEW_NAME.fullmatch(plain) else f"_{plain}"
+        name, number = base, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name.lower())
+        return name
+
+    def query_name(self, token: Token) -> str:
+        """The view of the query that the statement calls ``token``: of this name, if it can be."""
+        if _VIEW_NAME.fullmatch(token.name) and token.name.lower() not in self.scope:
+            return token.name
+        return self.new_name(token.name)
+
+    def table(self, parts: Sequence[Token]) -> TableName:
+        """The table behind a name of one or two parts.
+
+        Raises:
+            RequestError: REQUEST_INVALID, when no table has such a name, or there is no database.
+        """
+        start = parts[0].start
+        if len(parts) > 2:
+            raise self.sql.error(
+                start,
+                f"{_dotted(parts)} has {len(parts)} parts",
+                "Write database.table: the catalog is that of the connection.",
+                ErrorCode.REQUEST_INVALID,
+            )
+        if len(parts) == 1 and not self._database:
+            raise self._no_database(parts[0])
+        database = parts[0].name if len(parts) == 2 else self._database or ""
+        try:
+            table = TableName(database, parts[-1].name)
+        except RequestError as error:
+            remedy = "Files are read through a source: sources={'name': file_source(…)}."
+            raise self.sql.error(start, error.message, remedy, error.code) from None
+        self.tables.add((table.database.lower(), table.table.lower()))
+        return table
+
+    def refuse_time_travel(self, index: int) -> None:
+        """Refuse a version or timestamp behind a table's name, which ends before ``index``.
+
+        Raises:
+            NotSupportedError: there is one.
+        """
+        tokens = self.sql.tokens
+        first = index + 1 if tokens[index].is_word("FOR") else index
+        for words in _TIME_TRAVEL:
+            found = tokens[first : first + 3]
+            if len(found) == 3 and all(map(Token.is_word, found, words)):
+                raise self._time_travel(tokens[index])
+
+    def _time_travel(self, token: Token) -> NotSupportedError:
+        return self.sql.unsupported(
+            token.start,
+            "a table is read at its latest snapshot when the job starts, not at another version",
+        )
+
+    def _no_database(self, token: Token) -> Exception:
+        known = ", ".join(str(name) for name in self._given) or "none"
+        return self.sql.error(
+            token.start,
+            f"{token.text} is neither a common table expression nor one of the named sources "
+            f"({known})",
+            "For a table write database.table, or set database; other data belongs into sources.",
+            ErrorCode.REQUEST_INVALID,
+        )
+
+
+def _dotted(parts: Sequence[Token]) -> str:
+    return ".".join(part.text for part in parts)
