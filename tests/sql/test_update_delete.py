@@ -1,0 +1,53 @@
+"""UPDATE and DELETE: each piece of the grammar ends in the contract's field."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.statements import Assignment, DeleteSpec, UpdateSpec
+from tests.sql.reading import delete, read, update
+
+DELETES = {
+    "DELETE FROM d.t": DeleteSpec("t"),
+    "delete from d.t where a = 1;": DeleteSpec("t", "a = 1"),
+    "DELETE FROM d.t AS x WHERE x.a IS NULL ; ;": DeleteSpec("x", "x.a IS NULL"),
+    "DELETE FROM d.t x": DeleteSpec("x"),
+    "DELETE FROM d.t WHERE /* all */ true -- really": DeleteSpec("t", "true"),
+}
+
+
+@pytest.mark.parametrize(("text", "statement"), DELETES.items(), ids=DELETES)
+def test_delete(text, statement):
+    assert delete(text) == statement
+    assert read(text).target == TableName("d", "t")
+
+
+UPDATES = {
+    "UPDATE d.t SET a = 1": UpdateSpec("t", (Assignment("a", "1"),)),
+    "UPDATE d.t AS x SET x.a = b, c.d.e = DEFAULT WHERE x.b > 0": UpdateSpec(
+        "x", (Assignment("x.a", "b"), Assignment("c.d.e", "DEFAULT")), "x.b > 0"
+    ),
+    "UPDATE d.t set a = f(b, 'c,d'), `b` = m['x, y'] where true": UpdateSpec(
+        "t", (Assignment("a", "f(b, 'c,d')"), Assignment("`b`", "m['x, y']")), "true"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "statement"), UPDATES.items(), ids=UPDATES)
+def test_update(text, statement):
+    assert update(text) == statement
+
+
+def test_subqueries_in_where_read_views():
+    parsed = read(
+        "DELETE FROM d.t WHERE id IN (SELECT id FROM d.gone) AND NOT EXISTS "
+        "(SELECT 1 FROM kept AS k WHERE k.id = t.id)",
+        "kept",
+    )
+    assert parsed.statement == DeleteSpec(
+        "t",
+        "id IN (SELECT id FROM d__gone AS gone) AND NOT EXISTS "
+        "(SELECT 1 FROM kept AS k WHERE k.id = t.id)",
+    )
+    assert parsed.sources == (TableSource("d__gone", TableName("d", "gone")),)
