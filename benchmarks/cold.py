@@ -41,7 +41,12 @@ with DAG("cold", schedule=None):
             when_matched().update({{"price": "s.price", "comment": "s.comment"}}),
             when_not_matched().insert({{"id": "s.id", "price": "s.price", "comment": "s.comment"}}),
         ],
-        conf={{"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file://{events}"}},
+        conf={{
+            "spark.eventLog.enabled": True,
+            "spark.eventLog.dir": "file://{events}",
+            "spark.eventLog.rolling.enabled": False,
+            "spark.eventLog.compress": False,
+        }},
         spark_env="{spark_env}",
     )
 """
