@@ -16,9 +16,13 @@ from spark_jobs.spi.tables import TableHandle
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedCase:
-    """One WHEN clause; ``number`` counts from 0, ``values`` has the assigned columns."""
+    """One WHEN clause; ``number`` counts from 0, ``values`` has the assigned columns.
+
+    ``label`` names it in errors: ``clause 1``, or ``UPDATE``.
+    """
 
     number: int
+    label: str
     when: When
     condition: Expression | None
     operation: int
@@ -37,8 +41,9 @@ class AnalyzedMerge:
     DELETE and UPDATE are merges without a source: ``source_alias`` is empty, ``on`` is WHERE and
     selects the target rows that count as matched, and there is one case.
 
-    ``target_types`` are Spark's types of the target's columns, CHAR and VARCHAR as STRING;
-    ``region`` tells which target rows the statement can touch.
+    ``stored_types`` are the types of the target's columns as they are declared, ``target_types`` as
+    frames have them, without the lengths of strings; ``region`` tells which target rows the
+    statement can touch.
     """
 
     table: TableHandle
@@ -48,6 +53,7 @@ class AnalyzedMerge:
     cases: tuple[AnalyzedCase, ...]
     strict: bool
     target_types: Mapping[str, DataType]
+    stored_types: Mapping[str, DataType]
     region: TargetRegion
 
     def has(self, when: When) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 
 from spark_jobs.contract.statements import (
     Action,
@@ -22,6 +22,7 @@ from spark_jobs.contract.statements import (
 from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.assignments import AssignmentAnalyzer
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.engine.region import filtered_region, target_region
 from spark_jobs.engine.store_assignment import frame_type
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
@@ -55,7 +56,7 @@ def analyze_merge(
     Raises:
         RequestError: SYNTAX_ERROR.
         AnalysisError: whatever does not fit; the message names the clause and the column.
-        NotSupportedError: schema evolution, assignment of a nested field.
+        NotSupportedError: schema evolution.
     """
     if spec.schema_evolution:
         raise NotSupportedError("schema_evolution: MERGE can not add columns yet")
@@ -64,7 +65,10 @@ def analyze_merge(
     target = Side(spec.target_alias, target_frame(spark, table))
     source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
     expressions = ExpressionAnalyzer(spark, target, source)
-    analysis = _CaseAnalysis(expressions, AssignmentAnalyzer(expressions, table, target, source))
+    types = _declared_types(table)
+    analysis = _CaseAnalysis(
+        expressions, AssignmentAnalyzer(expressions, table, target, source, types)
+    )
     on = _condition(expressions, spec.on, "both", "ON")
     cases = tuple(analysis.case(number, case) for number, case in enumerate(spec.cases))
     return AnalyzedMerge(
@@ -75,6 +79,7 @@ def analyze_merge(
         cases=cases,
         strict=spec.cardinality == "strict",
         target_types={field.name: field.dataType for field in target.frame.schema},
+        stored_types=types,
         region=target_region(expressions, spec),
     )
 
@@ -94,6 +99,7 @@ def analyze_filtered(
     _refuse_reserved_names(table.column_names, "target")
     target = Side(spec.target_alias, target_frame(spark, table))
     expressions = ExpressionAnalyzer(spark, target)
+    types = _declared_types(table)
     on = _EVERY_ROW
     if spec.where is not None:
         on = _require_deterministic(
@@ -102,9 +108,10 @@ def analyze_filtered(
     action: Action = DeleteAction()
     if isinstance(spec, UpdateSpec):
         action = UpdateAction(spec.assignments)
-    assignments = AssignmentAnalyzer(expressions, table, target, None)
+    assignments = AssignmentAnalyzer(expressions, table, target, None, types)
     case = AnalyzedCase(
         number=0,
+        label=spec.kind.upper(),
         when="matched",
         condition=None,
         operation=_operation_of(action),
@@ -118,8 +125,13 @@ def analyze_filtered(
         cases=(case,),
         strict=False,
         target_types={field.name: field.dataType for field in target.frame.schema},
+        stored_types=types,
         region=filtered_region(on),
     )
+
+
+def _declared_types(table: TableHandle) -> dict[str, DataType]:
+    return {column.name: parsed_type(column.type) for column in table.columns}
 
 
 def _refuse_reserved_names(names: Sequence[str], side: str) -> None:
@@ -136,13 +148,15 @@ class _CaseAnalysis:
     assignments: AssignmentAnalyzer
 
     def case(self, number: int, case: MergeCase) -> AnalyzedCase:
-        where = f"clause {number + 1} ({_TEXT[case.when]})"
+        label = f"clause {number + 1}"
+        where = f"{label} ({_TEXT[case.when]})"
         sees = _SEES[case.when]
         condition = None
         if case.condition is not None:
             condition = _condition(self.expressions, case.condition, sees, f"condition of {where}")
         return AnalyzedCase(
             number=number,
+            label=label,
             when=case.when,
             condition=condition,
             operation=_operation_of(case.action),

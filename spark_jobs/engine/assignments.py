@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import DataType
 
 from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
-from spark_jobs.engine.names import find_name
-from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
+from spark_jobs.engine.names import find_name, quote
+from spark_jobs.engine.nested import Assigned, assign, composed, field_path
+from spark_jobs.engine.store_assignment import Place, require_storable
+from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import Column, TableHandle
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentAnalyzer:
-    """Analyses the actions of one statement; ``source`` is None where it has none."""
+    """Analyses the actions of one statement; ``source`` is None where it has none.
+
+    ``stored_types`` are the types of the target's columns as they are declared.
+    """
 
     expressions: ExpressionAnalyzer
     table: TableHandle
     target: Side
     source: Side | None
+    stored_types: Mapping[str, DataType]
 
     def values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
         """The expressions of the columns that ``action`` assigns; empty for DELETE.
@@ -28,34 +38,44 @@ class AssignmentAnalyzer:
         Raises:
             RequestError: SYNTAX_ERROR.
             AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, DUPLICATE_ASSIGNMENT,
-                EXPRESSION_NOT_ALLOWED, EXPRESSION_INVALID.
+                EXPRESSION_NOT_ALLOWED, EXPRESSION_INVALID, TYPE_MISMATCH.
         """
+        values = self._values(action, sees, where)
+        for name, value in values.items():
+            require_storable(value.type, self.stored_types[name], Place(where, name))
+        return values
+
+    def _values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
         if isinstance(action, DeleteAction):
             return {}
         if isinstance(action, UpdateAction):
-            pairs = [(each.column, each.value) for each in action.assignments]
-            return self._assigned(pairs, sees, where)
+            return self._updated(action, sees, where)
         if isinstance(action, InsertAction):
             return self._inserted(action, sees, where)
         if self.source is None:
             raise ValueError("* needs a source")
         return {name: self._same_name(name, self.source, where) for name in self.table.column_names}
 
-    def _assigned(
-        self, pairs: list[tuple[str, str]], sees: str, where: str
-    ) -> dict[str, Expression]:
-        values: dict[str, Expression] = {}
-        for text, value in pairs:
-            column = self._target_column(text, where)
-            if column.name in values:
+    def _updated(self, action: UpdateAction, sees: str, where: str) -> dict[str, Expression]:
+        tree: dict[str, Assigned] = {}
+        for each in action.assignments:
+            column, fields = self._target_path(each.column, where)
+            place = ".".join([column.name, *fields])
+            if fields and _is_default(each.value):
                 raise AnalysisError(
-                    ErrorCode.DUPLICATE_ASSIGNMENT, f"{where}: {column.name} is assigned twice"
+                    ErrorCode.EXPRESSION_NOT_ALLOWED,
+                    f"{where}: {place} is a field, and only columns have a DEFAULT",
+                    "Give the field a value, or NULL.",
                 )
-            values[column.name] = self._value(column, value, sees, where)
-        return values
+            value = self._value(column, each.value, sees, f"value of {place} in {where}")
+            assign(tree, (column.name, *fields), value, where)
+        return {
+            name: composed(self._old_value(name), value) if isinstance(value, dict) else value
+            for name, value in tree.items()
+        }
 
     def _inserted(self, action: InsertAction, sees: str, where: str) -> dict[str, Expression]:
-        names = action.columns or self.table.column_names
+        names = action.columns or tuple(map(quote, self.table.column_names))
         if len(names) != len(action.values):
             raise AnalysisError(
                 ErrorCode.EXPRESSION_INVALID,
@@ -63,17 +83,39 @@ class AssignmentAnalyzer:
                 f"{self.table.name}",
                 "Name the columns that get a value.",
             )
-        values = self._assigned(list(zip(names, action.values, strict=True)), sees, where)
+        given: dict[str, Expression] = {}
+        for text, value in zip(names, action.values, strict=True):
+            column, fields = self._target_path(text, where)
+            if fields:
+                raise AnalysisError(
+                    ErrorCode.EXPRESSION_NOT_ALLOWED,
+                    f"{where}: {text} is a field, and INSERT takes whole columns",
+                    f"Insert {column.name} as a whole, with named_struct(…).",
+                )
+            if column.name in given:
+                raise AnalysisError(
+                    ErrorCode.DUPLICATE_ASSIGNMENT, f"{where}: {column.name} is assigned twice"
+                )
+            place = f"value of {column.name} in {where}"
+            given[column.name] = self._value(column, value, sees, place)
         return {
-            column.name: values.get(column.name)
-            or self._value(column, column.default or "NULL", sees, where)
+            column.name: given.get(column.name) or self._left_out(column, where)
             for column in self.table.columns
         }
 
-    def _value(self, column: Column, text: str, sees: str, where: str) -> Expression:
-        if text.strip().upper() == "DEFAULT":
+    def _left_out(self, column: Column, where: str) -> Expression:
+        if column.default is None and not column.nullable:
+            raise AnalysisError(
+                ErrorCode.COLUMN_NOT_FOUND,
+                f"{where}: INSERT leaves out column {column.name}, which is NOT NULL and has no "
+                "default",
+                "Give the column a value.",
+            )
+        return self._value(column, "DEFAULT", "target", f"default of {column.name}")
+
+    def _value(self, column: Column, text: str, sees: str, place: str) -> Expression:
+        if _is_default(text):
             text = column.default or "NULL"
-        place = f"value of {column.name} in {where}"
         expression = self.expressions.analyze(text, sees, place)
         if not expression.deterministic and column.name in self.table.partition_keys:
             raise AnalysisError(
@@ -83,6 +125,10 @@ class AssignmentAnalyzer:
                 "Compute the value in the source, which is evaluated once.",
             )
         return expression
+
+    def _old_value(self, column: str) -> Expression:
+        declared = self.stored_types[column]
+        return replace(self.expressions.column_of(self.target, column), type=declared)
 
     def _same_name(self, name: str, source: Side, where: str) -> Expression:
         found = [each for each in source.columns if each.lower() == name.lower()]
@@ -100,34 +146,33 @@ class AssignmentAnalyzer:
             "Add the column to the source, or assign the columns one by one.",
         )
 
-    def _target_column(self, text: str, where: str) -> Column:
+    def _target_path(self, text: str, where: str) -> tuple[Column, tuple[str, ...]]:
+        """The column that ``text`` names, and its field; the table's alias comes before columns."""
         parts = split_name(text)
-        if len(parts) > 1 and parts[0].lower() == self.target.alias.lower():
-            parts = parts[1:]
-        name = find_name(parts[0], self.table.column_names)
-        if name is None:
-            raise AnalysisError(
-                ErrorCode.COLUMN_NOT_FOUND,
-                f"{where}: {text} is no column of {self.table.name}",
-                f"Its columns are: {', '.join(self.table.column_names)}.",
-            )
-        if len(parts) > 1:
-            raise NotSupportedError(
-                f"{where}: {text} is a nested field, which can not be assigned yet",
-                f"Assign the whole column {name} with named_struct(…).",
-            )
-        return next(column for column in self.table.columns if column.name == name)
+        qualified = len(parts) > 1 and parts[0].lower() == self.target.alias.lower()
+        for names in [parts[1:], parts] if qualified else [parts]:
+            found = find_name(names[0], self.table.column_names)
+            if found is not None:
+                column = next(each for each in self.table.columns if each.name == found)
+                fields = field_path(found, self.stored_types[found], names[1:], where)
+                return column, fields
+        raise AnalysisError(
+            ErrorCode.COLUMN_NOT_FOUND,
+            f"{where}: {text} is no column of {self.table.name}",
+            f"Its columns are: {', '.join(self.table.column_names)}.",
+        )
 
 
 def split_name(text: str) -> list[str]:
     """The parts of a dotted name; backticks keep a dot inside a part."""
-    parts, current, quoted = [], "", False
-    for character in text.strip():
-        if character == "`":
-            quoted = not quoted
-        elif character == "." and not quoted:
-            parts.append(current.strip())
-            current = ""
-        else:
-            current += character
-    return [*parts, current.strip()]
+    parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
+    return [_unquoted(part.strip()) for part in parts]
+
+
+def _unquoted(part: str) -> str:
+    quoted = len(part) > 1 and part[0] == part[-1] == "`"
+    return part[1:-1].replace("``", "`") if quoted else part
+
+
+def _is_default(text: str) -> bool:
+    return text.strip().upper() == "DEFAULT"

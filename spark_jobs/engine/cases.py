@@ -14,7 +14,7 @@ from pyspark.sql.types import AtomicType
 from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.expressions import Expression
 from spark_jobs.engine.names import column_of
-from spark_jobs.engine.store_assignment import stored, stored_within_length
+from spark_jobs.engine.store_assignment import Place, stored
 from spark_jobs.spi import rows
 
 SOURCE_PRESENT = "__merge_source_present"
@@ -67,8 +67,8 @@ def with_values(
     seeded = joined.withColumn(SPREAD_SEED, _spread_seed(joined, merge))
     evaluated = seeded.select(*change, *raw.values())
     columns = [
-        _assigned_column(merge, name, declared, values)
-        for name, declared in ((column.name, column.type) for column in merge.table.columns)
+        _assigned_column(merge, name, values)
+        for name in merge.table.column_names
         if any(name in assigned for assigned in values.values())
     ]
     return evaluated.select(*change, *columns)
@@ -88,17 +88,15 @@ def _spread_seed(joined: DataFrame, merge: AnalyzedMerge) -> Column:
 def _assigned_column(
     merge: AnalyzedMerge,
     name: str,
-    declared: str,
     values: Mapping[int, Mapping[str, Expression]],
 ) -> Column:
-    wanted = merge.target_types[name]
     by_case = {}
     for number, assigned in values.items():
         if name in assigned:
             raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
-            value = stored(raw, assigned[name].type, wanted, name)
-            by_case[number] = stored_within_length(value, declared, name)
-    return _by_case(by_case, F.lit(None).cast(wanted)).alias(name)
+            place = Place(merge.cases[number].label, name)
+            by_case[number] = stored(raw, assigned[name].type, merge.stored_types[name], place)
+    return _by_case(by_case, F.lit(None).cast(merge.target_types[name])).alias(name)
 
 
 def _by_case(choices: Mapping[int, Column], otherwise: Column) -> Column:

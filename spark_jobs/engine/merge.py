@@ -186,6 +186,7 @@ class MergeRun:
             not_null=tuple(column.name for column in self.table.columns if not column.nullable),
             assigned_columns=write.assigned_columns,
             on_columns=write.on_columns,
+            labels=tuple(case.label for case in merge.cases),
             allows_repeated_matches=merge.allows_repeated_matches,
         )
 

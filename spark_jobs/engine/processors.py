@@ -101,7 +101,7 @@ class RowChangeProcessor(ABC):
             text=column_of(self._merge.target_alias, column),
             target_columns=frozenset([column]),
             source_columns=frozenset(),
-            type=self._merge.target_types[column],
+            type=self._merge.stored_types[column],
             deterministic=True,
         )
 

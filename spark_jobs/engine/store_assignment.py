@@ -7,8 +7,7 @@ name. A value that does not fit raises an error that names column and value, whe
 
 from __future__ import annotations
 
-import re
-from functools import partial
+from dataclasses import dataclass
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -35,55 +34,72 @@ from spark_jobs.engine.older_spark import parsed_type, try_cast
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _DATETIME = (DateType, TimestampType, TimestampNTZType)
-_LENGTH = re.compile(r"\s*(var)?char\s*\(\s*(\d+)\s*\)\s*", re.IGNORECASE)
 
 
-def stored(value: Column, given: DataType, wanted: DataType, column: str) -> Column:
-    """``value`` of type ``given`` as it is stored in ``column`` of type ``wanted``.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value goes, for errors: the clause, and a column or a path such as ``a.city``."""
 
-    ``column`` is a path such as ``address.city`` for errors.
+    clause: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.clause}: column {self.path}"
+
+    def below(self, name: str) -> Place:
+        """The place of a field, ``element``, ``key`` or ``value``."""
+        return Place(self.clause, f"{self.path}.{name}")
+
+
+def stored(value: Column, given: DataType, wanted: DataType, place: Place) -> Column:
+    """``value`` of type ``given`` as it is stored where ``wanted`` is declared.
+
+    Strings declared ``VARCHAR(n)`` or ``CHAR(n)`` are as in Spark: trailing spaces beyond n are
+    cut, CHAR is padded, a longer value raises VALUE_NOT_STORABLE.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH when no value of ``given`` can be stored in ``wanted``.
+        AnalysisError: TYPE_MISMATCH when no value of ``given`` can be stored; COLUMN_NOT_FOUND when
+            the fields of a struct differ.
     """
     if isinstance(given, NullType):
-        return F.lit(None).cast(wanted)
+        return F.lit(None).cast(_without_length(wanted))
     if given == wanted:
         return value
+    if isinstance(wanted, CharType | VarcharType):
+        return _within_length(stored(value, given, StringType(), place), wanted, place)
     if isinstance(wanted, StructType) and isinstance(given, StructType):
-        return _stored_struct(value, given, wanted, column)
+        return _stored_struct(value, given, wanted, place)
     if isinstance(wanted, ArrayType) and isinstance(given, ArrayType):
-        return _stored_array(value, given, wanted, column)
+        return _stored_array(value, given, wanted, place)
     if isinstance(wanted, MapType) and isinstance(given, MapType):
-        return _stored_map(value, given, wanted, column)
+        return _stored_map(value, given, wanted, place)
     if not _can_store(given, wanted):
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
-            f"column {column}: a value of type {given.simpleString()} can not be stored as "
+            f"{place}: a value of type {given.simpleString()} can not be stored as "
             f"{wanted.simpleString()}",
             "Cast the value explicitly.",
         )
     if isinstance(wanted, StringType):
         return value.cast(wanted)
-    return _checked_cast(value, wanted, column)
+    return _checked_cast(value, wanted, place)
 
 
-def stored_within_length(value: Column, declared_type: str, column: str) -> Column:
-    """A string ``value`` as a column declared ``VARCHAR(n)`` or ``CHAR(n)`` holds it, as in Spark.
+def require_storable(given: DataType, wanted: DataType, place: Place) -> None:
+    """Check types alone.
 
-    Trailing spaces beyond n are cut, CHAR is padded, a longer value raises VALUE_NOT_STORABLE.
-    Other declared types leave the value as it is.
+    Raises:
+        AnalysisError: as ``stored``.
     """
-    match = _LENGTH.fullmatch(declared_type)
-    if match is None:
-        return value
-    length = int(match.group(2))
-    fits = F.length(F.rtrim(value)) <= length
-    cut = F.substring(value, 1, length)
-    kept = cut if match.group(1) else F.rpad(cut, length, " ")
-    return F.when(value.isNull() | fits, kept).otherwise(
-        _raise(ErrorCode.VALUE_NOT_STORABLE, value, f"column {column} {declared_type} can not hold")
-    )
+    stored(F.lit(None), given, wanted, place)
+
+
+def _within_length(value: Column, wanted: CharType | VarcharType, place: Place) -> Column:
+    fits = F.length(F.rtrim(value)) <= wanted.length
+    kept = F.substring(value, 1, wanted.length)
+    if isinstance(wanted, CharType):
+        kept = F.rpad(kept, wanted.length, " ")
+    return F.when(value.isNull() | fits, kept).otherwise(_not_storable(value, wanted, place))
 
 
 def frame_type(declared: str) -> DataType:
@@ -120,22 +136,28 @@ def _can_store(given: DataType, wanted: DataType) -> bool:
     )
 
 
-def _checked_cast(value: Column, wanted: DataType, column: str) -> Column:
+def _checked_cast(value: Column, wanted: DataType, place: Place) -> Column:
     cast = try_cast(value, wanted)
-    problem = f"column {column} {wanted.simpleString()} can not hold"
     return F.when(value.isNull() | cast.isNotNull(), cast).otherwise(
-        _raise(ErrorCode.VALUE_NOT_STORABLE, value, problem)
+        _not_storable(value, wanted, place)
     )
 
 
-def _raise(code: ErrorCode, value: Column | None, problem: str) -> Column:
+def _not_storable(value: Column, wanted: DataType, place: Place) -> Column:
+    problem = F.lit(f"{place} {wanted.simpleString()} can not hold the value ")
+    shown = F.substring(value.cast("string"), 1, 100)
+    return _raise(
+        ErrorCode.VALUE_NOT_STORABLE,
+        F.concat(problem, shown),
+        "Convert the value in the statement, or filter such rows out.",
+    )
+
+
+def _raise(code: ErrorCode, message: Column, remedy: str) -> Column:
     """A column that fails with a ``JobError`` marker (see ``errors.from_marker``)."""
-    message = F.lit(problem)
-    if value is not None:
-        message = F.concat(message, F.lit(" the value "), F.substring(value.cast("string"), 1, 100))
     document = F.to_json(
         F.struct(
-            F.lit(code.name).alias("code"), message.alias("message"), F.lit("").alias("remedy")
+            F.lit(code.name).alias("code"), message.alias("message"), F.lit(remedy).alias("remedy")
         )
     )
     escaped = F.replace(document, F.lit("<"), F.lit("\\u003c"))
@@ -143,53 +165,58 @@ def _raise(code: ErrorCode, value: Column | None, problem: str) -> Column:
     return F.raise_error(F.concat(F.lit("<<job-error "), escaped, F.lit(">>")))
 
 
-def _stored_struct(value: Column, given: StructType, wanted: StructType, column: str) -> Column:
-    names = given.fieldNames()
-    for name in names:
+def _stored_struct(value: Column, given: StructType, wanted: StructType, place: Place) -> Column:
+    for name in given.fieldNames():
         if find_name(name, wanted.fieldNames()) is None:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
-                f"column {column} has no field {name}",
+                f"{place} has no field {name}",
                 f"Its fields are: {', '.join(wanted.fieldNames())}.",
             )
-    fields = [_stored_field(value, given, field, column) for field in wanted.fields]
+    fields = [_stored_field(value, given, field, place) for field in wanted.fields]
     return F.when(value.isNotNull(), F.struct(*fields))
 
 
-def _stored_field(value: Column, given: StructType, field: StructField, column: str) -> Column:
-    path = f"{column}.{field.name}"
-    name = find_name(field.name, given.fieldNames())
-    if name is None:
+def _stored_field(value: Column, given: StructType, field: StructField, place: Place) -> Column:
+    found = [name for name in given.fieldNames() if name.lower() == field.name.lower()]
+    if len(found) != 1:
         raise AnalysisError(
-            ErrorCode.COLUMN_NOT_FOUND,
-            f"column {column}: the value has no field {field.name}",
+            ErrorCode.AMBIGUOUS_REFERENCE if found else ErrorCode.COLUMN_NOT_FOUND,
+            f"{place}: the value has {len(found) or 'no'} field{'s' * bool(found)} {field.name}",
             f"Its fields are: {', '.join(given.fieldNames())}.",
         )
-    item = stored(value.getField(name), given[name].dataType, field.dataType, path)
-    return _not_null(item, path, field.nullable).alias(field.name)
+    below = place.below(field.name)
+    item = stored(value.getField(found[0]), given[found[0]].dataType, field.dataType, below)
+    return _not_null(item, below, field.nullable).alias(field.name)
 
 
-def _stored_array(value: Column, given: ArrayType, wanted: ArrayType, column: str) -> Column:
+def _stored_array(value: Column, given: ArrayType, wanted: ArrayType, place: Place) -> Column:
+    below = place.below("element")
+
     def item(element: Column) -> Column:
-        path = f"{column}.element"
-        return _not_null(
-            stored(element, given.elementType, wanted.elementType, path), path, wanted.containsNull
-        )
+        new = stored(element, given.elementType, wanted.elementType, below)
+        return _not_null(new, below, wanted.containsNull)
 
     return F.transform(value, item)
 
 
-def _stored_map(value: Column, given: MapType, wanted: MapType, column: str) -> Column:
-    key = partial(stored, given=given.keyType, wanted=wanted.keyType, column=f"{column}.key")
-    item = partial(stored, given=given.valueType, wanted=wanted.valueType, column=f"{column}.value")
-    keys = F.transform_keys(value, lambda k, _: key(k))
-    return F.transform_values(keys, lambda _, v: item(v))
+def _stored_map(value: Column, given: MapType, wanted: MapType, place: Place) -> Column:
+    def key(old: Column, _: Column) -> Column:
+        return stored(old, given.keyType, wanted.keyType, place.below("key"))
+
+    def item(_: Column, old: Column) -> Column:
+        below = place.below("value")
+        new = stored(old, given.valueType, wanted.valueType, below)
+        return _not_null(new, below, wanted.valueContainsNull)
+
+    return F.transform_values(F.transform_keys(value, key), item)
 
 
-def _not_null(value: Column, path: str, nullable: bool) -> Column:
+def _not_null(value: Column, place: Place, nullable: bool) -> Column:
     if nullable:
         return value
-    problem = f"field {path} is NOT NULL but would become NULL"
+    problem = f"{place} is NOT NULL, but would become NULL"
+    remedy = "Give it a value, or filter such rows out."
     return F.when(value.isNotNull(), value).otherwise(
-        _raise(ErrorCode.NOT_NULL_VIOLATION, None, problem)
+        _raise(ErrorCode.NOT_NULL_VIOLATION, F.lit(problem), remedy)
     )

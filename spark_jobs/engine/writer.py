@@ -67,7 +67,8 @@ class ChangeWriter:
     """The function of ``mapInArrow``: change rows in, one ``TaskReport`` out. Picklable.
 
     ``not_null`` are table columns that take no NULL; ``assigned_columns`` and ``on_columns`` as in
-    ``MergeWrite``; ``allows_repeated_matches``: repeated DELETEs of a row are one DELETE.
+    ``MergeWrite``; ``labels`` name the cases in errors; ``allows_repeated_matches``: repeated
+    DELETEs of a row are one DELETE.
     ``columns`` are the names of the columns that arrive, which the plan fills in.
     """
 
@@ -75,6 +76,7 @@ class ChangeWriter:
     not_null: tuple[str, ...]
     assigned_columns: tuple[tuple[str, ...], ...]
     on_columns: tuple[str, ...]
+    labels: tuple[str, ...]
     allows_repeated_matches: bool
     columns: tuple[str, ...] = ()
 
@@ -124,11 +126,11 @@ class ChangeWriter:
             )
             wrong = pc.and_(written, pc.is_null(batch.column(name)))
             if _true(wrong):
-                clause = case_number.filter(wrong)[0].as_py() + 1
+                label = self.labels[case_number.filter(wrong)[0].as_py()]
                 raise DataError(
                     ErrorCode.NOT_NULL_VIOLATION,
-                    f"column {name} is NOT NULL, but clause {clause} would store NULL",
-                    "Give it a value, or filter such rows out with a clause condition.",
+                    f"column {name} is NOT NULL, but {label} would store NULL",
+                    "Give it a value, or filter such rows out.",
                 )
 
 

@@ -116,6 +116,41 @@ NESTED = SeedTable(
     ),
 )
 
+
+def deep(id_: int, p: str) -> Row:
+    """A row of DEEP: in every fifth one the structs are NULL, in every fourth the inner one is."""
+    inner = None if id_ % 4 == 0 else {"x": id_, "y": "y"}
+    return {
+        "id": id_,
+        "t": None if id_ % 5 == 0 else {"b": "tb", "id": 0},
+        "s": None if id_ % 5 == 0 else {"a": inner, "c d": "c", "list": [1]},
+        "b": "b",
+        "items": [{"x": 1}],
+        "must": {"n": 1, "m": None},
+        "p": p,
+    }
+
+
+# A column has the name of the alias t, and its field the name of another column.
+DEEP = SeedTable(
+    "deep",
+    (
+        ColumnSpec("id", "BIGINT"),
+        ColumnSpec("t", "STRUCT<b: STRING, id: INT>"),
+        ColumnSpec(
+            "s", "STRUCT<a: STRUCT<x: INT, y: VARCHAR(3)>, `c d`: STRING, list: ARRAY<INT>>"
+        ),
+        ColumnSpec("b", "STRING"),
+        ColumnSpec("items", "ARRAY<STRUCT<x: INT>>"),
+        ColumnSpec("must", "STRUCT<n: INT NOT NULL, m: INT>"),
+        ColumnSpec("p", "STRING"),
+    ),
+    tuple(
+        tuple(deep(id_, p) for id_ in range(first, first + 6))
+        for first, p in ((10, "x"), (20, "y"))
+    ),
+)
+
 _NAN, _INF = float("nan"), float("inf")
 _UTC = dt.UTC
 _VALUES: dict[str, tuple[str, list[Any]]] = {
@@ -166,4 +201,4 @@ VALUES = SeedTable(
     ),
 )
 
-ALL_TABLES = (ORDERS, EMPTY, NAMES, NESTED, VALUES)
+ALL_TABLES = (ORDERS, EMPTY, NAMES, NESTED, DEEP, VALUES)

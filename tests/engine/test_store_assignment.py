@@ -13,15 +13,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from spark_jobs.engine.failures import translated
+from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.store_assignment import (
+    Place,
     frame_type,
     stored,
-    stored_within_length,
 )
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _BERLIN = "Europe/Berlin"
+PLACE = Place("clause 1", "c")
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +47,8 @@ def stored_values(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[Any
     )
     columns = []
     for i, (_, declared) in enumerate(pairs):
-        wanted = type_of(declared)
-        column = stored(F.col(f"v{i}"), row.schema[i].dataType, wanted, "c")
-        columns.append(stored_within_length(column, declared, "c").alias(f"c{i}"))
+        column = stored(F.col(f"v{i}"), row.schema[i].dataType, parsed_type(declared), PLACE)
+        columns.append(column.alias(f"c{i}"))
     out = row.select(*columns)
     for i, (value, declared) in enumerate(pairs):
         assert out.schema[i].dataType.simpleString() == type_of(declared).simpleString(), value
@@ -82,6 +83,8 @@ def test_values_that_fit(spark: SparkSession) -> None:
         ("'ab   '", "VARCHAR(4)"): "ab  ",
         ("'äöü€'", "VARCHAR(4)"): "äöü€",
         ("12", "VARCHAR(2)"): "12",
+        ("map('k', 'a')", "MAP<STRING, CHAR(2)>"): {"k": "a "},
+        ("named_struct('a', 'x  ')", "STRUCT<a: VARCHAR(2)>"): ("x ",),
     }
 
     found = stored_values(spark, list(expected))
@@ -103,8 +106,10 @@ def test_values_that_fit(spark: SparkSession) -> None:
         ("'noon'", "TIMESTAMP", "noon"),
         ("array('1', 'x')", "ARRAY<INT>", "column c.element int can not hold the value x"),
         ("map('k', 'x')", "MAP<STRING, INT>", "column c.value int"),
-        ("'abcde'", "CHAR(4)", "CHAR(4) can not hold the value abcde"),
-        ("12345", "VARCHAR(4)", "VARCHAR(4) can not hold the value 12345"),
+        ("'abcde'", "CHAR(4)", "clause 1: column c char(4) can not hold the value abcde"),
+        ("12345", "VARCHAR(4)", "varchar(4) can not hold the value 12345"),
+        ("named_struct('a', 'abc')", "STRUCT<a: VARCHAR(2)>", "column c.a varchar(2)"),
+        ("array('abc')", "ARRAY<CHAR(2)>", "column c.element char(2)"),
         ("repeat('x', 500)", "INT", "x" * 100),
         ("'<<job-error {\"code\"'", "INT", "<<job-error"),
     ],

@@ -3,6 +3,7 @@
 from tests.conformance.behaviours import (
     cardinality,
     clauses,
+    fields,
     filtered,
     joins,
     names,
@@ -13,6 +14,6 @@ from tests.conformance.behaviours import (
 
 BEHAVIOURS = tuple(
     behaviour
-    for theme in (clauses, joins, cardinality, names, values, nested, refusals, filtered)
+    for theme in (clauses, joins, cardinality, names, values, nested, refusals, filtered, fields)
     for behaviour in theme.BEHAVIOURS
 )

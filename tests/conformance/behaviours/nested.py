@@ -122,11 +122,4 @@ BEHAVIOURS = [
         table=NESTED,
         fails=fails(ErrorCode.VALUE_NOT_STORABLE, "attrs", "1x"),
     ),
-    Behaviour(
-        "a nested field can not be assigned yet",
-        "VALUES (10) AS s(id)",
-        (matched(update({"info.city": "'x'"})),),
-        table=NESTED,
-        fails=fails(ErrorCode.NOT_SUPPORTED, "info.city", "nested"),
-    ),
 ]

@@ -202,7 +202,7 @@ BEHAVIOURS = [
         "INSERT without a NOT NULL column is an error",
         "VALUES (1) AS s(id)",
         (not_matched(insert(id="s.id")),),
-        fails=fails(ErrorCode.NOT_NULL_VIOLATION, "column req", "clause 1"),
+        fails=fails(ErrorCode.COLUMN_NOT_FOUND, "clause 1", "column req", "NOT NULL"),
     ),
     Behaviour(
         "NULL for a NOT NULL column in rows of other clauses is no error",
