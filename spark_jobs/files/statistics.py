@@ -48,9 +48,17 @@ class StatisticsCollector:
     def add(self, table: pa.Table) -> None:
         """Take the rows of ``table`` into account."""
         for name, column in zip(table.column_names, table.columns, strict=True):
-            self._null_counts[name] = self._null_counts.get(name, 0) + column.null_count
-            if name not in self._unbounded:
-                self._add_bounds(name, column)
+            self.add_column(name, column)
+
+    def add_column(self, name: str, column: pa.ChunkedArray) -> None:
+        """Take values of one column into account."""
+        self.add_nulls(name, column.null_count)
+        if name not in self._unbounded:
+            self._add_bounds(name, column)
+
+    def add_nulls(self, name: str, count: int) -> None:
+        """Take ``count`` NULLs of one column into account."""
+        self._null_counts[name] = self._null_counts.get(name, 0) + count
 
     def result(self) -> Mapping[str, ColumnStatistics]:
         """The statistics of all tables so far, by column."""

@@ -13,8 +13,9 @@ import pytest
 
 from spark_jobs.errors import DataError, InternalError, NotSupportedError
 from spark_jobs.files import parquet_options
+from spark_jobs.files.file_changes import ColumnChange, FileChanges
 from spark_jobs.files.parquet_options import Compression
-from spark_jobs.files.parquet_rewrite import ColumnChange, FileChanges, rewrite
+from spark_jobs.files.parquet_rewrite import rewrite
 from spark_jobs.files.parquet_write import WrittenFile
 from spark_jobs.files.row_reader import read_row
 

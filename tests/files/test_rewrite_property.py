@@ -12,8 +12,9 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, event, given, settings
 
+from spark_jobs.files.file_changes import ColumnChange, FileChanges
 from spark_jobs.files.parquet_options import Compression
-from spark_jobs.files.parquet_rewrite import ColumnChange, FileChanges, rewrite
+from spark_jobs.files.parquet_rewrite import rewrite
 from spark_jobs.files.statistics import ColumnStatistics
 from tests.files.strategies import Sample, samples
 

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout, NewRowsWriter
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.files.conform import conform
-from spark_jobs.files.parquet_rewrite import ColumnChange, FileChanges, rewrite
+from spark_jobs.files.file_changes import ColumnChange, FileChanges
+from spark_jobs.files.parquet_rewrite import rewrite
 from spark_jobs.files.parquet_write import WrittenFile
 from spark_jobs.files.row_reader import read_row
 from spark_jobs.files.values import encode_value

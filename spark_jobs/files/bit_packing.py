@@ -1,0 +1,77 @@
+"""Parquet's hybrid of run-length and bit-packed integers, written with numpy.
+
+After "Run Length Encoding / Bit-Packing Hybrid" in ``Encodings.md`` of Apache Parquet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[Any]
+
+_GROUP = 8
+_WORD = 64
+# Values that are packed at a time, so that the arrays between stay in the processor's cache.
+_BLOCK = 16 * 1024
+# With at most one run for so many values, runs are shorter than packed bits, and quick to write.
+_VALUES_PER_RUN = 64
+
+
+def encode_hybrid(values: Integers, width: int) -> bytes:
+    """``values``, none negative and each below ``2**width``, as runs or as one bit-packed run."""
+    if len(values) == 0:
+        return b""
+    changes = values[1:] != values[:-1]
+    if np.count_nonzero(changes) < len(values) // _VALUES_PER_RUN:
+        return _runs(values, np.flatnonzero(changes) + 1, width)
+    groups = -(-len(values) // _GROUP)
+    return varint(groups << 1 | 1) + bit_packed(values, width)
+
+
+def repeated(value: int, count: int, width: int) -> bytes:
+    """One run of ``count`` times ``value``."""
+    return varint(count << 1) + value.to_bytes(-(-width // 8), "little")
+
+
+def bit_packed(values: Integers, width: int) -> bytes:
+    """``values`` in ``width`` bits each (at most 32), least significant bit first.
+
+    Groups of eight are filled up with zeros.
+    """
+    blocks = (values[i : i + _BLOCK] for i in range(0, len(values), _BLOCK))
+    return b"".join(_bit_packed_block(block, width) for block in blocks)
+
+
+def _bit_packed_block(values: Integers, width: int) -> bytes:
+    groups = -(-len(values) // _GROUP)
+    padded = np.zeros(groups * _GROUP, dtype=np.uint64)
+    padded[: len(values)] = values
+    by_place = np.ascontiguousarray(padded.reshape(groups, _GROUP).T)
+    words = np.zeros((-(-_GROUP * width // _WORD), groups), dtype="<u8")
+    for place in range(_GROUP):
+        word, shift = divmod(place * width, _WORD)
+        words[word] |= by_place[place] << np.uint64(shift)
+        if shift + width > _WORD:
+            words[word + 1] |= by_place[place] >> np.uint64(_WORD - shift)
+    as_bytes = np.ascontiguousarray(words.T).view(np.uint8)
+    return as_bytes[:, :width].tobytes()
+
+
+def varint(number: int) -> bytes:
+    """An unsigned integer in groups of seven bits."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _runs(values: Integers, starts: Integers, width: int) -> bytes:
+    bounds = [0, *starts.tolist(), len(values)]
+    first = values[bounds[:-1]].tolist()
+    counts = np.diff(bounds).tolist()
+    return b"".join(repeated(v, n, width) for v, n in zip(first, counts, strict=True))

@@ -1,0 +1,102 @@
+"""What a statement changes in one data file, and how a column looks afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.errors import ErrorCode, InternalError
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """New values of one column: ``values[i]`` is for the changed row ``rows[i]``.
+
+    ``rows`` are ascending indices into ``FileChanges.positions``.
+    """
+
+    rows: Positions
+    values: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChanges:
+    """What happens to the rows of one row group, numbered from 0 in it.
+
+    ``gone`` are the rows that go, ascending. ``columns`` has, by column, changed rows and the
+    places of their values in ``ColumnChange.values``; a column without changed rows is left out.
+    """
+
+    gone: Positions
+    columns: Mapping[str, tuple[Positions, slice]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """What happens to the rows of one file.
+
+    ``positions`` (row numbers in the file, from 0, strictly ascending) are the changed rows;
+    ``deleted`` tells for each whether it goes. ``columns`` has the new values by column.
+    """
+
+    positions: Positions
+    deleted: npt.NDArray[np.bool_]
+    columns: Mapping[str, ColumnChange]
+
+    def require_valid(self, row_count: int, source: str) -> None:
+        """Make sure that the positions are in the file.
+
+        Raises:
+            InternalError: they are not, or not ascending.
+        """
+        rows = self.positions
+        ascending = bool(np.all(rows[1:] > rows[:-1]))
+        if ascending and (len(rows) == 0 or (rows[0] >= 0 and rows[-1] < row_count)):
+            return
+        raise InternalError(
+            ErrorCode.INTERNAL_ERROR,
+            f"The changed rows of {source} are not ascending positions below {row_count}.",
+            "This is a defect: report it with the statement.",
+        )
+
+    def of_group(self, start: int, row_count: int) -> GroupChanges:
+        """The changes of the ``row_count`` rows from position ``start`` on."""
+        first, last = np.searchsorted(self.positions, [start, start + row_count])
+        columns = {}
+        for name, change in self.columns.items():
+            low, high = np.searchsorted(change.rows, [first, last])
+            if low < high:
+                local = self.positions[change.rows[low:high]] - start
+                columns[name] = (local, slice(int(low), int(high)))
+        gone = self.positions[first:last][self.deleted[first:last]] - start
+        return GroupChanges(gone, columns)
+
+
+def kept_rows(gone: Positions, row_count: int) -> pa.BooleanArray:
+    """Which of ``row_count`` rows stay."""
+    keep = np.ones(row_count, dtype=np.bool_)
+    keep[gone] = False
+    return pa.array(keep)
+
+
+def replace_rows(column: pa.ChunkedArray, rows: Positions, values: pa.Array) -> pa.Array:
+    """``column`` with ``values[i]`` in row ``rows[i]``; both of one type, rows ascending."""
+    whole = column.combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = pa.concat_arrays(whole.chunks)
+    if not (pa.types.is_nested(column.type) or pa.types.is_boolean(column.type)):
+        mask = np.zeros(len(whole), dtype=np.bool_)
+        mask[rows] = True
+        return pc.replace_with_mask(whole, pa.array(mask), values)
+    # replace_with_mask has no kernel for nested types, and takes the wrong bits of a boolean array
+    # that is a slice (pyarrow 19).
+    origin = np.arange(len(whole), dtype=np.int64)
+    origin[rows] = len(whole) + np.arange(len(rows), dtype=np.int64)
+    return pa.concat_arrays([whole, values]).take(pa.array(origin))
