@@ -2,20 +2,22 @@
 
 Usage: suites.py quick|full|asked [suite ...]
 
-Each suite is one pytest process in each of its environments, in a process group of its own, so
-that a hang or a crash ends that suite only. A suite without a single test that ran is a failure.
+Each suite is one pytest process in each of its environments. All that it starts carries its mark in
+the environment, so that a hang or a crash ends that suite only and leaves nothing behind. A suite without a single test that ran is a failure.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
 import tomllib
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,10 +110,11 @@ def run_suite(
     ]
     command += [f"--junit-xml={report}", *(["-m", "not slow"] if quick else []), *options]
     started = time.monotonic()
+    mark = f"MERGE_TEST_RUN={uuid.uuid4().hex}"
     process = subprocess.Popen(
         command,
         cwd=ROOT,
-        env=environment_variables(suite, work),
+        env=environment_variables(suite, work) | dict([mark.split("=")]),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
@@ -120,19 +123,30 @@ def run_suite(
     except subprocess.TimeoutExpired:
         code = None
     finally:
-        stop_group(process)
+        stop_all(process, mark)
     return outcome(suite, time.monotonic() - started, code, report)
 
 
-def stop_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends what a suite left running: a hung pytest, a JVM, an Airflow server."""
+def stop_all(process: subprocess.Popen[bytes], mark: str) -> None:
+    """Ends what a suite left running: a hung pytest, a JVM, an Airflow server in its own session."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            break
-        time.sleep(0.5)
+        pids = {*marked(mark), *([process.pid] if process.poll() is None else [])}
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        if pids:
+            time.sleep(1)
     process.wait()
+
+
+def marked(mark: str) -> list[int]:
+    """The processes with `mark` in their environment; without /proc (macOS) none are found."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Outcome:
