@@ -44,8 +44,8 @@ test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)
 
 .PHONY: test-live
-test-live: setup ## Run the tests on a live Airflow server, not part of `make test` yet
-	@$(SUITES) asked live
+test-live: setup ## Run the tests on a live Airflow server only
+	@$(SUITES) full live
 
 .PHONY: test-compat
 test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")

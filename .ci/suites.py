@@ -1,9 +1,10 @@
 """Runs the test suites of tests/suites.toml and prints one summary at the end.
 
-Usage: suites.py quick|full|asked [suite ...]
+Usage: suites.py quick|full [suite ...]
 
-Each suite is one pytest process in each of its environments. All that it starts carries its mark in
-the environment, so that a hang or a crash ends that suite only and leaves nothing behind. A suite without a single test that ran is a failure.
+Each suite is one pytest process in each of its environments. All that it starts carries its mark
+in the environment, so that a hang or a crash ends that suite only and leaves nothing behind. A
+suite without a single test that ran is a failure.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -62,9 +63,7 @@ def load(run: str, names: list[str]) -> list[Suite]:
     table = tomllib.loads((ROOT / "tests" / "suites.toml").read_text())
     if unknown := sorted(set(names) - set(table)):
         sys.exit(f"no such suite: {', '.join(unknown)}; there are: {', '.join(table)}")
-    if run == "asked" and not names:
-        sys.exit("asked: name the suites to run")
-    wanted = {"quick": ("quick",), "full": ("quick", "full"), "asked": ()}[run]
+    wanted = {"quick": ("quick",), "full": ("quick", "full")}[run]
     return [
         Suite(name, row["folder"], environment, row["run"], row["minutes"])
         for name, row in table.items()
@@ -128,7 +127,7 @@ def run_suite(
 
 
 def stop_all(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Ends what a suite left running: a hung pytest, a JVM, an Airflow server in its own session."""
+    """Ends what a suite left running: a hung pytest, a JVM, a server in a session of its own."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         pids = {*marked(mark), *([process.pid] if process.poll() is None else [])}
         for pid in pids:
@@ -201,7 +200,7 @@ def summary(outcomes: list[Outcome]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Runs the selected suites one after the other; see the module docstring."""
-    if not arguments or arguments[0] not in ("quick", "full", "asked"):
+    if not arguments or arguments[0] not in ("quick", "full"):
         sys.exit(__doc__)
     run, *names = arguments
     outcomes = [run_suite(suite, quick=run == "quick") for suite in load(run, names)]

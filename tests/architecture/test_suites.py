@@ -24,4 +24,4 @@ def test_every_suite_says_where_and_when_it_runs() -> None:
         assert set(row) == {"folder", "environments", "run", "minutes"}, name
         assert set(row["environments"]) <= {"airflow", "spark"}, name
         assert row["environments"], name
-        assert row["run"] in {"quick", "full", "asked"}, name
+        assert row["run"] in {"quick", "full"}, name
