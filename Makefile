@@ -47,6 +47,11 @@ test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 test-live: setup ## Run the tests on a live Airflow server only
 	@$(SUITES) full live
 
+.PHONY: test-property
+test-property: setup ## Run N=… random statements, from SEED=… or from the first seed never run
+	@$(SPARK_VENV)/bin/python -m tests.property --statements $(or $(N),300) \
+		$(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+
 .PHONY: test-compat
 test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \

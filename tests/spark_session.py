@@ -1,7 +1,7 @@
 """The one Spark session of a test run: small, local, in UTC.
 
-A suite takes it with ``from tests.spark_session import spark`` in its ``conftest.py``. PySpark is
-imported only when a test asks for the session.
+A suite takes it with ``from tests.spark_session import spark`` in its ``conftest.py``; a program
+takes ``local_session``. PySpark is imported only when somebody asks for the session.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,20 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["spark"]
+__all__ = ["local_session", "spark"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark for all tests of a run."""
+    with local_session(tmp_path_factory.mktemp("spark-warehouse")) as session:
+        yield session
+
+
+@contextmanager
+def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[SparkSession]:
     """Spark on two local threads, whose Python workers can import this project."""
     from pyspark.sql import SparkSession
 
@@ -36,8 +44,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.host": "127.0.0.1",
         "spark.executorEnv.PYTHONPATH": str(_ROOT),
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.sql.warehouse.dir": str(warehouse),
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for key, value in settings.items():
@@ -47,5 +55,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # They repeat every error of an expression with the whole JVM trace.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(name).disabled = True
-    yield session
-    session.stop()
+    try:
+        yield session
+    finally:
+        session.stop()

@@ -16,13 +16,19 @@ class Spark:
     shout: bool = False
     source_name: str = "changes"
 
+    def correlated(self, condition: str) -> str:
+        return condition
+
     def source(self) -> str:
         return f"{self.source_name} AS {self.source_alias}"
 
     def column(self, side: Side, name: str, *, bare: bool) -> str:
-        name = name.upper() if self.shout else name
         alias = self.target_alias if side == "t" else self.source_alias
-        return name if bare else f"{alias}.{name}"
+        return self.name(name) if bare else f"{alias}.{self.name(name)}"
+
+    def name(self, name: str) -> str:
+        """A column of the target, where it is assigned or listed."""
+        return name.upper() if self.shout else name
 
     def string(self, value: str) -> str:
         # Two adjacent literals are one in Spark: a doubled quote would vanish.
@@ -36,6 +42,10 @@ class Spark:
 @dataclass(frozen=True)
 class DuckDb:
     """DuckDB with the aliases t and s."""
+
+    def correlated(self, condition: str) -> str:
+        # As a join of two conditions, one of them NULL, DuckDB 1.5 takes the row for found.
+        return f"({condition} IS TRUE)"
 
     def source(self) -> str:
         return "source AS s"

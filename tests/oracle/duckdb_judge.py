@@ -1,4 +1,4 @@
-"""DuckDB's MERGE as a judge of the oracle, for statements in which both mean the same."""
+"""DuckDB as a judge of the oracle, for statements in which both mean the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import duckdb
 
 from tests.oracle.dialects import DuckDb
-from tests.oracle.expressions import Row
+from tests.oracle.expressions import Expression, Row
 from tests.oracle.merge import (
     Clause,
     Delete,
@@ -18,6 +18,7 @@ from tests.oracle.merge import (
     Update,
     UpdateAll,
 )
+from tests.oracle.statements import DeleteFrom, Statement
 
 _DIALECT = DuckDb()
 _WHEN = {
@@ -28,7 +29,7 @@ _WHEN = {
 
 
 def run(
-    merge: Merge,
+    statement: Statement,
     columns: Sequence[TableColumn],
     target: Sequence[Row],
     source_columns: Sequence[TableColumn],
@@ -43,17 +44,24 @@ def run(
     with duckdb.connect() as connection:
         _create(connection, "target", columns, target)
         _create(connection, "source", source_columns, source)
-        connection.execute(to_sql(merge, columns))
+        connection.execute(to_sql(statement, columns))
         cursor = connection.execute("SELECT * FROM target")
         names = [column.name for column in columns]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def to_sql(merge: Merge, columns: Sequence[TableColumn]) -> str:
+def to_sql(statement: Statement, columns: Sequence[TableColumn]) -> str:
     """The statement as DuckDB spells it."""
-    clauses = "\n".join(
-        _clause(clause, [column.name for column in columns]) for clause in merge.clauses
-    )
+    if isinstance(statement, Merge):
+        return _merge(statement, [column.name for column in columns])
+    where = "" if statement.where is None else f" WHERE {statement.where.to_sql(_DIALECT)}"
+    if isinstance(statement, DeleteFrom):
+        return f"DELETE FROM target AS t{where}"
+    return f"UPDATE target AS t SET {_assigned(statement.assignments)}{where}"
+
+
+def _merge(merge: Merge, names: list[str]) -> str:
+    clauses = "\n".join(_clause(clause, names) for clause in merge.clauses)
     on = merge.on.to_sql(_DIALECT)
     return f"MERGE INTO target AS t USING source AS s ON ({on})\n{clauses}"
 
@@ -68,7 +76,7 @@ def _action(clause: Clause, names: list[str]) -> str:
         case Delete():
             return "DELETE"
         case Update(assignments):
-            return f"UPDATE SET {_set((name, e.to_sql(_DIALECT)) for name, e in assignments)}"
+            return f"UPDATE SET {_assigned(assignments)}"
         case UpdateAll():
             return f"UPDATE SET {_set((name, _source(name)) for name in names)}"
         case Insert(values, chosen):
@@ -77,6 +85,10 @@ def _action(clause: Clause, names: list[str]) -> str:
         case InsertAll():
             return f"INSERT {_list(names)} VALUES ({', '.join(map(_source, names))})"
     raise AssertionError(clause)
+
+
+def _assigned(assignments: Iterable[tuple[str, Expression]]) -> str:
+    return _set((name, value.to_sql(_DIALECT)) for name, value in assignments)
 
 
 def _set(assignments: Iterable[tuple[str, str]]) -> str:

@@ -36,6 +36,10 @@ class Dialect(Protocol):
         """A reference to a column."""
         ...
 
+    def correlated(self, condition: str) -> str:
+        """The condition of a correlated subquery."""
+        ...
+
     def source(self) -> str:
         """The source in a FROM clause, with its alias."""
         ...
@@ -325,7 +329,7 @@ class ExistsInSource:
     condition: Expression
 
     def to_sql(self, dialect: Dialect) -> str:
-        condition = self.condition.to_sql(dialect)
+        condition = dialect.correlated(self.condition.to_sql(dialect))
         return f"(EXISTS (SELECT 1 FROM {dialect.source()} WHERE {condition}))"
 
     def evaluate(self, sides: Sides) -> Value:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.oracle import duckdb_judge
 from tests.oracle.expressions import Row
-from tests.oracle.merge import Outcome, TableColumn, apply, multiset
+from tests.oracle.merge import Merge, Outcome, TableColumn, multiset
+from tests.oracle.statements import apply
 from tests.property.cases import Step, Table, random_chain
 
 
@@ -20,7 +21,7 @@ def test_random_statements() -> None:
         rows: Sequence[Row] = chain.table.rows
         for step in chain.steps:
             source = _without_second_matches(step, rows)
-            outcome = apply(step.merge, chain.table.columns, rows, source)
+            outcome = apply(step.statement, chain.table.columns, rows, source)
             if not _casts_early(chain.table, step, outcome):
                 _compare(chain.table, step, rows, source, outcome)
                 compared.append(outcome)
@@ -33,13 +34,15 @@ def test_random_statements() -> None:
 
 def _without_second_matches(step: Step, rows: Sequence[Row]) -> list[Row]:
     # DuckDB neither refuses a second match nor carries such a row once.
+    if not isinstance(step.statement, Merge):
+        return step.source
     kept: list[Row] = []
     taken: set[int] = set()
     for row in step.source:
         matches = {
             index
             for index, old in enumerate(rows)
-            if step.merge.on.evaluate({"t": old, "s": row}) is True
+            if step.statement.on.evaluate({"t": old, "s": row}) is True
         }
         if not matches & taken:
             kept.append(row)
@@ -49,7 +52,7 @@ def _without_second_matches(step: Step, rows: Sequence[Row]) -> list[Row]:
 
 def _casts_early(table: Table, step: Step, outcome: Outcome) -> bool:
     # DuckDB may cast the values of a clause that does not apply.
-    sql = duckdb_judge.to_sql(step.merge, table.columns)
+    sql = duckdb_judge.to_sql(step.statement, table.columns)
     reads_big = '"big"' in sql or TableColumn("id", "BIGINT") in step.source_columns
     return reads_big and not outcome.errors
 
@@ -57,7 +60,7 @@ def _casts_early(table: Table, step: Step, outcome: Outcome) -> bool:
 def _compare(
     table: Table, step: Step, rows: Sequence[Row], source: Sequence[Row], outcome: Outcome
 ) -> None:
-    arguments = (step.merge, table.columns, rows, step.source_columns, source)
+    arguments = (step.statement, table.columns, rows, step.source_columns, source)
     if outcome.errors:
         with pytest.raises((duckdb.ConstraintException, duckdb.ConversionException)):
             duckdb_judge.run(*arguments)

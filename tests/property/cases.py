@@ -8,12 +8,16 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tests.oracle.expressions import Row, Value
-from tests.oracle.merge import Merge, TableColumn
+from tests.oracle.merge import TableColumn
+from tests.oracle.statements import Statement
 from tests.property.grammar import TYPES, VALUES
-from tests.property.statements import merge
+from tests.property.statements import dml, merge
 
+Form = Literal["builder", "sql", "noisy sql"]
+FORMS: list[Form] = ["builder", "builder", "sql", "noisy sql"]
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
 _BEYOND_INT = 3_000_000_000
@@ -43,13 +47,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Step:
-    """One statement with its source."""
+    """One statement with its source.
+
+    ``form``: as the builder's contract, as SQL text, or as SQL text with comments and line breaks
+    in places where a parser may trip over them.
+    """
 
     source_columns: tuple[TableColumn, ...]
     source: tuple[Row, ...]
-    merge: Merge
+    statement: Statement
     aliases: tuple[str, str] = ("t", "s")
     shout: bool = False
+    form: Form = "builder"
 
 
 @dataclass(frozen=True)
@@ -110,8 +119,11 @@ def _step(chance: random.Random, target: tuple[TableColumn, ...]) -> Step:
     chance.shuffle(columns)
     rows = _rows(chance, columns, _source_keys(chance, key))
     aliases = chance.choice([("t", "s"), ("target", "src")])
-    statement = merge(chance, target, columns)
-    return Step(tuple(columns), tuple(rows), statement, aliases, shout=chance.random() < 0.5)
+    make = merge if chance.random() < 0.6 else dml
+    statement = make(chance, target, columns)
+    form = chance.choice(FORMS)
+    shout = chance.random() < 0.5
+    return Step(tuple(columns), tuple(rows), statement, aliases, shout, form)
 
 
 def _source_keys(chance: random.Random, key: TableColumn) -> list[int]:

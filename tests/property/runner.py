@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.main import run
-from tests.oracle.merge import Outcome, apply, multiset
+from tests.oracle.merge import Merge, Outcome, multiset
+from tests.oracle.statements import apply
 from tests.property.cases import Chain, Step, random_chain
 from tests.property.census import Census, features
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
@@ -67,12 +68,13 @@ class Runner:
         table = self.warehouse.create(chain.table)
         rows = chain.table.rows
         for number, step in enumerate(chain.steps, start=1):
-            outcome = apply(step.merge, chain.table.columns, rows, step.source)
+            outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
-            result = self._merge(step, table, number)
+            result = self._run_step(step, table, number)
             expected = multiset(outcome.rows, chain.table.columns)
             _compare(before, Look.at(table), result, expected, outcome)
-            assert result.error or result.metrics.source_rows == len(step.source)
+            if isinstance(step.statement, Merge) and not result.error:
+                assert result.metrics.source_rows == len(step.source)
             yield features(chain.table, rows, step, outcome) | _work(result)
             rows = outcome.rows
 
@@ -83,7 +85,7 @@ class Runner:
             return True
         return False
 
-    def _merge(self, step: Step, table: PaimonTable, number: int) -> JobResult:
+    def _run_step(self, step: Step, table: PaimonTable, number: int) -> JobResult:
         source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)

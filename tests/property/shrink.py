@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.oracle.expressions import And, Arithmetic, Case, Coalesce, Concat, Expression, Not, Or
-from tests.oracle.merge import Clause, Merge
+from tests.oracle.merge import Clause, Merge, Update
+from tests.oracle.statements import Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
 
 TRIES = 80
@@ -55,8 +56,20 @@ def _smaller_tables(table: Table) -> Iterator[Table]:
 def _smaller_steps(step: Step) -> Iterator[Step]:
     for rows in _without_some(step.source):
         yield dataclasses.replace(step, source=rows)
-    for merge in _smaller_merges(step.merge):
-        yield dataclasses.replace(step, merge=merge)
+    for statement in _smaller_statements(step.statement):
+        yield dataclasses.replace(step, statement=statement)
+
+
+def _smaller_statements(statement: Statement) -> Iterator[Statement]:
+    if isinstance(statement, Merge):
+        yield from _smaller_merges(statement)
+        return
+    if statement.where is not None:
+        for part in _parts(statement.where):
+            yield dataclasses.replace(statement, where=part)
+    if isinstance(statement, UpdateTable):
+        for assignments in _smaller_assignments(statement.assignments):
+            yield dataclasses.replace(statement, assignments=assignments)
 
 
 def _smaller_merges(merge: Merge) -> Iterator[Merge]:
@@ -75,19 +88,20 @@ def _smaller_clauses(clause: Clause) -> Iterator[Clause]:
     if clause.condition is not None:
         for part in _parts(clause.condition):
             yield dataclasses.replace(clause, condition=part)
-    assignments = getattr(clause.action, "assignments", ())
+    if isinstance(clause.action, Update):
+        for assignments in _smaller_assignments(clause.action.assignments):
+            yield dataclasses.replace(clause, action=Update(assignments))
+
+
+def _smaller_assignments(
+    assignments: tuple[tuple[str, Expression], ...],
+) -> Iterator[tuple[tuple[str, Expression], ...]]:
     for fewer in _without_one(assignments):
         if fewer:
-            yield _with_assignments(clause, fewer)
+            yield fewer
     for index, (name, value) in enumerate(assignments):
         for part in _parts(value):
-            changed = (*assignments[:index], (name, part), *assignments[index + 1 :])
-            yield _with_assignments(clause, changed)
-
-
-def _with_assignments(clause: Clause, assignments: tuple[Any, ...]) -> Clause:
-    action = dataclasses.replace(clause.action, assignments=assignments)
-    return dataclasses.replace(clause, action=action)
+            yield (*assignments[:index], (name, part), *assignments[index + 1 :])
 
 
 def _parts(expression: Expression) -> list[Expression]:

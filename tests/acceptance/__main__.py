@@ -1,0 +1,108 @@
+"""Runs acceptance cases: ``python -m tests.acceptance --cases FILE``, in ``.venv-spark``.
+
+Each failure is a line with the case's id and what differed; the last line has the counts. The exit
+code is 0 when every run passed or was refused for a listed reason, 1 when one failed, and 2 when
+there was nothing to run: a wrong file, an unknown case, a kind of table that is not built yet.
+"""
+
+# ruff: noqa: T201 - a command speaks on the terminal
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.acceptance.attempts import attempts, read_by_hand
+from tests.acceptance.cases import BadCaseError, Case, load_cases
+from tests.acceptance.report import Entry, last_line, read_refused, write_report
+from tests.acceptance.running import Attempt, Bench
+from tests.acceptance.tables import Warehouse
+from tests.spark_session import local_session
+
+CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
+BUILT = ("append-cow",)
+KINDS = (*BUILT, "append-dv", "primary-key")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        kinds = _kinds(parsed.tables)
+        runs = list(_runs(parsed.cases, parsed.only))
+    except (BadCaseError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    started = time.monotonic()
+    entries = []
+    for entry in _entries(kinds, runs):
+        entries.append(entry)
+        if entry.outcome == "failed":
+            print(entry.line(), flush=True)
+    seconds = time.monotonic() - started
+    if parsed.report:
+        write_report(Path(parsed.report), entries, seconds)
+    print(last_line(entries, seconds))
+    return int(any(entry.outcome == "failed" for entry in entries))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.acceptance", description="Run acceptance cases."
+    )
+    default = os.environ.get(CASES_VARIABLE)
+    parser.add_argument(
+        "--cases",
+        default=default,
+        required=default is None,
+        help=f"file with one case per line; default: ${CASES_VARIABLE}",
+    )
+    parser.add_argument("--tables", default="append-cow", help=f"of: {', '.join(KINDS)}")
+    parser.add_argument("--only", action="append", default=[], help="id of a case; repeatable")
+    parser.add_argument("--report", help="file for the results as JSON")
+    return parser
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = [each.strip() for each in text.split(",")]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise BadCaseError(f"--tables: {kind!r} is not one of: {', '.join(KINDS)}")
+        if kind not in BUILT:
+            raise BadCaseError(f"--tables: {kind} is not built yet; built: {', '.join(BUILT)}")
+    return kinds
+
+
+def _runs(path: str, only: list[str]) -> Iterator[Attempt]:
+    cases = {case.id: case for case in load_cases(Path(path))}
+    if unknown := sorted(set(only) - set(cases)):
+        raise BadCaseError(f"--only: no such case: {', '.join(unknown)}")
+    chosen: list[Case] = [cases[each] for each in only] or list(cases.values())
+    if not chosen:
+        raise BadCaseError(f"{path}: holds no case")
+    by_hand = read_by_hand()
+    for case in chosen:
+        yield from attempts(case, by_hand)
+
+
+def _entries(kinds: list[str], runs: list[Attempt]) -> Iterator[Entry]:
+    with (
+        tempfile.TemporaryDirectory(prefix="acceptance-") as folder,
+        local_session(Path(folder) / "spark-warehouse", shuffle_partitions=1) as spark,
+    ):
+        for kind in kinds:
+            warehouse = Path(folder) / kind / "warehouse"
+            warehouse.mkdir(parents=True)
+            bench = Bench(spark, Warehouse(warehouse))
+            refused = read_refused(kind)
+            for attempt in runs:
+                yield Entry.of(kind, bench.run(attempt), refused)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""What a case shall do in each mode of cardinality.
+
+A case of portability ``rule`` runs in both. Its ``cardinality_error_in`` says in which rule it
+fails: ``spark_v2`` is our ``strict``, ``ansi_effective`` our default, except for a sole MATCHED
+clause that deletes without a condition, which we let several source rows meet. Where a mode accepts
+what the case's own engine refuses, the rows were computed by hand: ``by_hand.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.contract.statements import Cardinality
+from tests.acceptance.cases import BadCaseError, Case, Expected
+from tests.acceptance.running import Attempt
+
+_BY_HAND = Path(__file__).with_name("by_hand.json")
+_ERROR = Expected(category="cardinality")
+_MATCHED = re.compile(
+    r"\bWHEN\s+MATCHED\s+(?:(AND)\b.*?)?\bTHEN\s+(\w+)", re.IGNORECASE | re.DOTALL
+)
+
+
+def attempts(case: Case, by_hand: dict[str, Any]) -> Iterator[Attempt]:
+    """The runs of a case.
+
+    Raises:
+        BadCaseError: nobody computed the rows of a mode that accepts the statement.
+    """
+    rules = case.cardinality_error_in
+    if rules is None:
+        yield Attempt(case, case.expected)
+        return
+    fails = {
+        "effective": rules["ansi_effective"] and not _deletes_only(case.statement),
+        "strict": rules["spark_v2"],
+    }
+    mode: Cardinality
+    for mode in ("effective", "strict"):
+        yield Attempt(case, _ERROR if fails[mode] else _accepted(case, by_hand), mode)
+
+
+def _deletes_only(statement: str) -> bool:
+    clauses = _MATCHED.findall(statement)
+    return [(condition, action.upper()) for condition, action in clauses] == [("", "DELETE")]
+
+
+def _accepted(case: Case, by_hand: dict[str, Any]) -> Expected:
+    if case.expected.rows is not None:
+        return case.expected
+    if case.id not in by_hand:
+        raise BadCaseError(f"{case.id}: its rows are not in {_BY_HAND.name}")
+    return Expected(rows=tuple(by_hand[case.id]))
+
+
+def read_by_hand() -> dict[str, Any]:
+    """Rows by case id."""
+    found: dict[str, Any] = json.loads(_BY_HAND.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,83 @@
+"""What a run of the acceptance cases is told as: lines for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.running import NOT_SUPPORTED, Verdict
+
+_REFUSED = Path(__file__).with_name("refused.toml")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A verdict after refusals that are listed are taken into account.
+
+    ``outcome``: ``passed``, ``refused`` (listed, with the reason) or ``failed``.
+    """
+
+    kind: str
+    verdict: Verdict
+    outcome: str
+    text: str
+
+    @classmethod
+    def of(cls, kind: str, verdict: Verdict, refused: Mapping[str, str]) -> Entry:
+        """The entry of a verdict; ``refused``: reasons by case id."""
+        reason = refused.get(verdict.attempt.case.id)
+        if reason is None:
+            outcome = "failed" if verdict.difference else "passed"
+            return cls(kind, verdict, outcome, verdict.difference)
+        if verdict.code == NOT_SUPPORTED:
+            return cls(kind, verdict, "refused", reason)
+        return cls(kind, verdict, "failed", "is listed as refused, but is not")
+
+    def line(self) -> str:
+        """A line about a failure."""
+        return f"FAILED {self.kind} {self.verdict.attempt.label}: {' '.join(self.text.split())}"
+
+    def document(self) -> dict[str, Any]:
+        """The entry for programs."""
+        attempt = self.verdict.attempt
+        return {
+            "id": attempt.case.id,
+            "tables": self.kind,
+            "cardinality": attempt.cardinality,
+            "outcome": self.outcome,
+            "text": self.text,
+            "error": self.verdict.code,
+            "seconds": round(self.verdict.seconds, 3),
+        }
+
+
+def read_refused(kind: str) -> dict[str, str]:
+    """Reasons by case id for one kind of table."""
+    return tomllib.loads(_REFUSED.read_text(encoding="utf-8")).get(kind, {})
+
+
+def last_line(entries: Sequence[Entry], seconds: float) -> str:
+    """The counts of a run."""
+    counts = Counter(entry.outcome for entry in entries)
+    cases = len({entry.verdict.attempt.case.id for entry in entries})
+    kinds = ", ".join(dict.fromkeys(entry.kind for entry in entries))
+    return (
+        f"{counts['passed']} passed, {counts['refused']} refused, {counts['failed']} failed: "
+        f"{len(entries)} runs of {cases} cases on {kinds} in {seconds:.0f} s"
+    )
+
+
+def write_report(path: Path, entries: Sequence[Entry], seconds: float) -> None:
+    """Store all entries as JSON."""
+    counts = Counter(entry.outcome for entry in entries)
+    document = {
+        "counts": {name: counts[name] for name in ("passed", "refused", "failed")},
+        "seconds": round(seconds, 1),
+        "runs": [entry.document() for entry in entries],
+    }
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

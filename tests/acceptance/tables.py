@@ -1,0 +1,133 @@
+"""The tables of a case, made and read with pypaimon; views become files that a source names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pypaimon import CatalogFactory, Schema
+from pypaimon.schema.data_types import (
+    AtomicInteger,
+    DataField,
+    DataTypeParser,
+    PyarrowFieldParser,
+    reassign_field_id,
+)
+
+from spark_jobs.connectors.paimon.types import to_paimon
+from spark_jobs.contract.request import FileSource, SqlSource
+from tests.acceptance.cases import TableCase
+from tests.acceptance.values import as_arrow, comparable
+
+# Options of tables with a key, and what the kind of table under test decides.
+_KEY_OPTIONS = re.compile(
+    r"merge-engine|bucket(-key)?|changelog-producer|sequence\..*|fields\..*|rowkind\.field"
+    r"|ignore-delete|partial-update\..*|aggregation\..*|first-row\..*|deletion-vectors\..*"
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What can be seen of a table: its latest snapshot and its rows."""
+
+    snapshot_id: int | None
+    rows: Counter[str]
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A local warehouse; every run of a case has a database of its own."""
+
+    path: Path
+    catalog: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        catalog = CatalogFactory.create({"warehouse": str(self.path)})
+        object.__setattr__(self, "catalog", catalog)
+
+    def create(self, database: str, case: TableCase) -> PaimonTable:
+        """An append table with the rows of ``case`` in one commit."""
+        self.catalog.create_database(database, True)
+        name = f"{database}.{case.table}"
+        partitions = [key for key in map(_identity, case.partitioned_by) if key]
+        schema = Schema(_fields(case), partitions, [], _options(case.props))
+        self.catalog.create_table(name, schema, False)
+        table = PaimonTable(self, name)
+        if case.rows:
+            table.append(as_arrow(case.rows, table.schema))
+        return table
+
+    def view(self, database: str, case: TableCase) -> FileSource | SqlSource:
+        """A view as the source that an operator's user would name."""
+        if case.query is not None:
+            return SqlSource(case.table, case.query)
+        fields = _fields(case)
+        path = self.path.parent / f"{database}-{case.table}.parquet"
+        pq.write_table(as_arrow(case.rows, PyarrowFieldParser.from_paimon_schema(fields)), path)
+        schema = ", ".join(f"`{name}` {kind}" for name, kind in case.columns)
+        return FileSource(case.table, str(path), "parquet", schema=schema)
+
+
+@dataclass(frozen=True)
+class PaimonTable:
+    """One table; every look at it opens it anew."""
+
+    warehouse: Warehouse
+    name: str
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as Arrow has them."""
+        return PyarrowFieldParser.from_paimon_schema(self._open().fields)
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows in one commit."""
+        builder = self._open().new_batch_write_builder()
+        writer, commit = builder.new_write(), builder.new_commit()
+        try:
+            writer.write_arrow(rows)
+            commit.commit(writer.prepare_commit())
+        finally:
+            writer.close()
+            commit.close()
+
+    def rows(self) -> pa.Table:
+        """All rows as pypaimon reads them."""
+        builder = self._open().new_read_builder()
+        splits = builder.new_scan().plan().splits()
+        return builder.new_read().to_arrow(splits) if splits else self.schema.empty_table()
+
+    def look(self) -> Look:
+        """The table as it is now."""
+        snapshot = self._open().snapshot_manager().get_latest_snapshot()
+        return Look(None if snapshot is None else snapshot.id, comparable(self.rows()))
+
+    def _open(self) -> Any:
+        return self.warehouse.catalog.get_table(self.name)
+
+
+def _fields(case: TableCase) -> list[DataField]:
+    ids = AtomicInteger(-1)
+    fields = []
+    for name, spark_type in case.columns:
+        kind = to_paimon(spark_type, name, nullable=name not in case.not_null)
+        number = ids.increment_and_get()
+        native = reassign_field_id(DataTypeParser.parse_data_type(kind), ids)
+        fields.append(DataField(number, name, native))
+    return fields
+
+
+def _identity(transform: str) -> str | None:
+    """The column of ``column`` or ``identity(column)``; None for what Paimon does not have."""
+    match = re.fullmatch(r"(?:identity\(\s*)?`?(\w+)`?(?:\s*\))?", transform)
+    return None if match is None else match[1]
+
+
+def _options(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if not _KEY_OPTIONS.fullmatch(name)}

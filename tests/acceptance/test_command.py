@@ -1,0 +1,110 @@
+"""The command on cases of its own: what passes, what fails and how, what it refuses to run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.own_cases import BAD, GOOD, UPSERT, case
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.acceptance", *arguments],
+        cwd=ROOT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("cases") / "cases.jsonl"
+    documents = [*GOOD, *(document for document, _ in BAD.values())]
+    path.write_text("\n".join(map(json.dumps, documents)) + "\n\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole_run(cases, tmp_path_factory) -> tuple[subprocess.CompletedProcess[str], list[dict]]:
+    report = tmp_path_factory.mktemp("report") / "report.json"
+    done = run("--report", str(report), MERGE_ACCEPTANCE_CASES=str(cases))
+    assert report.exists(), done.stderr
+    return done, json.loads(report.read_text())["runs"]
+
+
+def test_the_last_line_has_the_counts(whole_run):
+    done, runs = whole_run
+    good = len(GOOD) + 2  # two cases run in both modes of cardinality
+    *_, last = done.stdout.splitlines()
+    assert last.startswith(f"{good} passed, 0 refused, {len(BAD)} failed: {good + len(BAD)} runs")
+    assert done.returncode == 1
+    assert len(runs) == good + len(BAD)
+
+
+@pytest.mark.parametrize("id_", [document["id"] for document in GOOD])
+def test_what_holds_passes(whole_run, id_):
+    runs = [each for each in whole_run[1] if each["id"] == id_]
+    assert {each["outcome"] for each in runs} == {"passed"}, runs
+
+
+@pytest.mark.parametrize("id_", BAD)
+def test_what_does_not_hold_is_a_line(whole_run, id_):
+    lines = [line for line in whole_run[0].stdout.splitlines() if f" {id_}: " in line]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"FAILED append-cow {id_}: {BAD[id_][1]}")
+
+
+def test_a_run_without_failures_ends_well(cases):
+    done = run("--cases", str(cases), "--only", "upsert")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 passed, 0 refused, 0 failed: 1 runs of 1 cases on append-cow")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tables", "append-dv"], "append-dv is not built yet"),
+        (["--tables", "append-cow,primary-key"], "primary-key is not built yet"),
+        (["--tables", "heap"], "'heap' is not one of"),
+        (["--only", "nothing"], "no such case: nothing"),
+    ],
+)
+def test_what_can_not_run_is_said(cases, arguments, message):
+    done = run("--cases", str(cases), *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (case("x", UPSERT, {"rows": []}, surprise=1), "surprise is not known"),
+        (case("x", UPSERT, {"category": "weather"}), "'weather' is not known"),
+        (case("x", UPSERT, {}), "either rows or a category"),
+        (
+            case(
+                "x",
+                UPSERT,
+                {"category": "cardinality"},
+                cardinality_error_in={"spark_v2": True, "ansi_effective": False},
+            ),
+            "rows are not in by_hand.json",
+        ),
+    ],
+)
+def test_a_case_that_is_not_understood_stops_everything(tmp_path, document, message):
+    path = tmp_path / "cases.jsonl"
+    path.write_text("\n" + json.dumps(document))
+    done = run("--cases", str(path))
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,85 @@
+"""Runs random statements until enough have been: ``make test-property N=3000 [SEED=7]``.
+
+Each seed is a table with three statements. The ledger (``.property/seeds.jsonl``) gets a line per
+seed, so that a run that was ended goes on where it stopped: with a seed, those of its range are run
+that were not run with this commit; without one, seeds that were never run at all. The exit code is
+1 when a seed failed; what fails is told as the smallest chain that still does.
+"""
+
+# ruff: noqa: T201 - a command speaks on the terminal
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.property.cases import STATEMENTS_PER_TABLE
+from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
+from tests.property.paimon_tables import Warehouse
+from tests.property.runner import Runner
+from tests.spark_session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PROGRESS = 10
+
+
+def main() -> int:
+    """The command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.property", description="Random tests.")
+    parser.add_argument("--statements", type=int, required=True, help="how many to run")
+    parser.add_argument("--seed", type=int, help="the first; default: the first never run")
+    parser.add_argument("--minutes", type=float, help="start no seed after so long")
+    parser.add_argument("--ledger", type=Path, default=ROOT / ".property" / "seeds.jsonl")
+    parsed = parser.parse_args()
+    ledger, commit = Ledger(parsed.ledger), current_commit()
+    first = ledger.next_seed() if parsed.seed is None else parsed.seed
+    seeds = range(first, first + -(-parsed.statements // STATEMENTS_PER_TABLE))
+    missing = ledger.missing(seeds, commit)
+    print(f"commit {commit}: {len(missing)} of the seeds {first}-{seeds[-1]} to run", flush=True)
+    deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
+    _run(missing, ledger, commit, deadline)
+    runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]
+    print(summary(runs))
+    return int(any(run.failure for run in runs))
+
+
+def _run(seeds: list[int], ledger: Ledger, commit: str, deadline: float | None) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="property-") as folder,
+        local_session(Path(folder), shuffle_partitions=2) as spark,
+    ):
+        for number, seed in enumerate(seeds, start=1):
+            if deadline is not None and time.monotonic() > deadline:
+                print(f"out of time before seed {seed}")
+                return
+            run = _run_seed(spark, seed, commit)
+            ledger.add(run)
+            if run.failure:
+                print(run.failure, flush=True)
+            if number % _PROGRESS == 0:
+                print(f"{number} of {len(seeds)} seeds", flush=True)
+
+
+def _run_seed(spark: SparkSession, seed: int, commit: str) -> Run:
+    started = time.monotonic()
+    failure = None
+    with tempfile.TemporaryDirectory(prefix=f"seed-{seed}-") as folder:
+        warehouse = Path(folder) / "warehouse"
+        warehouse.mkdir()
+        runner = Runner(spark, Warehouse(warehouse))
+        try:
+            runner.run_seed(seed)
+        except AssertionError as error:
+            failure = str(error)
+    seconds = round(time.monotonic() - started, 2)
+    return Run(seed, commit, seconds, runner.census.total, dict(runner.census.met), failure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Random statements as the SQL text that a user would write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_jobs.contract.request import TableName
+from tests.oracle.dialects import Spark
+from tests.oracle.expressions import Expression
+from tests.oracle.merge import Action, Clause, Delete, Insert, InsertAll, Merge, Update, UpdateAll
+from tests.oracle.statements import DeleteFrom, UpdateTable
+from tests.property.cases import Step
+
+SOURCE = "changes"
+_WHEN = {
+    "matched": "WHEN MATCHED",
+    "not_matched": "WHEN NOT MATCHED",
+    "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
+}
+# What a parser of the frame must not take for a part of it.
+_NOISE = [
+    "\n",
+    " -- WHEN MATCHED THEN DELETE; '\n",
+    " /* it's ` ON ( */ ",
+    "\n\t",
+    " /* /* WHERE */ SET a = 1 */\n",
+]
+
+
+def to_sql(step: Step, target: TableName) -> str:
+    """The text of a step on a table; in the noisy form with comments between its parts."""
+    dialect = Spark(*step.aliases, shout=step.shout, source_name=SOURCE)
+    parts = _parts(step, target, dialect)
+    if step.form != "noisy sql":
+        return " ".join(parts)
+    noise = [_NOISE[index % len(_NOISE)] for index in range(len(parts) - 1)]
+    return "".join(part + gap for part, gap in zip(parts, [*noise, "\n;\n"], strict=True))
+
+
+def _parts(step: Step, target: TableName, dialect: Spark) -> list[str]:
+    alias = f"AS {step.aliases[0]}"
+    statement = step.statement
+    match statement:
+        case Merge():
+            return ["MERGE INTO", str(target), alias, *_merge(statement, dialect)]
+        case DeleteFrom(where):
+            return ["DELETE FROM", str(target), alias, *_where(where, dialect)]
+        case UpdateTable(assignments, where):
+            assigned = _set(assignments, dialect)
+            return ["UPDATE", str(target), alias, *assigned, *_where(where, dialect)]
+    raise AssertionError(statement)
+
+
+def _merge(merge: Merge, dialect: Spark) -> list[str]:
+    parts = ["USING", dialect.source(), "ON", merge.on.to_sql(dialect)]
+    for clause in merge.clauses:
+        parts += _clause(clause, dialect)
+    return parts
+
+
+def _clause(clause: Clause, dialect: Spark) -> list[str]:
+    condition = ["AND", clause.condition.to_sql(dialect)] if clause.condition else []
+    return [_WHEN[clause.when], *condition, "THEN", *_action(clause.action, dialect)]
+
+
+def _action(action: Action, dialect: Spark) -> list[str]:
+    match action:
+        case Delete():
+            return ["DELETE"]
+        case Update(assignments):
+            return ["UPDATE", *_set(assignments, dialect)]
+        case UpdateAll():
+            return ["UPDATE", "SET", "*"]
+        case Insert(values, columns):
+            names = [f"({', '.join(map(dialect.name, columns))})"] if columns else []
+            texts = ", ".join(value.to_sql(dialect) for value in values)
+            return ["INSERT", *names, f"VALUES ({texts})"]
+        case InsertAll():
+            return ["INSERT", "*"]
+    raise AssertionError(action)
+
+
+def _set(assignments: Sequence[tuple[str, Expression]], dialect: Spark) -> list[str]:
+    texts = (f"{dialect.name(name)} = {value.to_sql(dialect)}" for name, value in assignments)
+    return ["SET", ", ".join(texts)]
+
+
+def _where(where: Expression | None, dialect: Spark) -> list[str]:
+    return [] if where is None else ["WHERE", where.to_sql(dialect)]
