@@ -25,6 +25,8 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _NAME,
                 "python-modules": [
                     "airflow_provider_merge.operators.merge_into",
+                    "airflow_provider_merge.operators.delete_from",
+                    "airflow_provider_merge.operators.update",
                     "airflow_provider_merge.operators.create_table",
                 ],
             }

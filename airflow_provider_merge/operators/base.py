@@ -17,7 +17,7 @@ from airflow_provider_merge.metadata.operations import require_warehouse
 from airflow_provider_merge.operators.operation_id import operation_id
 from airflow_provider_merge.operators.outcome import job_outcome
 from airflow_provider_merge.operators.results import asset_extra, result_table, xcom_value
-from airflow_provider_merge.operators.sources import parse_table_name
+from airflow_provider_merge.operators.sources import parse_table_name, quoted_name
 from airflow_provider_merge.operators.templates import has_template, is_template
 from airflow_provider_merge.operators.values import conf_text, whole_number
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
@@ -27,7 +27,14 @@ from airflow_provider_merge.submit.submitter import (
     SubmissionError,
     Submitter,
 )
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, Origin, Source
+from spark_jobs.contract.request import (
+    CatalogSpec,
+    JobOptions,
+    JobRequest,
+    Origin,
+    Source,
+    TableName,
+)
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Statement
 from spark_jobs.errors import JobError
@@ -75,7 +82,7 @@ class TableOperator(BaseOperator):
     def __init__(
         self,
         *,
-        target: str,
+        target: str | None,
         catalog_conn_id: str = "paimon_default",
         spark_conn_id: str = "spark_default",
         session_time_zone: str | None = None,
@@ -113,7 +120,8 @@ class TableOperator(BaseOperator):
         self.deploy_mode = deploy_mode
         self._submitter: Submitter | None = None
         self._killed = False
-        self._check_target()
+        if target is not None and not is_template(target):
+            parse_table_name(target, "target")
         if not has_template([getattr(self, name) for name in TableOperator.template_fields]):
             self._options()
             self._settings()
@@ -126,7 +134,15 @@ class TableOperator(BaseOperator):
             RequestError: REQUEST_INVALID, naming the parameter.
         """
 
-    def sources(self) -> tuple[Source, ...]:
+    def target_table(self) -> TableName:
+        """The table that the statement changes, from parameters that are all rendered.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return parse_table_name(self.target, "target")
+
+    def request_sources(self) -> tuple[Source, ...]:
         """What the statement reads beside the target, in the order of the request."""
         return ()
 
@@ -154,10 +170,10 @@ class TableOperator(BaseOperator):
         """
         JobRequest(
             operation_id="unknown",
-            target=parse_table_name(self.target, "target"),
+            target=self.target_table(),
             catalog=CatalogSpec("unknown", "/"),
             statement=self.statement(),
-            sources=self.sources(),
+            sources=self.request_sources(),
             options=self._options(),
         )
 
@@ -167,13 +183,11 @@ class TableOperator(BaseOperator):
         if self._submitter is not None:
             self._submitter.kill()
 
-    def _check_target(self) -> None:
-        """Check the target and, where it is known by now, make it an outlet of the task."""
-        if is_template(self.target):
-            return
-        parse_table_name(self.target, "target")
+    def announce_target(self) -> None:
+        """Make the target an outlet of the task, if the catalog is known by now."""
+        table = self.target_table()
         if self.emits_asset_event and not is_template(self.catalog_conn_id):
-            asset = table_asset(self.catalog_conn_id, self.target)
+            asset = table_asset(self.catalog_conn_id, quoted_name(table))
             if self._outlet(asset) is None:
                 self.outlets = [*self.outlets, asset]
 
@@ -197,10 +211,10 @@ class TableOperator(BaseOperator):
                 map_index=map_index,
                 max_tries=ti.max_tries,
             ),
-            target=parse_table_name(self.target, "target"),
+            target=self.target_table(),
             catalog=hook.catalog_spec(),
             statement=self.statement(),
-            sources=self.sources(),
+            sources=self.request_sources(),
             options=self._options(),
             origin=Origin(
                 dag_id=ti.dag_id,
@@ -229,14 +243,15 @@ class TableOperator(BaseOperator):
     def _emit(self, context: Context, result: JobResult) -> None:
         if not self.emits_asset_event:
             return
-        outlet = self._outlet(table_asset(self.catalog_conn_id, self.target))
+        table = self.target_table()
+        outlet = self._outlet(table_asset(self.catalog_conn_id, quoted_name(table)))
         if outlet is not None:
             context["outlet_events"][outlet].extra = asset_extra(result)
         else:
             self.log.info(
                 "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",
                 self.catalog_conn_id,
-                self.target,
+                str(table),
             )
 
     def _options(self) -> JobOptions:

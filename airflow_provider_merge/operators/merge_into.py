@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from dataclasses import replace
+from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.base import TableOperator
 from airflow_provider_merge.operators.clauses import Clause, clause
 from airflow_provider_merge.operators.names import check_names
-from airflow_provider_merge.operators.sources import MERGE_SOURCE, parse_table_name, to_sources
-from airflow_provider_merge.operators.templates import has_template, is_template, with_placeholders
+from airflow_provider_merge.operators.sources import to_sources
+from airflow_provider_merge.operators.statement import StatementOperator
+from airflow_provider_merge.operators.templates import chosen_later, is_template, with_placeholders
+from airflow_provider_merge.sql.grammar import MERGE_SOURCE
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
 from spark_jobs.errors import RequestError
 
-_CARDINALITIES = ("effective", "strict")
 
-
-class MergeIntoOperator(TableOperator):
+class MergeIntoOperator(StatementOperator):
     """``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``
 
-    Every expression is Spark SQL text. Parameters are checked when the DAG is parsed as far as they
-    hold no template, and again, rendered, before Spark starts.
+    The statement is given as ``sql``, or in parts: ``target``, ``source``, ``on``, ``when``. Every
+    expression is Spark SQL text. Parameters are checked when the DAG is parsed as far as they hold
+    no template, and again, rendered, before Spark starts.
 
+    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param sources: name → source, which ``sql`` can use like tables
+    :param database: the database of tables that ``sql`` names without one
+    :param target: the table, ``database.table``
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
     :param on: the condition that joins source and target rows
     :param when: the clauses in their order: ``when_matched(…).update(…)`` … or the same as dicts
-    :param target_alias: what expressions call the target
-    :param source_alias: what expressions call the source
+    :param target_alias: what expressions call the target; ``t`` when left out
+    :param source_alias: what expressions call the source; ``s`` when left out
     :param cardinality: ``effective``: an error when more than one source row takes effect on one
         target row; ``strict``: when more than one matches it
     """
 
     template_fields: Sequence[str] = (
-        *TableOperator.template_fields,
+        *StatementOperator.template_fields,
         "source",
         "on",
         "when",
@@ -44,50 +49,69 @@ class MergeIntoOperator(TableOperator):
         "cardinality",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
-        **TableOperator.template_fields_renderers,
+        **StatementOperator.template_fields_renderers,
         "source": "json",
         "on": "sql",
         "when": "json",
     }
 
+    spec_type = MergeSpec
+    required_parts = ("target", "source", "on", "when")
+    parts = (*required_parts, "target_alias", "source_alias")
+
     def __init__(
         self,
         *,
-        source: Mapping[str, Any],
-        on: str,
-        when: Sequence[Clause],
-        target_alias: str = "t",
-        source_alias: str = "s",
+        source: Mapping[str, Any] | None = None,
+        on: str | None = None,
+        when: Sequence[Clause] | None = None,
+        target_alias: str | None = None,
+        source_alias: str | None = None,
         cardinality: str = "effective",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.source = source
         self.on = on
-        self.when: Any = [clause(each) for each in when] if _is_list(when) else when
+        self.when: Any = [clause(each) for each in when] if isinstance(when, list | tuple) else when
         self.target_alias = target_alias
         self.source_alias = source_alias
         self.cardinality = cardinality
-        self._check_parameters()
+        self.check_parameters()
 
     def statement(self) -> MergeSpec:
-        """The statement of the rendered parameters."""
-        spec = self._spec(self.when)
-        check_names(spec, parse_table_name(self.target, "target"), self.sources())
+        """The statement of the rendered parameters, its names checked."""
+        spec = cast("MergeSpec", super().statement())
+        spec = replace(spec, cardinality=self._cardinality())
+        check_names(spec, self.target_table(), self.request_sources(), is_text=self.sql is not None)
         return spec
 
-    def sources(self) -> tuple[Source, ...]:
+    def built_statement(self) -> MergeSpec:
+        """The statement of ``source``, ``on`` and ``when``."""
+        return self._spec(self.when)
+
+    def built_sources(self) -> tuple[Source, ...]:
         """The source, after the named sources that its query reads."""
         return to_sources(self.source)
 
-    def _check_parameters(self) -> None:
-        """Check as much as is known while the DAG is parsed: names only where all is text."""
-        if not is_template(self.source) and not _chosen_later(self.source):
+    def check_parts(self) -> None:
+        """Check source and clauses, whichever templates they hold."""
+        for name in ("sources", "database"):
+            if getattr(self, name) is not None:
+                raise invalid(
+                    name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
+                )
+        if not is_template(self.source) and not chosen_later(self.source):
             to_sources(with_placeholders(self.source))
-        if not is_template(self.when) and not any(_chosen_later(each) for each in self.when):
+        if not is_template(self.when) and not any(chosen_later(each) for each in self.when):
             self._spec(with_placeholders(self.when))
-        if not has_template([getattr(self, name) for name in MergeIntoOperator.template_fields]):
-            self.check_request()
+
+    def _cardinality(self) -> Cardinality:
+        modes = get_args(Cardinality)
+        if self.cardinality not in modes:
+            problem = f"{self.cardinality!r} is not one of: {', '.join(modes)}"
+            raise invalid("cardinality", problem)
+        return cast("Cardinality", self.cardinality)
 
     def _spec(self, when: Any) -> MergeSpec:
         if not isinstance(when, list):
@@ -96,21 +120,20 @@ class MergeIntoOperator(TableOperator):
             codec.decode(MergeCase, clause(each), f"when[{index}]")
             for index, each in enumerate(when)
         )
-        cardinality = "effective" if is_template(self.cardinality) else self.cardinality
-        if cardinality not in _CARDINALITIES:
-            allowed = ", ".join(_CARDINALITIES)
-            raise invalid("cardinality", f"{cardinality!r} is not one of: {allowed}")
-        for name in ("on", "target_alias", "source_alias"):
-            if not isinstance(getattr(self, name), str):
+        target_alias = "t" if self.target_alias is None else self.target_alias
+        source_alias = "s" if self.source_alias is None else self.source_alias
+        texts = {"on": self.on, "target_alias": target_alias, "source_alias": source_alias}
+        for name, text in texts.items():
+            if not isinstance(text, str):
                 raise invalid(name, "expected text")
         try:
             return MergeSpec(
                 source=MERGE_SOURCE,
-                on=self.on,
+                on=str(self.on),
                 cases=cases,
-                target_alias=self.target_alias,
-                source_alias=self.source_alias,
-                cardinality=cast("Cardinality", cardinality),
+                target_alias=target_alias,
+                source_alias=source_alias,
+                cardinality="effective" if is_template(self.cardinality) else self._cardinality(),
             )
         except RequestError as error:
             # The contract calls the clauses "cases"; the parameter is called "when".
@@ -118,20 +141,3 @@ class MergeIntoOperator(TableOperator):
             if message.startswith("cases"):
                 message = "when" + message.removeprefix("cases")
             raise RequestError(error.code, message, error.remedy) from None
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
-
-
-def _chosen_later(value: Any) -> bool:
-    """True when a template decides what kind of thing this is, or when it comes as a whole."""
-    if not isinstance(value, dict):
-        return is_template(value)
-    parts = [value.get("kind"), value.get("when"), value.get("action")]
-    action = value.get("action")
-    if isinstance(action, dict):
-        parts.append(action.get("kind"))
-    named = value.get("sources")
-    inner = list(named.values()) if isinstance(named, dict) else [named]
-    return any(is_template(part) for part in parts) or any(_chosen_later(each) for each in inner)

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.request import Source, TableName, TableSource
-from spark_jobs.contract.statements import InsertAction, MergeCase, MergeSpec, UpdateAction
+from spark_jobs.contract.statements import (
+    InsertAction,
+    MergeCase,
+    MergeSpec,
+    UpdateAction,
+    When,
+)
 
 _IGNORED = re.compile(
     r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | --[^\n]* | /\*.*?\*/""",
@@ -35,59 +42,86 @@ def qualifiers(text: str) -> set[str]:
     return {match[1].strip("`").replace("``", "`").lower() for match in _QUALIFIED.finditer(plain)}
 
 
-def check_names(spec: MergeSpec, target: TableName, sources: tuple[Source, ...]) -> None:
+def check_names(
+    spec: MergeSpec, target: TableName, sources: tuple[Source, ...], *, is_text: bool = False
+) -> None:
     """Check the qualified names in ON, conditions and values.
+
+    ``is_text``: the statement was SQL text, so errors count the clauses and name no ``when``.
 
     Raises:
         RequestError: REQUEST_INVALID, naming the field, the name and the aliases.
     """
     aliases = {spec.target_alias.lower(), spec.source_alias.lower()}
+    source = next((each for each in sources if each.name == spec.source), None)
     hidden = {target.table.lower()}
-    if isinstance(sources[-1], TableSource):
-        hidden.add(sources[-1].table.table.lower())
-    for field, text in _texts(spec):
-        for name in sorted(qualifiers(text) & (hidden - aliases)):
-            raise _unknown(field, name, spec)
-    _check_on(spec, aliases)
-    for index, case in enumerate(spec.cases):
-        _check_sides(index, case, spec)
+    if isinstance(source, TableSource):
+        hidden.add(source.table.table.lower())
+    texts = list(_texts(spec, is_text))
+    for text in texts:
+        for name in sorted(qualifiers(text.text) & (hidden - aliases)):
+            raise _unknown(text.field, name, spec)
+    _check_on(texts[0], spec, aliases)
+    for text in texts:
+        _check_sides(text, spec)
 
 
-def _check_on(spec: MergeSpec, aliases: set[str]) -> None:
+def check_where(where: str, alias: str, target: TableName) -> None:
+    """Check that the table is not called by its name where an alias hides that; raises alike."""
+    name = target.table.lower()
+    if name != alias.lower() and name in qualifiers(where):
+        raise invalid(
+            "where",
+            f"unknown alias {name!r}; the target is called {alias!r}",
+            f"For a struct column of that name write {alias}.{name}.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """An expression of a statement; ``when`` None: that of ON."""
+
+    field: str
+    text: str
+    when: When | None = None
+
+
+def _check_on(on: _Text, spec: MergeSpec, aliases: set[str]) -> None:
     """A name of neither side stands in ON, while a side is not mentioned at all."""
-    used = qualifiers(spec.on)
+    used = qualifiers(on.text)
     unknown = sorted(used - aliases)
     if unknown and not aliases <= used:
-        raise _unknown("on", unknown[0], spec)
+        raise _unknown(on.field, unknown[0], spec)
 
 
-def _check_sides(index: int, case: MergeCase, spec: MergeSpec) -> None:
+def _check_sides(text: _Text, spec: MergeSpec) -> None:
     """NOT MATCHED sees only the source, NOT MATCHED BY SOURCE only the target."""
     unseen = {"not_matched": spec.target_alias, "not_matched_by_source": spec.source_alias}
-    alias = unseen.get(case.when)
-    if alias is None:
-        return
-    for field, text in _case_texts(index, case):
-        if alias.lower() in qualifiers(text):
-            clause = "WHEN " + case.when.replace("_", " ").upper()
-            raise invalid(field, f"{clause} has no row of {alias!r}, which {text!r} refers to")
+    alias = unseen.get(text.when or "")
+    if alias is not None and alias.lower() in qualifiers(text.text):
+        clause = "WHEN " + str(text.when).replace("_", " ").upper()
+        problem = f"{clause} has no row of {alias!r}, which {text.text!r} refers to"
+        raise invalid(text.field, problem)
 
 
-def _texts(spec: MergeSpec) -> Iterator[tuple[str, str]]:
-    yield "on", spec.on
+def _texts(spec: MergeSpec, is_text: bool) -> Iterator[_Text]:
+    yield _Text("sql: ON" if is_text else "on", spec.on)
     for index, case in enumerate(spec.cases):
-        yield from _case_texts(index, case)
+        place = f"sql: clause {index + 1}, " if is_text else f"when[{index}]."
+        for part, text in _case_texts(case, is_text):
+            yield _Text(place + part, text, case.when)
 
 
-def _case_texts(index: int, case: MergeCase) -> Iterator[tuple[str, str]]:
+def _case_texts(case: MergeCase, is_text: bool) -> Iterator[tuple[str, str]]:
     if case.condition is not None:
-        yield f"when[{index}].condition", case.condition
+        yield "condition", case.condition
     if isinstance(case.action, UpdateAction):
         for number, assignment in enumerate(case.action.assignments):
-            yield f"when[{index}].action.assignments[{number}].value", assignment.value
+            field = f"action.assignments[{number}].value"
+            yield f"value of {assignment.column}" if is_text else field, assignment.value
     if isinstance(case.action, InsertAction):
         for number, value in enumerate(case.action.values):
-            yield f"when[{index}].action.values[{number}]", value
+            yield f"value {number + 1}" if is_text else f"action.values[{number}]", value
 
 
 def _unknown(field: str, name: str, spec: MergeSpec) -> Exception:

@@ -11,11 +11,10 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.values import conf_text
+from airflow_provider_merge.sql.grammar import MERGE_SOURCE
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
 from spark_jobs.errors import RequestError
-
-MERGE_SOURCE = "merge_source"
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
 
@@ -69,13 +68,7 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, sql, table")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
-    if not isinstance(named, dict):
-        raise invalid(f"{field}.sources", "expected a dict of name → source")
-    inner = [
-        source
-        for key, each in named.items()
-        for source in to_sources(each, f"{field}.sources.{key}", key)
-    ]
+    inner = to_named_sources(named, f"{field}.sources")
     if isinstance(document.get("options"), dict):
         document["options"] = {
             key: conf_text(each) if isinstance(each, bool | int | float) else each
@@ -101,6 +94,24 @@ def parse_table_name(text: Any, field: str) -> TableName:
         return TableName.parse(text)
     except RequestError as error:
         raise invalid(field, error.message, error.remedy) from None
+
+
+def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
+    """The contract's sources behind a dict of name → source; raises like ``to_sources``."""
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping):
+        raise invalid(field, f"expected a dict of name → source, found {type(value).__name__}")
+    return tuple(
+        source
+        for name, each in value.items()
+        for source in to_sources(each, f"{field}.{name}", name)
+    )
+
+
+def quoted_name(table: TableName) -> str:
+    """``database.table`` in backticks."""
+    return ".".join(f"`{part.replace('`', '``')}`" for part in (table.database, table.table))
 
 
 def _require_text(source: Source, field: str) -> None:

@@ -32,3 +32,16 @@ def with_placeholders(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [with_placeholders(each) for each in value]
     return PLACEHOLDER if is_template(value) else value
+
+
+def chosen_later(value: Any) -> bool:
+    """True when a template decides what kind of thing this is, or when it comes as a whole."""
+    if not isinstance(value, dict):
+        return is_template(value)
+    parts = [value.get("kind"), value.get("when"), value.get("action")]
+    action = value.get("action")
+    if isinstance(action, dict):
+        parts.append(action.get("kind"))
+    named = value.get("sources")
+    inner = list(named.values()) if isinstance(named, dict) else [named]
+    return any(is_template(part) for part in parts) or any(chosen_later(each) for each in inner)

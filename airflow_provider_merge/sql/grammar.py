@@ -66,6 +66,13 @@ class StatementReader:
         self._require_end()
         return target, statement
 
+    def read_condition(self) -> str:
+        """The text as the condition behind WHERE; raises like ``read``."""
+        span = self.cursor.expression("a condition")
+        if self.cursor.token.kind != "end":
+            raise self.cursor.unexpected("the end of the condition")
+        return self.queries.expression(span, self.views.scope)
+
     def _other_statement(self) -> Exception:
         token = self.cursor.token
         if token.kind == "end":

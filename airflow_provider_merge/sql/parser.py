@@ -50,6 +50,21 @@ def parse_statement(
     return ParsedStatement(target, statement, tuple(views.sources))
 
 
+def parse_where(
+    condition: str, source_names: Iterable[str] = (), database: str | None = None
+) -> tuple[str, tuple[Source, ...]]:
+    """A condition as the WHERE of DELETE and UPDATE takes it, and the sources of its subqueries.
+
+    Raises:
+        RequestError, NotSupportedError: as ``parse_statement`` does.
+    """
+    text = SqlText(condition)
+    views = Views(text, source_names, database)
+    where = StatementReader(text, views).read_condition()
+    _refuse_table_qualifiers(text, views)
+    return where, tuple(views.sources)
+
+
 def _refuse_table_qualifiers(text: SqlText, views: Views) -> None:
     """In expressions a table is known by its alias or last name only: no ``db.table.column``."""
     tokens = text.tokens

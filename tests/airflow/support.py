@@ -31,8 +31,10 @@ from airflow_provider_merge.operators.clauses import (
     when_matched, when_not_matched, when_not_matched_by_source
 )
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
+from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
+from airflow_provider_merge.operators.update import UpdateOperator
 
 with DAG({dag_id!r}, schedule=None, start_date=datetime(2024, 1, 1), {arguments}) as dag:
 """

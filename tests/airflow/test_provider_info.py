@@ -32,6 +32,8 @@ def test_modules_exist_and_none_is_left_out():
     assert listed >= {
         "airflow_provider_merge.operators.merge_into",
         "airflow_provider_merge.operators.create_table",
+        "airflow_provider_merge.operators.delete_from",
+        "airflow_provider_merge.operators.update",
     }
 
 

@@ -1,4 +1,4 @@
-"""Table names in queries give way to views, by position; everything else stays as it was written."""
+"""Table names in queries give way to views, by position; the rest stays as it was written."""
 
 from __future__ import annotations
 

@@ -1,0 +1,163 @@
+"""What the operators share whose statement is given as SQL text or in parts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators.sources import to_named_sources
+from airflow_provider_merge.operators.templates import (
+    chosen_later,
+    has_template,
+    is_template,
+    with_placeholders,
+)
+from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
+from spark_jobs.contract.request import Source, TableName
+from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
+from spark_jobs.errors import JobError, error_of
+
+Spec = MergeSpec | DeleteSpec | UpdateSpec
+
+
+class StatementOperator(TableOperator):
+    """Runs one statement that is given as ``sql``, or in parts.
+
+    :param sql: the statement as Spark SQL text, or the path of a file that ends in ``.sql``
+    :param sources: name → source, which the text can use like tables
+    :param database: the database of tables that the text names without one
+    """
+
+    template_fields: Sequence[str] = (*TableOperator.template_fields, "sql", "sources", "database")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **TableOperator.template_fields_renderers,
+        "sql": "sql",
+        "sources": "json",
+    }
+    template_ext: Sequence[str] = (".sql",)
+
+    # What the text begins with, the parameters that stand in its place, and those of them that
+    # can not be left out.
+    spec_type: ClassVar[type[Spec]]
+    parts: ClassVar[tuple[str, ...]]
+    required_parts: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        *,
+        target: str | None = None,
+        sql: str | None = None,
+        sources: Mapping[str, Any] | None = None,
+        database: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(target=target, **kwargs)
+        self.sql = sql
+        self.sources = sources
+        self.database = database
+
+    @abstractmethod
+    def built_statement(self) -> Spec:
+        """The statement of the parts.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+
+    @abstractmethod
+    def built_sources(self) -> tuple[Source, ...]:
+        """What the statement of the parts reads; raises alike."""
+
+    @abstractmethod
+    def check_parts(self) -> None:
+        """Check the structure of the parts, of which some may still be templates; raises alike."""
+
+    def statement(self) -> Spec:
+        """The statement of the rendered parameters."""
+        return self.built_statement() if self.sql is None else self.parsed().statement
+
+    def target_table(self) -> TableName:
+        """The target of the rendered parameters."""
+        return super().target_table() if self.sql is None else self.parsed().target
+
+    def request_sources(self) -> tuple[Source, ...]:
+        """The sources that were given, then those that the statement needs beside them."""
+        if self.sql is None:
+            return self.built_sources()
+        return (*to_named_sources(self.sources), *self.parsed().sources)
+
+    def parsed(self) -> ParsedStatement:
+        """The rendered text.
+
+        Raises:
+            RequestError: the text is wrong; the message has line and column.
+            NotSupportedError: it is understood, but refused.
+        """
+        names = self.source_names()
+        with of_parameter("sql"):
+            parsed = parse_statement(self.sql or "", names, self.database)
+        if not isinstance(parsed.statement, self.spec_type):
+            kind, own = parsed.statement.kind.upper(), self.spec_type.kind.upper()
+            raise invalid("sql", f"is a statement of the kind {kind}, not {own}")
+        return parsed
+
+    def source_names(self) -> Iterable[str]:
+        """The names that the statement can use like tables."""
+        if self.sources is not None and not isinstance(self.sources, Mapping):
+            raise invalid("sources", "expected a dict of name → source")
+        return tuple(self.sources or ())
+
+    def prepare_template(self) -> None:
+        """Check the text that Airflow has just read from a file, while it parses the DAG."""
+        if isinstance(self.sql, str):
+            self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Check as much as is known while the DAG is parsed.
+
+        Raises:
+            RequestError: naming the parameter, and the place in the text.
+            NotSupportedError: the statement is understood, but refused.
+        """
+        self._require_one_way()
+        if self.sql is None:
+            if not is_template(self.target):
+                self.announce_target()
+            self.check_parts()
+        elif self._reads_later(self.sql):
+            return
+        elif not (is_template(self.database) or is_template(self.sources)):
+            self.parsed()
+            self.announce_target()
+        if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
+            to_named_sources(with_placeholders(self.sources))
+        if not has_template([getattr(self, name) for name in self.template_fields]):
+            self.check_request()
+
+    def _reads_later(self, sql: Any) -> bool:
+        return is_template(sql) or (isinstance(sql, str) and sql.endswith(tuple(self.template_ext)))
+
+    def _require_one_way(self) -> None:
+        if self.sql is None:
+            for name in self.required_parts:
+                if getattr(self, name) is None:
+                    raise invalid(name, "missing", "Give it, or the whole statement as sql.")
+            return
+        for name in self.parts:
+            if getattr(self, name) is not None:
+                raise invalid(
+                    name, "can not be given together with sql", "Say it in the text of sql."
+                )
+
+
+@contextmanager
+def of_parameter(name: str) -> Iterator[None]:
+    """Errors of a text name the parameter that holds it."""
+    try:
+        yield
+    except JobError as error:
+        raise error_of(error.code, f"{name}: {error.message}", error.remedy) from None

@@ -1,0 +1,68 @@
+"""``UpdateOperator``: UPDATE a lakehouse table, as one atomic snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.templates import is_template, with_placeholders
+from airflow_provider_merge.operators.where import WhereOperator
+from spark_jobs.contract.statements import Assignment, UpdateSpec
+
+
+class UpdateOperator(WhereOperator):
+    """``UPDATE target AS alias SET column = value, … WHERE where``
+
+    The statement is given as ``sql``, or in parts: ``target``, ``set`` and ``where``. It is checked
+    when the DAG is parsed as far as it holds no template, and again, rendered, before Spark starts.
+
+    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param target: the table, ``database.table``
+    :param set: column → value as Spark SQL text; a column may be nested (``address.city``)
+    :param where: which rows to update, as Spark SQL text; every row when left out
+    :param alias: what expressions call the target; the table's name when left out
+    :param sources: name → source, which subqueries can use like tables
+    :param database: the database of tables that the text names without one
+    """
+
+    template_fields: Sequence[str] = (*WhereOperator.template_fields, "set")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **WhereOperator.template_fields_renderers,
+        "set": "json",
+    }
+
+    spec_type = UpdateSpec
+    required_parts = ("target", "set")
+    parts = (*required_parts, "where", "alias")
+
+    def __init__(
+        self,
+        *,
+        set: Mapping[str, str] | None = None,  # noqa: A002  # as SQL calls it
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.set = set
+        self.check_parameters()
+
+    def built_statement(self) -> UpdateSpec:
+        """The statement of ``target``, ``set`` and ``where``."""
+        return UpdateSpec(self.target_alias(), _assignments(self.set), self.where_text())
+
+    def check_parts(self) -> None:
+        """Check ``set`` unless it comes as a whole later, and ``where``."""
+        super().check_parts()
+        if not is_template(self.set):
+            _assignments(with_placeholders(self.set))
+
+
+def _assignments(values: Any) -> tuple[Assignment, ...]:
+    if not isinstance(values, Mapping):
+        raise invalid("set", f"expected a dict of column → value, found {type(values).__name__}")
+    if not values:
+        raise invalid("set", "is empty", "Name at least one column and its value.")
+    for column, value in values.items():
+        if not isinstance(value, str):
+            raise invalid(f"set.{column}", "expected Spark SQL text")
+    return tuple(Assignment(column, value) for column, value in values.items())

@@ -1,0 +1,64 @@
+"""What DELETE and UPDATE share: rows of one table that a WHERE chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.names import check_where
+from airflow_provider_merge.operators.sources import to_named_sources
+from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators.templates import has_template
+from airflow_provider_merge.sql.parser import parse_where
+from spark_jobs.contract.request import Source
+
+
+class WhereOperator(StatementOperator):
+    """A statement with ``where`` and ``alias``.
+
+    :param where: which rows are meant, as Spark SQL text; every row when left out
+    :param alias: what expressions call the target; the table's name when left out
+    """
+
+    template_fields: Sequence[str] = (*StatementOperator.template_fields, "where", "alias")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **StatementOperator.template_fields_renderers,
+        "where": "sql",
+    }
+
+    def __init__(
+        self, *, where: str | None = None, alias: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.where = where
+        self.alias = alias
+
+    def built_sources(self) -> tuple[Source, ...]:
+        """The sources that were given, then the tables that subqueries read."""
+        return (*to_named_sources(self.sources), *self._parsed_where()[1])
+
+    def check_parts(self) -> None:
+        """Check ``where`` unless a template is in it, or decides what the names in it mean."""
+        if not has_template([self.where, self.database]) and not has_template(self.source_names()):
+            self._parsed_where()
+
+    def target_alias(self) -> str:
+        """What expressions call the target."""
+        return self.target_table().table if self.alias is None else self.alias
+
+    def where_text(self) -> str | None:
+        """The condition, with views for the tables of its subqueries."""
+        text = self._parsed_where()[0]
+        if text is not None:
+            check_where(text, self.target_alias(), self.target_table())
+        return text
+
+    def _parsed_where(self) -> tuple[str | None, tuple[Source, ...]]:
+        if self.where is None:
+            return None, ()
+        if not isinstance(self.where, str):
+            raise invalid("where", "expected text")
+        names = self.source_names()
+        with of_parameter("where"):
+            return parse_where(self.where, names, self.database)
