@@ -1,0 +1,205 @@
+"""Random statements: valid ones with their pieces, mutations of them, and token soup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+KEYWORDS = (
+    *("WHEN", "MATCHED", "NOT", "THEN", "AND", "ON", "USING", "SET", "WHERE", "VALUES", "INSERT"),
+    *("UPDATE", "DELETE", "MERGE", "INTO", "FROM", "CASE", "END", "ELSE", "SELECT", "JOIN", "AS"),
+    *("BY", "SOURCE", "TARGET", "WITH", "DEFAULT", "BETWEEN", "IS", "DISTINCT", "UNION"),
+)
+MARKS = ("'", '"', "`", "--", "/*", "*/", "\\", ";", ",", "(", ")", "r'", "\n", "''", "/*+")
+
+_words = st.sampled_from(KEYWORDS)
+_noise = st.lists(st.one_of(_words, st.sampled_from(MARKS)), min_size=1, max_size=4).map(" ".join)
+
+
+def _single_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _double_quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _raw(text: str) -> str:
+    return "r'" + text.replace("'", "") + "'"
+
+
+def _backticked(text: str) -> str:
+    return "`" + text.replace("`", "``") + "`"
+
+
+def _block_comment(text: str) -> str:
+    return "/* " + text.replace("/*", "").replace("*/", "").replace("*", "") + " */"
+
+
+def _nested_comment(text: str) -> str:
+    return f"/* {_block_comment(text)} ' */"
+
+
+def _line_comment(text: str) -> str:
+    return "-- " + text.replace("\n", " ").replace("\\", "") + "\n"
+
+
+def _continued_comment(text: str) -> str:
+    return "-- x \\\n" + _line_comment(text)[3:]
+
+
+_strings = st.one_of(
+    _noise.map(_single_quoted),
+    _noise.map(_double_quoted),
+    _noise.map(_raw),
+    st.sampled_from(["''", "'it''s WHEN'", '""', 'R"\\"']),
+)
+_names = st.one_of(
+    st.sampled_from(
+        ["t.a", "s.b", "c", "t.`when`.x", "t.when", "s.then", "t.end", "s.case", "end"]
+    ),
+    _noise.map(_backticked).map("t.{}".format),
+)
+_numbers = st.sampled_from(["1", "2.5", ".5", "1e3", "7L", "2.5BD", "1.", "3S", "9Y"])
+_others = st.sampled_from(
+    [
+        "DATE '2024-01-01'",
+        "INTERVAL '1' DAY",
+        "NULL",
+        "TRUE",
+        "current_date()",
+        "x'1F'",
+        "CAST(NULL AS MAP<STRING, INT>)",
+        "exists(s.xs, x -> x = 1)",
+        "extract(YEAR FROM t.day)",
+        "trim(BOTH 'x' FROM s.b)",
+    ]
+)
+_gaps = st.one_of(
+    st.just(" "),
+    st.just("\n\t"),
+    _noise.map(_block_comment),
+    _noise.map(_nested_comment),
+    _noise.map(_line_comment),
+    _noise.map(_continued_comment),
+).map(lambda text: text if text.isspace() else f" {text} ")
+
+
+@st.composite
+def _combined(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
+    form = draw(
+        st.sampled_from(
+            [
+                "CASE{g}WHEN {a} THEN {b}{g}ELSE {c} END",
+                "CASE {a} WHEN {b} THEN {c}{g}WHEN {c} THEN {a} END",
+                "CASE WHEN {a} THEN {b} END",
+                "({a}{g}= {b})",
+                "{a}{g}AND {b}",
+                "{a} OR{g}{b}",
+                "NOT ({a})",
+                "f({a},{g}{b}, {c})",
+                "({a}) BETWEEN ({b}){g}AND ({c})",
+                "({a}) IN ({b},{g}{c})",
+                "({a}) IS{g}NOT DISTINCT FROM ({b})",
+                "({a}) IS NOT NULL",
+                "({a}) LIKE ({b})",
+                "array({a})[{g}0]",
+                "({a})",
+                "({a}) <=> ({b})",
+                "if({a}, {b}, {c})",
+            ]
+        )
+    )
+    return form.format(a=draw(inner), b=draw(inner), c=draw(inner), g=draw(_gaps))
+
+
+expressions: st.SearchStrategy[str] = st.recursive(
+    st.one_of(_names, _strings, _numbers, _others), _combined, max_leaves=6
+)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A statement and what it was put together from, in the order of the text."""
+
+    text: str
+    expressions: tuple[str, ...]
+
+
+@st.composite
+def _clause(draw: st.DrawFn, kind: str, last: bool) -> tuple[str, list[str]]:
+    gap, pieces = draw(_gaps), []
+    text = {"m": "WHEN MATCHED", "n": "WHEN NOT MATCHED", "s": "WHEN NOT MATCHED BY SOURCE"}[kind]
+    if not last or draw(st.booleans()):
+        pieces.append(draw(expressions))
+        text += f" AND{gap}{pieces[-1]}"
+    text += f"{draw(_gaps)}THEN "
+    form = draw(st.sampled_from(["DELETE", "UPDATE SET *", "UPDATE"]))
+    if kind == "n":
+        values = draw(st.lists(expressions, min_size=1, max_size=3))
+        columns = ", ".join(f"c{index}" for index in range(len(values)))
+        text += f"INSERT ({columns}){gap}VALUES ({', '.join(values)})"
+        return text, pieces + values
+    if form == "DELETE" or (form == "UPDATE SET *" and kind == "m"):
+        return text + form, pieces
+    values = draw(st.lists(expressions, min_size=1, max_size=3))
+    assignments = [f"c{index} ={draw(_gaps)}{value}" for index, value in enumerate(values)]
+    return f"{text}UPDATE{gap}SET {', '.join(assignments)}", pieces + values
+
+
+@st.composite
+def merges(draw: st.DrawFn) -> Pieces:
+    """MERGE statements in the order of clauses that Spark's grammar asks for."""
+    on = draw(expressions)
+    parts, pieces = [f"MERGE INTO d.t AS t USING d.s AS s ON {on}"], [on]
+    for kind in ("m", "n", "s"):
+        count = draw(st.integers(min_value=1 if kind == "m" else 0, max_value=2))
+        for number in range(count):
+            text, found = draw(_clause(kind, number == count - 1))
+            parts.append(text)
+            pieces += found
+    text = parts[0]
+    for part in parts[1:]:
+        text += draw(_gaps) + part
+    return Pieces(text + draw(st.sampled_from(["", ";", " -- end", " /* end */ ;"])), tuple(pieces))
+
+
+@st.composite
+def updates(draw: st.DrawFn) -> Pieces:
+    """UPDATE statements."""
+    values = draw(st.lists(expressions, min_size=1, max_size=3))
+    assignments = ", ".join(f"t.c{index} = {value}" for index, value in enumerate(values))
+    text = f"UPDATE d.t SET {assignments}"
+    if draw(st.booleans()):
+        values.append(draw(expressions))
+        text += f"{draw(_gaps)}WHERE{draw(_gaps)}{values[-1]}"
+    return Pieces(text, tuple(values))
+
+
+@st.composite
+def deletes(draw: st.DrawFn) -> Pieces:
+    """DELETE statements."""
+    where = draw(expressions)
+    return Pieces(f"DELETE FROM{draw(_gaps)}d.t WHERE{draw(_gaps)}{where}", (where,))
+
+
+statements: st.SearchStrategy[Pieces] = st.one_of(merges(), updates(), deletes())
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> str:
+    """Statements with a few pieces cut out, doubled or replaced."""
+    text = draw(statements).text
+    for _ in range(draw(st.integers(min_value=1, max_value=3))):
+        start = draw(st.integers(min_value=0, max_value=len(text)))
+        end = min(len(text), start + draw(st.integers(min_value=0, max_value=12)))
+        put = draw(st.one_of(st.just(""), _noise, st.just(text[start:end] * 2)))
+        text = text[:start] + put + text[end:]
+    return text
+
+
+soup: st.SearchStrategy[str] = st.lists(
+    st.one_of(_words, st.sampled_from(MARKS), _names, _numbers, st.sampled_from(["d.t", ".", "="])),
+    max_size=40,
+).map(" ".join)

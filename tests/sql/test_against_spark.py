@@ -1,0 +1,126 @@
+"""What Spark's own parser finds in the same texts: the same clauses, the same expressions."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import pytest
+from hypothesis import given, settings
+from pyspark.errors import ParseException
+
+from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.contract.request import SqlSource
+from spark_jobs.errors import JobError
+from tests.spark_session import spark
+from tests.sql.reading import read
+from tests.sql.strategies import mutations, statements
+from tests.sql.test_expressions import WHOLE
+from tests.sql.test_fuzz import pieces_of
+from tests.sql.test_table_names import MERGE, QUERIES
+
+__all__ = ["spark"]
+
+
+class SparkParser:
+    """Spark's parser; Hypothesis can not print what comes from the JVM."""
+
+    def __init__(self, session):
+        self._parser = session._jsparkSession.sessionState().sqlParser()
+
+    def plan(self, text):
+        return self._parser.parsePlan(text)
+
+    def expression(self, text):
+        return self._parser.parseExpression(text)
+
+
+@pytest.fixture(scope="module")
+def parser(spark):
+    return SparkParser(spark)
+
+
+def items(sequence):
+    return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def given_one(option):
+    return [option.get()] if option.isDefined() else []
+
+
+def expressions_of(plan):
+    """Spark's expressions of a statement, in the order of its text; None: it is another one."""
+    kind = plan.getClass().getSimpleName()
+    if kind == "DeleteFromTable":
+        return without_defaults([plan.condition()])
+    if kind == "UpdateTable":
+        values = [each.value() for each in items(plan.assignments())]
+        return values + given_one(plan.condition())
+    if kind != "MergeIntoTable":
+        return None
+    found = [plan.mergeCondition()]
+    for actions in (
+        plan.matchedActions(),
+        plan.notMatchedActions(),
+        plan.notMatchedBySourceActions(),
+    ):
+        for action in items(actions):
+            found += given_one(action.condition())
+            if action.getClass().getSimpleName() in ("UpdateAction", "InsertAction"):
+                found += [each.value() for each in items(action.assignments())]
+    return found
+
+
+def without_defaults(expressions):
+    """DELETE without WHERE has the condition true."""
+    return [each for each in expressions if each.toString() != "true"]
+
+
+def check(parser, text):
+    """Where Spark's grammar and ours both accept a text, the expressions are the same."""
+    try:
+        wanted = expressions_of(parser.plan(text))
+    except ParseException:
+        return False
+    if wanted is None:
+        return False
+    found = [parser.expression(each) for each in pieces_of(parse_statement(text).statement)]
+    if text.lstrip().upper().startswith("DELETE"):
+        found = without_defaults(found)
+    assert [each.toString() for each in found] == [each.toString() for each in wanted]
+    assert all(one.equals(other) for one, other in zip(found, wanted, strict=True))
+    return True
+
+
+@given(statements)
+@settings(max_examples=150)
+def test_random_statements(parser, pieces):
+    assert check(parser, pieces.text)
+
+
+@given(mutations())
+@settings(max_examples=300)
+def test_mutated_statements_are_never_split_otherwise(parser, text):
+    with contextlib.suppress(JobError):  # refused here: nothing was split
+        check(parser, text)
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_written_expressions(parser, text):
+    head = "MERGE INTO d.t AS t USING d.s AS s"
+    assert check(parser, f"{head} ON {text} WHEN MATCHED AND {text} THEN UPDATE SET a = {text}")
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES.items(), ids=QUERIES)
+def test_no_table_is_overlooked(parser, query, expected):
+    before = relations(parser.plan(query))
+    after = relations(parser.plan(expected))
+    source = read(MERGE.format(query), "src").sources[-1]
+    assert isinstance(source, SqlSource)
+    assert [name.replace("d, ", "d__") for name in before] == after
+    assert not any(name.startswith("d, ") for name in relations(parser.plan(source.query)))
+
+
+def relations(plan):
+    """The tables that a plan reads, also in its subqueries, as Spark writes them."""
+    return re.findall(r"UnresolvedRelation \[([^\]]*)\]", plan.treeString())
