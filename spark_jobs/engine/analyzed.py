@@ -76,6 +76,11 @@ class AnalyzedMerge:
         )
 
     @property
+    def deletes_all_it_selects(self) -> bool:
+        """True for DELETE: every row for which WHERE is TRUE goes."""
+        return not self.has_source and self.cases[0].operation == rows.DELETE
+
+    @property
     def source_columns(self) -> frozenset[str]:
         """Source columns that any part of the statement reads."""
         return self.on.source_columns.union(

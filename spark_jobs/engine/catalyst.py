@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from spark_jobs.engine.older_spark import column_of_expression
 
 _AND = re.compile(r"\bAND\b", re.IGNORECASE)
 _EQUALS = re.compile(r"==?")
@@ -79,6 +81,26 @@ class FilterCondition:
     other_relations: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class BoundExpression:
+    """A node of a condition that was analysed on a frame.
+
+    ``kind`` is the name of Spark's class; ``attributes`` the ids of the columns that it reads;
+    ``attribute`` the one that it is; ``type_name`` its type as Spark writes it.
+    ``is_safe_upcast``: a cast that keeps the order of values and can not fail.
+    ``has_predicate_subquery``: it holds a subquery that is not just one constant.
+    """
+
+    kind: str
+    children: tuple[BoundExpression, ...]
+    attributes: frozenset[int]
+    attribute: int | None
+    type_name: str
+    is_safe_upcast: bool
+    has_predicate_subquery: bool
+    column: Column
+
+
 def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
     """Parse ``text`` with the session's parser.
 
@@ -128,6 +150,12 @@ def filter_condition(frame: DataFrame) -> FilterCondition:
         view_columns=columns,
         other_relations=frozenset(others),
     )
+
+
+def bound_condition(frame: DataFrame) -> BoundExpression:
+    """The condition of a frame made by ``where``, as a tree."""
+    condition = frame._jdf.queryExecution().analyzed().condition()
+    return _bound(frame.sparkSession, condition, {})
 
 
 def attribute_ids(frame: DataFrame) -> dict[int, str]:
@@ -242,6 +270,39 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
             yield NameReference(parts, int(node.origin().startIndex().get()))
     for child in children:
         yield from _free_names(child, bound)
+
+
+def _bound(spark: SparkSession, node: Any, definitions: Mapping[str, Any]) -> BoundExpression:
+    kind = _class_name(node)
+    if kind == "Between":
+        return _bound(spark, node.replacement(), definitions)
+    if kind == "With":
+        named = {str(each.id()): each.child() for each in _items(node.defs())}
+        return _bound(spark, node.child(), {**definitions, **named})
+    if kind == "CommonExpressionRef":
+        return _bound(spark, definitions[str(node.id())], definitions)
+    children = tuple(_bound(spark, child, definitions) for child in _items(node.children()))
+    is_subquery = kind in _SUBQUERIES
+    own = _ids(node.references()) if is_subquery or kind == "AttributeReference" else ()
+    return BoundExpression(
+        kind=kind,
+        children=children,
+        attributes=frozenset(own).union(*(child.attributes for child in children)),
+        attribute=own[0] if kind == "AttributeReference" else None,
+        type_name=str(node.dataType().simpleString()),
+        is_safe_upcast=kind == "Cast" and _is_safe_upcast(spark, node),
+        has_predicate_subquery=(is_subquery and not (kind == "ScalarSubquery" and not own))
+        or any(child.has_predicate_subquery for child in children),
+        column=column_of_expression(spark, node),
+    )
+
+
+def _is_safe_upcast(spark: SparkSession, cast: Any) -> bool:
+    given, wanted = cast.child().dataType(), cast.dataType()
+    to_text = wanted.simpleString() == "string"
+    jvm: Any = spark._jvm
+    catalyst = jvm.org.apache.spark.sql.catalyst
+    return not to_text and bool(catalyst.expressions.Cast.canUpCast(given, wanted))
 
 
 def _subquery_plans(expression: Any) -> Iterator[Any]:

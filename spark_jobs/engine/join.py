@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.cases import SOURCE_PRESENT
-from spark_jobs.engine.names import column_of
+from spark_jobs.engine.names import column_of, quote
 from spark_jobs.spi import rows
 
 
@@ -41,10 +41,10 @@ def join(
     if merge.has("not_matched_by_source"):
         kind = "full_outer" if merge.has("not_matched") else "left_outer"
         return target.join(source if kind == "full_outer" else small, on, kind)
+    if broadcast_source and merge.region.join_keys:
+        target = _reduced(merge, target, source)
     if not merge.has("not_matched"):
         return target.join(small, on, "inner")
-    if broadcast_source:
-        target = _reduced(merge, target, source)
     if merge.has("matched"):
         return source.join(target, on, "left_outer")
     no_row_id = F.lit(None).cast(target.schema[rows.ROW_ID].dataType).alias(rows.ROW_ID)
@@ -62,9 +62,21 @@ def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
 
 
 def _reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
-    """``target`` without the rows that match no source row."""
+    """``target`` without the rows that match no source row.
+
+    Meanwhile the row id is taken apart: Spark moves a semi join below a scan's own joins and
+    projections, unless one of them makes a struct. What a row id costs is then paid for matching
+    rows alone.
+    """
     keys = [column_of(merge.source_alias, name) for name in sorted(merge.on.source_columns)]
-    if not keys:
-        return target
     matching = F.broadcast(source.select(*keys).alias(merge.source_alias))
-    return target.join(matching, merge.on.column, "left_semi").alias(merge.target_alias)
+    columns = [F.col(quote(name)) for name in target.columns if name != rows.ROW_ID]
+    fields = {
+        f"{rows.RESERVED_PREFIX}row_id_{i}": name
+        for i, name in enumerate(target.schema[rows.ROW_ID].dataType.fieldNames())
+    }
+    parts = [F.col(rows.ROW_ID)[name].alias(flat) for flat, name in fields.items()]
+    flat = target.select(*columns, *parts).alias(merge.target_alias)
+    matched = flat.join(matching, merge.on.column, "left_semi")
+    row_id = F.struct(*[F.col(flat).alias(name) for flat, name in fields.items()])
+    return matched.select(*columns, row_id.alias(rows.ROW_ID)).alias(merge.target_alias)

@@ -17,11 +17,11 @@ from spark_jobs.engine.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.progress import Progress
-from spark_jobs.engine.pruning import Pruning
+from spark_jobs.engine.pruning import NeededFiles, Pruning
 from spark_jobs.engine.source import MaterializedSource, OpenSource, materialize
 from spark_jobs.engine.stragglers import wait_for_stragglers
 from spark_jobs.engine.subqueries import empty_views, materialize_views
-from spark_jobs.engine.writer import ChangeWriter
+from spark_jobs.engine.writer import ChangeWriter, TaskReport
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation, WriteLayout
@@ -72,9 +72,11 @@ class MergeRun:
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
             files = Pruning(self.spark, merge, planned).needed(source)
-        self.progress.say(f"{len(files)} of {len(planned)} files to scan")
+        self.progress.say(
+            f"{len(files.scanned)} of {len(planned)} files to scan, {len(files.dropped)} to drop"
+        )
         metrics = Metrics(
-            source_rows=source_rows, files_total=len(planned), files_scanned=len(files)
+            source_rows=source_rows, files_total=len(planned), files_scanned=len(files.scanned)
         )
         if _nothing_to_do(merge, files, source):
             return MergeOutcome(None, metrics)
@@ -106,24 +108,32 @@ class MergeRun:
         self,
         merge: AnalyzedMerge,
         processor: RowChangeProcessor,
-        files: Sequence[PlannedFile],
+        files: NeededFiles,
         source: MaterializedSource | None,
         metrics: Metrics,
     ) -> MergeOutcome:
         write = MergeWrite(
             operation=self.operation,
-            files=tuple(files),
+            files=tuple(files.scanned),
             assigned_columns=processor.assigned_columns,
             on_columns=tuple(sorted(merge.on.target_columns)),
             target_file_size=self.options.target_file_size,
         )
-        handle = self.connector.writes.begin_merge(self.table, write)
+        writes = self.connector.writes
+        handle = writes.begin_merge(self.table, write)
         fragments: list[Fragment] = []
         try:
             with self.progress.phase("write"):
-                result = self._physical_plan(merge, processor, files, source).run(
-                    self._writer(merge, handle, write)
-                )
+                result = PlanResult([], 0)
+                if files.scanned or merge.has("not_matched"):
+                    result = self._physical_plan(merge, processor, files.scanned, source).run(
+                        self._writer(merge, handle, write)
+                    )
+            dropped = TaskReport(
+                deleted=sum(file.row_count for file in files.dropped),
+                fragments=writes.drop_files(self.table, handle, files.dropped),
+            )
+            result = PlanResult([*result.reports, dropped], result.matched)
             fragments = [each for report in result.reports for each in report.fragments]
             metrics = _counted(metrics, result)
             self.progress.say(
@@ -132,11 +142,11 @@ class MergeRun:
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
             if not fragments:
-                self.connector.writes.abort_merge(self.table, handle, fragments)
+                writes.abort_merge(self.table, handle, fragments)
                 return MergeOutcome(None, metrics)
         except BaseException:
             wait_for_stragglers(self.spark)
-            self.connector.writes.abort_merge(self.table, handle, fragments)
+            writes.abort_merge(self.table, handle, fragments)
             raise
         with self.progress.phase("commit"):
             snapshot = self._published(handle, fragments, metrics)
@@ -196,13 +206,13 @@ class MergeRun:
 
 
 def _nothing_to_do(
-    merge: AnalyzedMerge, files: Sequence[PlannedFile], source: MaterializedSource | None
+    merge: AnalyzedMerge, files: NeededFiles, source: MaterializedSource | None
 ) -> bool:
     has_rows = source is None or source.row_count > 0
     can_insert = has_rows and merge.has("not_matched")
     can_match = has_rows and merge.has("matched")
-    can_change = bool(files) and (can_match or merge.has("not_matched_by_source"))
-    return not can_insert and not can_change
+    can_change = bool(files.scanned) and (can_match or merge.has("not_matched_by_source"))
+    return not can_insert and not can_change and not files.dropped
 
 
 def _counted(metrics: Metrics, result: PlanResult) -> Metrics:

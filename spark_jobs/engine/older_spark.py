@@ -29,3 +29,12 @@ def parsed_type(ddl: str) -> DataType:
         return DataType.fromDDL(ddl)
     parsed: DataType = T._parse_datatype_string(ddl)  # noqa: SLF001
     return parsed
+
+
+def column_of_expression(spark: SparkSession, expression: Any) -> Column:
+    """A Catalyst expression as a column of the frame that it was analysed on."""
+    jvm: Any = spark._jvm
+    sql = jvm.org.apache.spark.sql
+    if hasattr(DataType, "fromDDL"):
+        return Column(sql.classic.ExpressionUtils.column(expression))
+    return Column(sql.Column(expression))

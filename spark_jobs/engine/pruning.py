@@ -1,13 +1,13 @@
 """Files that a statement need not read: by partition, and by the source's keys (rule 11).
 
-Partition predicates are evaluated by Spark on the distinct partition values, so that they mean the
-same as on rows. Join keys are compared as Python values, for types on which Python's order is
-Spark's; NaN and the two zeros never get here, because floating point keys do not prune.
+What conditions tell of a file is for Spark to say (``file_conditions``). Join keys are compared as
+Python values, for types on which Python's order is Spark's; NaN and the two zeros never get here,
+because floating point keys do not prune.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +22,11 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
-    StructField,
-    StructType,
 )
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
-from spark_jobs.engine.expressions import Expression, JoinKey
+from spark_jobs.engine.expressions import JoinKey
+from spark_jobs.engine.file_conditions import FileConditions, FileTruth
 from spark_jobs.engine.older_spark import try_cast
 from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.spi.tables import PlannedFile
@@ -36,7 +35,13 @@ _INTEGRAL = (ByteType, ShortType, IntegerType, LongType)
 _COMPARABLE = (*_INTEGRAL, StringType, DateType, DecimalType)
 _DISTINCT_LIMIT = 10_000
 
-Partition = tuple[Any, ...]
+
+@dataclass(frozen=True, slots=True)
+class NeededFiles:
+    """``scanned`` files have to be read; of ``dropped`` ones every row is deleted, unread."""
+
+    scanned: Sequence[PlannedFile]
+    dropped: Sequence[PlannedFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +52,27 @@ class Pruning:
     merge: AnalyzedMerge
     files: Sequence[PlannedFile]
 
-    def needed(self, source: MaterializedSource | None) -> Sequence[PlannedFile]:
+    def needed(self, source: MaterializedSource | None) -> NeededFiles:
         """The files in which a clause may apply; ``source`` is None where there is none."""
-        files = self._by_conditions()
-        return files if source is None else self._by_source(files, source)
-
-    def _by_conditions(self) -> Sequence[PlannedFile]:
-        """The files in which a clause may apply, whatever the source holds."""
         region = self.merge.region
-        can_match = self._partitions_where(region.on_predicates)
+        conditions = FileConditions(
+            spark=self.spark,
+            alias=self.merge.target_alias,
+            partition_keys=self.merge.table.partition_keys,
+            types=self.merge.target_types,
+            files=self.files,
+        )
+        if source is None:
+            truth = conditions.truth(region.on_predicates)
+            return _split(self.files, truth, dropping=self.merge.deletes_all_it_selects)
         if region.by_source_predicates is None:
-            return [file for file in self.files if can_match(file)]
-        tests = [can_match, *map(self._partitions_where, region.by_source_predicates)]
-        return [file for file in self.files if any(test(file) for test in tests)]
+            may_apply = [each.may for each in conditions.truth(region.on_predicates)]
+            files = [file for file, may in zip(self.files, may_apply, strict=True) if may]
+            return NeededFiles(self._by_source(files, source), ())
+        tests = [region.on_predicates, *region.by_source_predicates]
+        truths = zip(*map(conditions.truth, tests), strict=True)
+        decided = zip(self.files, truths, strict=True)
+        return NeededFiles([file for file, each in decided if any(t.may for t in each)], ())
 
     def _by_source(
         self, files: Sequence[PlannedFile], source: MaterializedSource
@@ -72,24 +85,6 @@ class Pruning:
             if _is_comparable(key):
                 files = self._pruned_by(key, files, source)
         return files
-
-    def _partitions_where(self, predicates: Sequence[Expression]) -> Callable[[PlannedFile], bool]:
-        """A test of whether all of ``predicates`` that read partitions alone hold in a file."""
-        keys = self.merge.table.partition_keys
-        decisive = [each for each in predicates if each.target_columns <= set(keys)]
-        types = [self.merge.target_types[key] for key in keys]
-        if not decisive or not all(isinstance(each, _COMPARABLE) for each in types):
-            return lambda file: True
-        schema = StructType([StructField(key, each) for key, each in zip(keys, types, strict=True)])
-        distinct = list({self._partition(file) for file in self.files})
-        frame = self.spark.createDataFrame(distinct, schema).alias(self.merge.target_alias)
-        for predicate in decisive:
-            frame = frame.where(predicate.column)
-        holding = {tuple(row) for row in frame.collect()}
-        return lambda file: self._partition(file) in holding
-
-    def _partition(self, file: PlannedFile) -> Partition:
-        return tuple(file.partition[key] for key in self.merge.table.partition_keys)
 
     def _pruned_by(
         self, key: JoinKey, files: Sequence[PlannedFile], source: MaterializedSource
@@ -107,6 +102,16 @@ class Pruning:
         if bounds is None or bounds["low"] is None:
             return []
         return [file for file in files if _overlaps(file, column, bounds.asDict())]
+
+
+def _split(
+    files: Sequence[PlannedFile], truths: Sequence[FileTruth], *, dropping: bool
+) -> NeededFiles:
+    decided = list(zip(files, truths, strict=True))
+    dropped = [file for file, truth in decided if dropping and truth.must]
+    ordinals = {file.ordinal for file in dropped}
+    scanned = [file for file, truth in decided if truth.may and file.ordinal not in ordinals]
+    return NeededFiles(scanned, dropped)
 
 
 def _overlaps(file: PlannedFile, column: str, bounds: Mapping[str, Any]) -> bool:

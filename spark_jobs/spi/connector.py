@@ -98,6 +98,12 @@ class ConnectorMergeWrites(Protocol):
         """Prepare the write and guard the base snapshot against expiry; no data file yet."""
         ...
 
+    def drop_files(
+        self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
+    ) -> list[Fragment]:
+        """What removes ``files`` as they are, without reading them; nothing happens yet."""
+        ...
+
     def finish_merge(
         self,
         table: TableHandle,

@@ -116,6 +116,18 @@ class FolderWrites:
         )
         return MergeHandle(sinks, native=sinks.write_id)
 
+    def drop_files(
+        self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
+    ) -> list[Fragment]:
+        return [
+            Fragment(
+                {"added": [], "removed": [Path(file.path).name]},
+                files_removed=1,
+                bytes_removed=file.size,
+            )
+            for file in files
+        ]
+
     def finish_merge(
         self,
         table: TableHandle,

@@ -22,7 +22,7 @@ from spark_jobs.connectors.paimon.table_layout import data_file_prefix, new_file
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.files.statistics import ColumnStatistics
 from spark_jobs.files.values import decode_value
-from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite
 
 COMMIT_IDENTIFIER: Final = 1
@@ -60,6 +60,20 @@ class PaimonMergeWrites:
         )
         self._guard(table, operation_id).set(table.snapshot_id)
         return MergeHandle(sinks, PaimonMerge(operation_id, prefix))
+
+    def drop_files(
+        self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
+    ) -> list[Fragment]:
+        """What removes ``files`` as they are."""
+        del table, handle
+        return [
+            Fragment(
+                {"removed": file.ordinal, "added": None},
+                files_removed=1,
+                bytes_removed=file.size,
+            )
+            for file in files
+        ]
 
     def finish_merge(
         self,
