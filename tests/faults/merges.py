@@ -16,7 +16,13 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource
 from spark_jobs.contract.result import JobResult, Metrics
-from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
+from spark_jobs.contract.statements import (
+    DeleteAction,
+    DeleteSpec,
+    MergeCase,
+    MergeSpec,
+    UpdateSpec,
+)
 from spark_jobs.engine.job import Job
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
@@ -84,7 +90,9 @@ class PreparedJob(Job):
 
     __slots__ = ("between", "work")
 
-    def _merge(self, spec: MergeSpec, table: TableHandle, scratch: str) -> JobResult:
+    def _changed(
+        self, spec: MergeSpec | DeleteSpec | UpdateSpec, table: TableHandle, scratch: str
+    ) -> JobResult:
         del spec, scratch
         writes, operation = self.connector.writes, self._operation(table)
         files = self.connector.metadata.plan_files(table)
