@@ -38,6 +38,8 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
+        # Thousands of small plans: compiling them well costs more than it gains.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
