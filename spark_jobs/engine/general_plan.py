@@ -88,8 +88,7 @@ class GeneralPlan:
             new_rows = sum(file.row_count for file in self.files)
             new_row_bytes = file_bytes // max(new_rows, 1)
         return WriteSize(
-            files=len(self.files),
-            file_bytes=file_bytes,
+            file_sizes={file.ordinal: file.size for file in self.files},
             new_rows=new_rows,
             new_row_bytes=new_row_bytes,
             target_file_size=self.target_file_size,

@@ -11,7 +11,8 @@ NOT MATCHED BY SOURCE and NOT MATCHED   FULL OUTER
 ======================================  ======================================
 
 Where target rows without a match are not needed and the source fits a broadcast, the target is
-first reduced by a broadcast LEFT SEMI join, so that its keys are never shuffled.
+first reduced by a broadcast LEFT SEMI join on its own: the other rows are neither shuffled nor get a
+row id.
 """
 
 from __future__ import annotations
@@ -71,10 +72,8 @@ def _reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> Data
     keys = [column_of(merge.source_alias, name) for name in sorted(merge.on.source_columns)]
     matching = F.broadcast(source.select(*keys).alias(merge.source_alias))
     columns = [F.col(quote(name)) for name in target.columns if name != rows.ROW_ID]
-    fields = {
-        f"{rows.RESERVED_PREFIX}row_id_{i}": name
-        for i, name in enumerate(target.schema[rows.ROW_ID].dataType.fieldNames())
-    }
+    names = target.select(f"{rows.ROW_ID}.*").columns
+    fields = {f"{rows.RESERVED_PREFIX}row_id_{i}": name for i, name in enumerate(names)}
     parts = [F.col(rows.ROW_ID)[name].alias(flat) for flat, name in fields.items()]
     flat = target.select(*columns, *parts).alias(merge.target_alias)
     matched = flat.join(matching, merge.on.column, "left_semi")

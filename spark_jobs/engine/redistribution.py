@@ -1,13 +1,15 @@
 """Redistribution: all changes of one file meet in one sink task, in the order the layouts ask for.
 
 The number of partitions is explicit, so adaptive execution can neither split a file over two tasks
-nor merge tasks. Only changes travel, never unchanged rows.
+nor merge tasks. Only changes travel, never unchanged rows. Files are packed into tasks by size,
+the largest first into the emptiest task (Graham's LPT rule).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -20,18 +22,18 @@ from spark_jobs.spi.writes import WriteLayout
 
 _TASK = "__merge_task"
 _BYTES_PER_TASK = 2**30
+_32_BITS = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class WriteSize:
     """What a statement may have to write, estimated before it runs.
 
-    ``files`` and ``file_bytes`` of the target files that it reads; ``new_rows`` at most, each of
-    about ``new_row_bytes``; ``target_file_size`` in bytes; ``parallelism``: cores at hand.
+    ``file_sizes`` in bytes of the files that it reads, by ordinal; ``new_rows`` at most, each
+    of about ``new_row_bytes``; ``target_file_size`` in bytes; ``parallelism``: cores at hand.
     """
 
-    files: int
-    file_bytes: int
+    file_sizes: Mapping[int, int]
     new_rows: int
     new_row_bytes: int
     target_file_size: int
@@ -45,8 +47,9 @@ class WriteSize:
     def sink_tasks(self) -> int:
         """Sink tasks: enough for all cores twice over and for at most 1 GiB of files in each."""
         new_files = self.files_for(self.new_rows)
-        wanted = max(2 * self.parallelism, math.ceil(self.file_bytes / _BYTES_PER_TASK), new_files)
-        return min(self.files + new_files, wanted)
+        file_bytes = sum(self.file_sizes.values())
+        wanted = max(2 * self.parallelism, math.ceil(file_bytes / _BYTES_PER_TASK), new_files)
+        return min(len(self.file_sizes) + new_files, wanted)
 
 
 def redistribute(
@@ -62,11 +65,60 @@ def redistribute(
     insert_key = F.hash(F.lit("insert"), *_columns(insert_layout.cluster_by))
     if size.files_for(size.new_rows) > 1:
         insert_key = _spread(changes.where(is_insert), insert_key, size)
-    update_key = F.hash(F.lit("update"), *_columns(update_layout.cluster_by))
-    clustered = changes.withColumn(_TASK, F.when(is_insert, insert_key).otherwise(update_key))
+    clustered = changes.withColumn(
+        _TASK, F.when(is_insert, insert_key).otherwise(_update_key(update_layout, size))
+    )
     order = [is_insert, *_columns(update_layout.order_by), *_columns(insert_layout.order_by)]
     redistributed = clustered.repartition(size.sink_tasks, _TASK).sortWithinPartitions(*order)
     return redistributed.drop(_TASK, SPREAD_SEED)
+
+
+def _update_key(layout: WriteLayout, size: WriteSize) -> Column:
+    if layout.file_ordinal is None or not size.file_sizes:
+        return F.hash(F.lit("update"), *_columns(layout.cluster_by))
+    keys = keys_of_partitions(size.sink_tasks)
+    tasks = packed(size.file_sizes, size.sink_tasks)
+    by_ordinal = [str(keys[tasks.get(n, 0)]) for n in range(max(tasks) + 1)]
+    # One constant of the plan, whatever the number of files.
+    literal = F.split(F.lit(",".join(by_ordinal)), ",").cast("array<int>")
+    return F.get(literal, F.col(_path(layout.file_ordinal)))
+
+
+def packed(file_sizes: Mapping[int, int], tasks: int) -> dict[int, int]:
+    """A task (from 0) for each file, such that all tasks have about as many bytes."""
+    loads = [(0, 0, task) for task in range(tasks)]
+    placed = {}
+    for ordinal, size in sorted(file_sizes.items(), key=lambda each: (-each[1], each[0])):
+        load, files, task = loads[0]
+        heapq.heapreplace(loads, (load + size, files + 1, task))
+        placed[ordinal] = task
+    return placed
+
+
+def keys_of_partitions(partitions: int) -> list[int]:
+    """For each partition an integer that Spark's hash partitioning puts there."""
+    found: dict[int, int] = {}
+    key = 0
+    while len(found) < partitions:
+        found.setdefault(_murmur3(key) % partitions, key)
+        key += 1
+    return [found[partition] for partition in range(partitions)]
+
+
+def _murmur3(number: int) -> int:
+    """Spark's hash of an ``int``: Austin Appleby's MurmurHash3 (x86, 32 bits) with seed 42."""
+    mixed = _rotated(number * 0xCC9E2D51, 15) * 0x1B873593
+    result = (_rotated(42 ^ (mixed & _32_BITS), 13) * 5 + 0xE6546B64) & _32_BITS
+    result ^= 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        result = ((result ^ result >> shift) * factor) & _32_BITS
+    result ^= result >> 16
+    return result - 2**32 if result >= 2**31 else result
+
+
+def _rotated(number: int, bits: int) -> int:
+    number &= _32_BITS
+    return (number << bits | number >> 32 - bits) & _32_BITS
 
 
 def _spread(inserts: DataFrame, insert_key: Column, size: WriteSize) -> Column:

@@ -21,11 +21,13 @@ class WriteLayout:
 
     ``cluster_by``: rows equal in these columns meet in one sink task. ``order_by``: the order in
     which a task sees its rows. Both name columns of a change row, or fields of the row id with a
-    dot (``__merge_row_id.file``).
+    dot (``__merge_row_id.file``). ``file_ordinal``: the only column of ``cluster_by``, if it is a
+    ``PlannedFile.ordinal``; then the files' sizes decide which of them share a task.
     """
 
     cluster_by: tuple[str, ...]
     order_by: tuple[str, ...]
+    file_ordinal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

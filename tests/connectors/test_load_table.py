@@ -100,7 +100,9 @@ def test_layouts_and_paradigm_of_an_append_table(connector: Connector) -> None:
     assert metadata.merge_row_id_columns(table, ["id"]) == ()
     assert metadata.insert_layout(table) == WriteLayout(("day",), ("day",))
     assert metadata.update_layout(table) == WriteLayout(
-        ("__merge_row_id.file",), ("__merge_row_id.file", "__merge_row_id.position")
+        ("__merge_row_id.file",),
+        ("__merge_row_id.file", "__merge_row_id.position"),
+        file_ordinal="__merge_row_id.file",
     )
 
 

@@ -72,7 +72,7 @@ def test_only_the_columns_that_clauses_use_are_read(
 @pytest.mark.parametrize(
     ("clauses", "broadcast_limit", "joins"),
     [
-        ((MATCHED,), 10**6, ["BroadcastHashJoin Inner"]),
+        ((MATCHED,), 10**6, ["BroadcastHashJoin Inner", "BroadcastHashJoin LeftSemi"]),
         ((MATCHED,), 0, ["SortMergeJoin Inner"]),
         ((NOT_MATCHED,), 0, ["SortMergeJoin LeftAnti"]),
         ((MATCHED, NOT_MATCHED), 0, ["SortMergeJoin LeftOuter"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.cases import SPREAD_SEED
-from spark_jobs.engine.redistribution import WriteSize, redistribute
+from spark_jobs.engine.redistribution import (
+    WriteSize,
+    keys_of_partitions,
+    packed,
+    redistribute,
+)
 from spark_jobs.engine.session import fixed_settings
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import WriteLayout
@@ -20,6 +26,7 @@ _SCHEMA = (
     f" {SPREAD_SEED} BIGINT, p STRING"
 )
 _UPDATES = WriteLayout((f"{rows.ROW_ID}.file",), (f"{rows.ROW_ID}.file", f"{rows.ROW_ID}.position"))
+_PACKED = replace(_UPDATES, file_ordinal=f"{rows.ROW_ID}.file")
 _INSERTS = WriteLayout(("p",), ("p",))
 _FILES, _ROWS_PER_FILE, _NEW = 12, 9, 90
 
@@ -36,7 +43,8 @@ def changes(spark: SparkSession) -> DataFrame:
 
 
 def size(*, target_file_size: int = 10**9, parallelism: int = 2) -> WriteSize:
-    return WriteSize(_FILES, 10**6, _NEW, 100, target_file_size, parallelism)
+    sizes = dict.fromkeys(range(_FILES), 10**5)
+    return WriteSize(sizes, _NEW, 100, target_file_size, parallelism)
 
 
 def by_task(frame: DataFrame) -> dict[int, list[Any]]:
@@ -55,10 +63,13 @@ def tasks_of(tasks: dict[int, list[Any]], *, inserts: bool, key: Any) -> dict[An
     return found
 
 
+@pytest.mark.parametrize("layout", [_UPDATES, _PACKED], ids=["hashed", "packed"])
 @pytest.mark.parametrize("adaptive", ["true", "false"])
-def test_changes_of_a_file_meet_in_one_task(spark: SparkSession, adaptive: str) -> None:
+def test_changes_of_a_file_meet_in_one_task(
+    spark: SparkSession, adaptive: str, layout: WriteLayout
+) -> None:
     with fixed_settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
-        tasks = by_task(redistribute(changes(spark), _UPDATES, _INSERTS, size()))
+        tasks = by_task(redistribute(changes(spark), layout, _INSERTS, size()))
 
     files = tasks_of(tasks, inserts=False, key=lambda row: row[rows.ROW_ID]["file"])
     partitions = tasks_of(tasks, inserts=True, key=lambda row: row["p"])
@@ -117,4 +128,34 @@ def test_only_what_the_sink_needs_arrives(spark: SparkSession) -> None:
     ],
 )
 def test_number_of_sink_tasks(files: int, file_bytes: int, new_rows: int, tasks: int) -> None:
-    assert WriteSize(files, file_bytes, new_rows, 100, 2**20, 4).sink_tasks == tasks
+    sizes = dict.fromkeys(range(files), file_bytes // max(files, 1))
+    assert WriteSize(sizes, new_rows, 100, 2**20, 4).sink_tasks == tasks
+
+
+def test_files_share_tasks_by_their_sizes(spark: SparkSession) -> None:
+    sizes = {file: 1000 if file == 3 else 100 for file in range(_FILES)}
+    wanted = replace(size(), file_sizes=sizes)
+
+    tasks = by_task(redistribute(changes(spark), _PACKED, _INSERTS, wanted))
+
+    by_file = tasks_of(tasks, inserts=False, key=lambda row: row[rows.ROW_ID]["file"])
+    files = defaultdict(set)
+    for file, (task,) in by_file.items():
+        files[task].add(file)
+    assert sorted(map(len, files.values())) == [1, 3, 4, 4]
+    assert {3} in files.values()
+
+
+def test_a_task_for_every_file_that_is_left_after_pruning() -> None:
+    assert packed({7: 10, 900: 10, 4: 10}, 3) == {4: 0, 7: 1, 900: 2}
+    assert packed({0: 5, 1: 3, 2: 3, 3: 2}, 2) == {0: 0, 1: 1, 2: 1, 3: 0}
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7, 64])
+def test_keys_land_on_their_partitions(spark: SparkSession, partitions: int) -> None:
+    keys = keys_of_partitions(partitions)
+    frame = spark.createDataFrame([(key,) for key in keys], "key INT")
+
+    placed = frame.repartition(partitions, "key").withColumn("at", F.spark_partition_id())
+
+    assert {row["key"]: row["at"] for row in placed.collect()} == {k: i for i, k in enumerate(keys)}

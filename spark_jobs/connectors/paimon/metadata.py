@@ -104,7 +104,7 @@ class PaimonMetadata:
         """Changes of one file together, in the file's order."""
         del table
         file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
-        return WriteLayout((file,), (file, position))
+        return WriteLayout((file,), (file, position), file_ordinal=file)
 
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""
