@@ -14,6 +14,11 @@ from typing import Any
 
 # Facts about a case that do not decide what it does.
 _DESCRIPTIVE = {"tags", "portability"}
+# Values are always stored by ANSI casts; the mode is one of INSERT OVERWRITE.
+_SETTINGS = {
+    "storeAssignmentPolicy": ("ansi",),
+    "partition_overwrite_mode": ("static", "dynamic"),
+}
 CATEGORIES: Mapping[str, frozenset[str]] = {
     "cardinality": frozenset({"MERGE_TARGET_ROW_MULTIPLE_MATCHES"}),
     "unresolved-or-missing-column": frozenset({"COLUMN_NOT_FOUND"}),
@@ -73,6 +78,11 @@ class Case:
     settings: Mapping[str, str] = field(default_factory=dict)
     update_count: int | None = None
     cardinality_error_in: Mapping[str, bool] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.settings.items():
+            if value not in _SETTINGS.get(name, ()):
+                raise BadCaseError(f"setting {name} = {value} is not known")
 
     @property
     def verb(self) -> str:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.request import CatalogSpec, JobRequest
-from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Cardinality, MergeSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.main import run
 from tests.acceptance.cases import CATEGORIES, Case, Expected
-from tests.acceptance.tables import Look, PaimonTable, Warehouse
+from tests.acceptance.tables import PaimonTable, Warehouse
 from tests.acceptance.values import as_arrow, comparable, difference
 
 if TYPE_CHECKING:
@@ -67,6 +66,16 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class _Done:
+    """What a statement did; ``target`` is unknown where the text was refused."""
+
+    target: str | None = None
+    changed_rows: int = 0
+    code: str | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class _Run:
     spark: SparkSession
     warehouse: Warehouse
@@ -75,43 +84,51 @@ class _Run:
 
     def judged(self) -> tuple[str | None, str]:
         """The code of the error, if there was one, and what differed."""
-        case = self.attempt.case
         tables = {
             each.table: self.warehouse.create(self.database, each)
-            for each in case.create
+            for each in self.attempt.case.create
             if each.kind == "table"
         }
         before = {name: table.look() for name, table in tables.items()}
-        request, result, error = self._run_statement()
+        done = self._run_statement()
         after = {name: table.look() for name, table in tables.items()}
-        code = None if error is None else error[0]
-        expected = self.attempt.expected
-        if expected.category is not None:
-            return code, _judge_failure(expected.category, code, before, after)
-        if error is not None:
-            return code, f"{error[0]}: {error[1]}"
-        assert request is not None
-        assert result is not None
-        (target,) = (name for name in tables if name.lower() == request.target.table.lower())
-        problems = [
-            self._judge_rows(tables[target]),
-            _judge_count(case.update_count, result),
-            *(f"{n} changed" for n in tables if n != target and before[n] != after[n]),
-        ]
-        return code, "; ".join(filter(None, problems))
+        changed = [name for name in tables if before[name] != after[name]]
+        return done.code, "; ".join(filter(None, self._problems(done, tables, changed)))
 
-    def _run_statement(
-        self,
-    ) -> tuple[JobRequest | None, JobResult | None, tuple[str, str] | None]:
+    def _problems(
+        self, done: _Done, tables: Mapping[str, PaimonTable], changed: list[str]
+    ) -> Iterator[str]:
+        category = self.attempt.expected.category
+        target = (done.target or "").lower()
+        for name in changed:
+            if name.lower() != target or done.code or category:
+                yield f"{name} changed"
+        if category is not None:
+            if done.code not in CATEGORIES[category]:
+                wanted = " or ".join(sorted(CATEGORIES[category]))
+                yield f"expected {wanted}, got {done.code or 'no error'}"
+        elif done.code is not None:
+            yield f"{done.code}: {done.message}"
+        else:
+            (table,) = (each for name, each in tables.items() if name.lower() == target)
+            yield self._row_problem(table)
+            expected = self.attempt.case.update_count
+            if expected not in (None, done.changed_rows):
+                yield f"{done.changed_rows} rows reported as changed, not {expected}"
+
+    def _run_statement(self) -> _Done:
         if self.attempt.case.verb == "INSERT":
-            return None, None, (NOT_SUPPORTED, "INSERT OVERWRITE is not built yet")
+            return _Done(code=NOT_SUPPORTED, message="INSERT OVERWRITE is not built yet")
         try:
             request = self._request()
         except JobError as error:
-            return None, None, (error.code.name, error.message)
+            return _Done(code=error.code.name, message=error.message)
         result = run(request, self.spark)
-        error = None if result.error is None else (result.error.code, result.error.message)
-        return request, result, error
+        target = request.target.table
+        if result.error is not None:
+            return _Done(target, code=result.error.code, message=result.error.message)
+        metrics = result.metrics
+        return _Done(target, metrics.inserted + metrics.updated + metrics.deleted)
 
     def _request(self) -> JobRequest:
         case = self.attempt.case
@@ -130,30 +147,10 @@ class _Run:
             sources=(*sources, *parsed.sources),
         )
 
-    def _judge_rows(self, table: PaimonTable) -> str:
+    def _row_problem(self, table: PaimonTable) -> str:
         expected = self.attempt.expected
         found = table.rows()
         if expected.select:
             found = self.spark.createDataFrame(found).selectExpr(*expected.select).toArrow()
         assert expected.rows is not None
         return difference(comparable(found), comparable(as_arrow(expected.rows, found.schema)))
-
-
-def _judge_failure(
-    category: str, code: str | None, before: Mapping[str, Look], after: Mapping[str, Look]
-) -> str:
-    wanted = CATEGORIES[category]
-    problems = [
-        f"{name} changed although it failed" for name in before if before[name] != after[name]
-    ]
-    if code not in wanted:
-        problems.append(f"expected {' or '.join(sorted(wanted))}, got {code or 'no error'}")
-    return "; ".join(problems)
-
-
-def _judge_count(expected: int | None, result: JobResult) -> str:
-    metrics = result.metrics
-    found = metrics.inserted + metrics.updated + metrics.deleted
-    if expected is None or found == expected:
-        return ""
-    return f"{found} rows reported as changed, not {expected}"

@@ -89,6 +89,10 @@ def test_what_can_not_run_is_said(cases, arguments, message):
     ("document", "message"),
     [
         (case("x", UPSERT, {"rows": []}, surprise=1), "surprise is not known"),
+        (
+            case("x", UPSERT, {"rows": []}, settings={"storeAssignmentPolicy": "legacy"}),
+            "setting storeAssignmentPolicy = legacy is not known",
+        ),
         (case("x", UPSERT, {"category": "weather"}), "'weather' is not known"),
         (case("x", UPSERT, {}), "either rows or a category"),
         (
