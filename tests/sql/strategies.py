@@ -203,3 +203,66 @@ soup: st.SearchStrategy[str] = st.lists(
     st.one_of(_words, st.sampled_from(MARKS), _names, _numbers, st.sampled_from(["d.t", ".", "="])),
     max_size=40,
 ).map(" ".join)
+
+
+_tables = st.sampled_from(
+    [
+        *("d.a", "d.b", "d.a AS x", "d.`b`", "`d` . a y", "src", "d.b TABLESAMPLE (5 ROWS)"),
+        *(
+            "range(3)",
+            "VALUES (1, 2), (3, 4) AS v(p, q)",
+            "(VALUES (1), (2)) AS w",
+            "d.when",
+            "d.a",
+        ),
+    ]
+)
+_FROM = (
+    "{r}, {t}",
+    "{r} JOIN {t} ON {e} = {e}",
+    "{r} LEFT JOIN {t} USING (id)",
+    "({q}) AS n",
+    "({r} CROSS JOIN {t})",
+    "{r}, LATERAL ({q})",
+    "{r} LATERAL VIEW explode(xs) e AS k, v",
+    "{r} NATURAL JOIN ({q}) m, {t}",
+)
+_QUERY = (
+    "SELECT * FROM {r}",
+    "SELECT {e}, {e} AS from_d FROM {r} WHERE {e} AND c IN ({q})",
+    "SELECT {e}, ({q}) AS sub FROM {r} GROUP BY ALL HAVING {e} ORDER BY {e}, {e} LIMIT 3",
+    "SELECT DISTINCT {e} FROM {r} WHERE EXISTS ({q}) OR a IS DISTINCT FROM {e}",
+    "({q}) UNION ALL ({q})",
+    "({q}) EXCEPT SELECT {e} FROM {r}",
+    "WITH c1 AS ({q}), d (SELECT * FROM c1, {t}) SELECT * FROM c1 JOIN d JOIN {r}",
+    "TABLE d.a",
+    "FROM {r} SELECT {e}",
+    "SELECT trim(BOTH 'x' FROM ({q})), count({e}) FROM {r}",
+    "SELECT CASE WHEN {e} THEN ({q}) END FROM {r} WINDOW w AS (PARTITION BY {e}, {e})",
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, depth: int = 2) -> str:
+    """Queries over the tables d.a, d.b and d.when and the source src."""
+    form = draw(st.sampled_from(_QUERY if depth else _QUERY[:1]))
+    return _filled(draw, form, depth)
+
+
+def _filled(draw: st.DrawFn, form: str, depth: int) -> str:
+    """``form`` with a FROM for r, tables for t, queries for q and expressions for e."""
+    text = ""
+    for part in form.split("{"):
+        kind, brace, rest = part.partition("}")
+        if not brace:
+            text += part
+        elif kind == "r":
+            inner = draw(st.sampled_from(_FROM)) if depth else "{t}"
+            text += (
+                draw(_tables) + rest if inner == "{r}" else _filled(draw, inner, depth - 1) + rest
+            )
+        elif kind == "q":
+            text += draw(queries(max(depth - 1, 0))) + draw(_gaps) + rest
+        else:
+            text += draw(_tables if kind == "t" else expressions) + draw(_gaps) + rest
+    return text

@@ -6,7 +6,7 @@ import contextlib
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from pyspark.errors import ParseException
 
 from airflow_provider_merge.sql.parser import parse_statement
@@ -14,7 +14,7 @@ from spark_jobs.contract.request import SqlSource
 from spark_jobs.errors import JobError
 from tests.spark_session import spark
 from tests.sql.reading import read
-from tests.sql.strategies import mutations, statements
+from tests.sql.strategies import mutations, queries, statements
 from tests.sql.test_expressions import WHOLE
 from tests.sql.test_fuzz import pieces_of
 from tests.sql.test_table_names import MERGE, QUERIES
@@ -119,6 +119,18 @@ def test_no_table_is_overlooked(parser, query, expected):
     assert isinstance(source, SqlSource)
     assert [name.replace("d, ", "d__") for name in before] == after
     assert not any(name.startswith("d, ") for name in relations(parser.plan(source.query)))
+
+
+@given(queries())
+@settings(max_examples=100)
+def test_no_table_of_a_random_query_is_overlooked(parser, query):
+    try:
+        before = relations(parser.plan(query))
+    except ParseException:
+        reject()
+    source = read(MERGE.format(query), "src").sources[-1]
+    after = relations(parser.plan(source.query))
+    assert after == [name.replace("d, ", "d__") for name in before]
 
 
 def relations(plan):
