@@ -86,7 +86,7 @@ class FileConditions:
         columns = sorted(frozenset().union(*(each.target_columns for each in conditions)))
         decidable = [name for name in columns if isinstance(self.types[name], DECIDABLE_TYPES)]
         if not self.files or not conditions or (columns and not decidable):
-            return [UNKNOWN if conditions else FileTruth(may=True, must=True)] * len(self.files)
+            return [UNKNOWN] * len(self.files)
         text = " AND ".join(f"(\n{each.text}\n)" for each in conditions)
         facts = [self._facts(file, columns, decidable) for file in self.files]
         distinct = {fact: index for index, fact in enumerate(dict.fromkeys(facts))}

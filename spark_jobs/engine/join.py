@@ -11,8 +11,7 @@ NOT MATCHED BY SOURCE and NOT MATCHED   FULL OUTER
 ======================================  ======================================
 
 Where target rows without a match are not needed and the source fits a broadcast, the target is
-first reduced by a broadcast LEFT SEMI join on its own: the other rows are neither shuffled nor get a
-row id.
+first reduced by a broadcast LEFT SEMI join: the other rows are neither shuffled nor get a row id.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def target_region(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetReg
 
 def filtered_region(where: Expression) -> TargetRegion:
     """The region of a DELETE or UPDATE."""
-    return TargetRegion(_target_only([where]), (), None)
+    return TargetRegion((where,), (), None)
 
 
 def _target_only(conjuncts: list[Expression]) -> tuple[Expression, ...]:

@@ -46,7 +46,7 @@ def truths(spark: SparkSession, where: str, files: list[PlannedFile]) -> list[Fi
     with fixed_settings(spark, meaningful_settings("UTC")):
         merge = analyze_filtered(spark, DeleteSpec("t", where), TABLE)
         conditions = FileConditions(spark, "t", TABLE.partition_keys, merge.target_types, files)
-        return conditions.truth(merge.region.on_predicates or (merge.on,))
+        return conditions.truth(merge.region.on_predicates)
 
 
 MAY, MUST, NEVER = FileTruth(True, False), FileTruth(True, True), FileTruth(False, False)
