@@ -6,7 +6,7 @@ import dataclasses
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,18 +35,17 @@ class Ledger:
     path: Path
 
     def runs(self) -> list[Run]:
-        """All runs, oldest first; a last line that was cut off is left out."""
+        """All runs, oldest first."""
         if not self.path.exists():
             return []
-        *lines, last = self.path.read_text(encoding="utf-8").split("\n")
-        del last
-        return [Run(**json.loads(line)) for line in lines if line.strip()]
+        return list(_read(self.path.read_text(encoding="utf-8").splitlines()))
 
     def add(self, run: Run) -> None:
         """Append a run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(dataclasses.asdict(run), ensure_ascii=False) + "\n")
+            # A line of its own, also behind one that was cut off.
+            file.write("\n" + json.dumps(dataclasses.asdict(run), ensure_ascii=False))
 
     def missing(self, seeds: range, commit: str) -> list[int]:
         """The seeds that have not been run with ``commit``."""
@@ -56,6 +55,14 @@ class Ledger:
     def next_seed(self) -> int:
         """The first seed that was never run, with no commit."""
         return max((run.seed for run in self.runs()), default=-1) + 1
+
+
+def _read(lines: Sequence[str]) -> Iterator[Run]:
+    for line in lines:
+        try:
+            yield Run(**json.loads(line))
+        except ValueError:
+            continue  # empty, or cut off when a run was killed
 
 
 def current_commit() -> str:

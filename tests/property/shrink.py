@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.oracle.expressions import And, Arithmetic, Case, Coalesce, Concat, Expression, Not, Or
-from tests.oracle.merge import Clause, Merge, Update
+from tests.oracle.merge import Clause, Insert, Merge, Update
 from tests.oracle.statements import Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
 
@@ -44,6 +44,8 @@ def _smaller(chain: Chain) -> Iterator[Chain]:
 
 
 def _smaller_tables(table: Table) -> Iterator[Table]:
+    if table.partition is not None:
+        yield dataclasses.replace(table, partition=None)
     for commits in _without_one(table.commits):
         yield dataclasses.replace(table, commits=commits)
     for index, commit in enumerate(table.commits):
@@ -54,6 +56,8 @@ def _smaller_tables(table: Table) -> Iterator[Table]:
 
 
 def _smaller_steps(step: Step) -> Iterator[Step]:
+    if step.form != "builder":
+        yield dataclasses.replace(step, form="builder")
     for rows in _without_some(step.source):
         yield dataclasses.replace(step, source=rows)
     for statement in _smaller_statements(step.statement):
@@ -80,6 +84,10 @@ def _smaller_merges(merge: Merge) -> Iterator[Merge]:
         for smaller in _smaller_clauses(clause):
             clauses = (*merge.clauses[:index], smaller, *merge.clauses[index + 1 :])
             yield dataclasses.replace(merge, clauses=clauses)
+        if clause.condition and clause.when not in {c.when for c in merge.clauses[index + 1 :]}:
+            smaller = dataclasses.replace(clause, condition=None)
+            clauses = (*merge.clauses[:index], smaller, *merge.clauses[index + 1 :])
+            yield dataclasses.replace(merge, clauses=clauses)
     for on in _parts(merge.on):
         yield dataclasses.replace(merge, on=on)
 
@@ -91,6 +99,9 @@ def _smaller_clauses(clause: Clause) -> Iterator[Clause]:
     if isinstance(clause.action, Update):
         for assignments in _smaller_assignments(clause.action.assignments):
             yield dataclasses.replace(clause, action=Update(assignments))
+    if isinstance(clause.action, Insert):
+        for values in _with_smaller_part(clause.action.values):
+            yield dataclasses.replace(clause, action=Insert(values, clause.action.columns))
 
 
 def _smaller_assignments(
@@ -99,9 +110,15 @@ def _smaller_assignments(
     for fewer in _without_one(assignments):
         if fewer:
             yield fewer
-    for index, (name, value) in enumerate(assignments):
+    names = [name for name, _ in assignments]
+    for values in _with_smaller_part([value for _, value in assignments]):
+        yield tuple(zip(names, values, strict=True))
+
+
+def _with_smaller_part(values: Sequence[Expression]) -> Iterator[tuple[Expression, ...]]:
+    for index, value in enumerate(values):
         for part in _parts(value):
-            yield (*assignments[:index], (name, part), *assignments[index + 1 :])
+            yield (*values[:index], part, *values[index + 1 :])
 
 
 def _parts(expression: Expression) -> list[Expression]:
