@@ -121,7 +121,7 @@ class PaimonHook(BaseHook):
 
     def _snapshots(self, target: TableName) -> PaimonSnapshots | None:
         location = self.table_location(target)
-        return PaimonSnapshots(location, self.storage_options()) if location else None
+        return PaimonSnapshots.find(location, self.storage_options()) if location else None
 
     def _connection(self) -> Connection:
         return self.get_connection(self.catalog_conn_id)

@@ -40,6 +40,15 @@ class PaimonSnapshots:
     location: str
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def find(cls, location: str, storage_options: Mapping[str, Any]) -> PaimonSnapshots:
+        """Those of the table at ``location``, or of the only one that differs from it in case."""
+        database, _, table = location.rpartition("/")
+        names = list_names(database, storage_options)
+        same = [name for name in names if name.lower() == table.lower()]
+        found = same[0] if table not in same and len(same) == 1 else table
+        return cls(f"{database}/{found}", storage_options)
+
     def latest(self) -> Snapshot | None:
         """The newest snapshot; None for a table without one.
 

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.request import Source, TableName, TableSource
 from spark_jobs.contract.statements import (
+    DeleteSpec,
     InsertAction,
     MergeCase,
     MergeSpec,
     UpdateAction,
+    UpdateSpec,
     When,
 )
 
@@ -66,15 +68,24 @@ def check_names(
         _check_sides(text, spec)
 
 
-def check_where(where: str, alias: str, target: TableName) -> None:
-    """Check that the table is not called by its name where an alias hides that; raises alike."""
-    name = target.table.lower()
-    if name != alias.lower() and name in qualifiers(where):
-        raise invalid(
-            "where",
-            f"unknown alias {name!r}; the target is called {alias!r}",
-            f"For a struct column of that name write {alias}.{name}.",
-        )
+def check_row_names(
+    spec: DeleteSpec | UpdateSpec, target: TableName, *, is_text: bool = False
+) -> None:
+    """Check that WHERE and values call the table by its alias; raises alike."""
+    name, alias = target.table.lower(), spec.target_alias
+    if name == alias.lower():
+        return
+    texts = [("sql: WHERE" if is_text else "where", spec.where or "")]
+    if isinstance(spec, UpdateSpec):
+        place = "sql: value of {}" if is_text else "set.{}"
+        texts += [(place.format(each.column), each.value) for each in spec.assignments]
+    for field, text in texts:
+        if name in qualifiers(text):
+            raise invalid(
+                field,
+                f"unknown alias {name!r}; the target is called {alias!r}",
+                f"For a struct column of that name write {alias}.{name}.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

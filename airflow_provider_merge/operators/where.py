@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.names import check_where
+from airflow_provider_merge.operators.names import check_row_names
 from airflow_provider_merge.operators.sources import to_named_sources
 from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
 from airflow_provider_merge.operators.templates import has_template
 from airflow_provider_merge.sql.parser import parse_where
 from spark_jobs.contract.request import Source
+from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 
 
 class WhereOperator(StatementOperator):
@@ -34,6 +35,12 @@ class WhereOperator(StatementOperator):
         self.where = where
         self.alias = alias
 
+    def statement(self) -> DeleteSpec | UpdateSpec:
+        """The statement of the rendered parameters, its names checked."""
+        spec = cast("DeleteSpec | UpdateSpec", super().statement())
+        check_row_names(spec, self.target_table(), is_text=self.sql is not None)
+        return spec
+
     def built_sources(self) -> tuple[Source, ...]:
         """The sources that were given, then the tables that subqueries read."""
         return (*to_named_sources(self.sources), *self._parsed_where()[1])
@@ -49,10 +56,7 @@ class WhereOperator(StatementOperator):
 
     def where_text(self) -> str | None:
         """The condition, with views for the tables of its subqueries."""
-        text = self._parsed_where()[0]
-        if text is not None:
-            check_where(text, self.target_alias(), self.target_table())
-        return text
+        return self._parsed_where()[0]
 
     def _parsed_where(self) -> tuple[str | None, tuple[Source, ...]]:
         if self.where is None:

@@ -33,6 +33,8 @@ _REGION = re.compile(
 _BLOCK_MARK = re.compile(r"/\*(?!\+)|\*/")
 _PIECE = re.compile(r"\w+|[^\w\s]+")
 _NOT_SPACE = re.compile(r"\S")
+# Half a surrogate pair: no file and no log can hold it.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ def tokenize(text: str) -> list[Token]:
     Raises:
         LexicalError: an unclosed string, name or comment, or a character that SQL does not know.
     """
+    if no_text := _NO_TEXT.search(text):
+        raise LexicalError(no_text.start(), "no Unicode text")
     regions = list(_regions(text))
     blanked = _blanked(text, regions)
     quoted = {

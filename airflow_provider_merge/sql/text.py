@@ -52,9 +52,9 @@ class SqlText:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = text.removeprefix("\ufeff")  # the byte order mark of a file
         try:
-            self.tokens = tokenize(text)
+            self.tokens = tokenize(self.text)
         except LexicalError as error:
             raise self.error(error.offset, error.problem) from None
         self.closing = self._closing()

@@ -166,3 +166,16 @@ def test_released_guard_is_gone_and_may_be_released_again(table):
     table.snapshots.release("mine")
     table.snapshots.release("mine")
     assert table.snapshots.made_by("mine") is None
+
+
+def test_location_of_a_name_written_in_another_case(tmp_path):
+    table = Table(str(tmp_path / "shop.db" / "Orders"))
+    table.add(1)
+
+    found = PaimonSnapshots.find(str(tmp_path / "shop.db" / "ORDERS"), {})
+    assert found.location == table.location
+
+    Table(str(tmp_path / "shop.db" / "orders")).add(1)
+    for name in ("ORDERS", "orders", "none"):
+        location = str(tmp_path / "shop.db" / name)
+        assert PaimonSnapshots.find(location, {}).location == location

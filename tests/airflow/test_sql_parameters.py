@@ -207,6 +207,16 @@ WRONG = {
         {"target": "a.b", "where": "b.x = 1", "alias": "y"},
         "where: unknown alias 'b'; the target is called 'y'",
     ),
+    "hidden name in WHERE": (
+        DeleteFromOperator,
+        {"sql": "DELETE FROM a.b AS y WHERE b.x = 1"},
+        "sql: WHERE: unknown alias 'b'; the target is called 'y'",
+    ),
+    "hidden name in a value": (
+        UpdateOperator,
+        {"target": "a.b", "set": {"x": "b.x + 1"}, "alias": "y"},
+        "set.x: unknown alias 'b'",
+    ),
     "empty set": (UpdateOperator, {"target": "a.b", "set": {}}, "set: is empty"),
     "set no dict": (UpdateOperator, {"target": "a.b", "set": ["a"]}, "set: expected a dict"),
     "value no text": (UpdateOperator, {"target": "a.b", "set": {"a": 1}}, "set.a: expected Spark"),

@@ -51,3 +51,13 @@ def test_subqueries_in_where_read_views():
         "(SELECT 1 FROM kept AS k WHERE k.id = t.id)",
     )
     assert parsed.sources == (TableSource("d__gone", TableName("d", "gone")),)
+
+
+def test_a_byte_order_mark_and_windows_lines():
+    assert delete("\ufeffDELETE\r\nFROM d.t -- all\r\nWHERE a = 1\r\n") == DeleteSpec("t", "a = 1")
+
+
+def test_deeply_nested_queries():
+    query = "SELECT * FROM (" * 190 + "d.a" + ")" * 190
+    where = delete(f"DELETE FROM d.t WHERE a IN ({query})").where
+    assert where == f"a IN ({query.replace('d.a', 'd__a AS a')})"

@@ -1,0 +1,35 @@
+"""A DELETE: the orders of customers who asked to be forgotten.
+
+The DAG changes the table that ``merge_orders`` makes. It reads the CSV files of the folder
+``<landing>/forget/<day>``; the parameter ``landing`` is a path that Spark can read. It needs the
+connections ``paimon_default`` (the warehouse) and ``spark_default``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from airflow.sdk import DAG
+
+from airflow_provider_merge.operators.delete_from import DeleteFromOperator
+from airflow_provider_merge.operators.sources import file_source
+
+FORGET = file_source(
+    "{{ params.landing }}/forget/{{ ds }}",
+    "csv",
+    options={"header": True},
+    schema="customer STRING",
+)
+
+with DAG(
+    "forget_customers",
+    schedule=None,
+    start_date=datetime(2024, 1, 1),
+    params={"landing": "/landing"},
+) as dag:
+    forget = DeleteFromOperator(
+        task_id="forget_customers",
+        target="shop.orders",
+        where="customer IN (SELECT customer FROM forget)",
+        sources={"forget": FORGET},
+    )

@@ -1,0 +1,104 @@
+"""The pages of the operators: text and parts ask for the same, the example DAGs are as shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.statement import StatementOperator
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {"merge_into": "merge_orders", "update": "settle_orders", "delete_from": "forget_customers"}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / "docs" / "operators" / f"{page}.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def operator_of(code: str) -> StatementOperator:
+    """The operator that a block makes."""
+    return eval(code[code.index("\n\n") :].strip(), names_of(code))
+
+
+def names_of(code: str) -> dict[str, object]:
+    names: dict[str, object] = {}
+    exec(code[: code.index("\n\n")], names)
+    return names
+
+
+def example(dag_id: str):
+    """The example DAG, its files resolved as Airflow does it."""
+    path = ROOT / "dags_examples" / f"{dag_id}.py"
+    names: dict[str, object] = {"__file__": str(path)}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    dag = names["dag"]
+    dag.fileloc = str(path)
+    dag.resolve_template_files()
+    return dag
+
+
+def asked(operator):
+    statement = operator.statement()
+    return operator.target_table(), statement, operator.request_sources()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_text_and_parts_ask_for_the_same(page):
+    text, parts = (operator_of(code) for code in blocks(page, "python")[:2])
+    (sql,) = blocks(page, "sql")
+    text.sql = sql
+    assert asked(text) == asked(parts)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_example_dag_runs_the_statement_of_the_page(page):
+    task = example(PAGES[page]).task_dict[PAGES[page]]
+    (sql,) = blocks(page, "sql")
+    shown = operator_of(blocks(page, "python")[0])
+    shown.sql = sql
+    target, statement, _ = asked(task)
+    wanted = asked(shown)
+    assert target == wanted[0]
+    assert without_layout(statement) == without_layout(wanted[1])
+
+
+def without_layout(statement) -> str:
+    return " ".join(repr(statement).replace("\\n", " ").split())
+
+
+def test_the_example_of_the_sql_page_is_read():
+    (sql,) = blocks("sql", "sql")
+    operator = MergeIntoOperator(
+        task_id="page",
+        sql=sql.replace("{{ ds }}", "2024-05-06"),
+        sources={"updates": table_source("shop.updates")},
+    )
+    names = [source.name for source in operator.request_sources()]
+    assert names == ["updates", "latest", "shop__customers", "merge_source"]
+
+
+def test_the_shown_error_is_the_real_one():
+    page = (ROOT / "docs" / "operators" / "sql.md").read_text()
+    (shown,) = re.findall(r"^SYNTAX_ERROR: (.*)$", page, re.MULTILINE)
+    with pytest.raises(Exception, match="SYNTAX_ERROR") as caught:
+        MergeIntoOperator(
+            task_id="page",
+            sql="MERGE INTO a.b AS t\nUSING a.c AS s ON t.id = s.id\nWHEN MATCHED AND THEN DELETE",
+        )
+    assert caught.value.args[1] == shown
+
+
+@pytest.mark.parametrize("page", [*PAGES, "create_table", "sql"])
+def test_every_link_leads_somewhere(page):
+    path = ROOT / "docs" / "operators" / f"{page}.md"
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", path.read_text()):
+        goal = path.parent / link if link else path
+        assert goal.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", goal.read_text(), re.MULTILINE)
+            assert anchor in {each.lower().replace(" ", "-") for each in headings}
