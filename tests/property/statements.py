@@ -63,6 +63,8 @@ def dml(chance: random.Random, target: _Columns, source: _Columns) -> UpdateTabl
 
 def _where(chance: random.Random, target: _Columns, source: _Columns) -> Expression:
     scope = Scope.of(t=target, bare=True)
+    if chance.random() < 0.08:
+        return Constant(chance.choice([True, False, None]), "boolean")
     if chance.random() < 0.5:
         return condition(chance, scope)
     subquery = _subquery(chance, target, source)
@@ -85,6 +87,8 @@ def _subquery(chance: random.Random, target: _Columns, source: _Columns) -> Expr
         known = IsNull(Column("s", column.name), negated=True)
         kept = known if chance.random() < 0.4 else condition(chance, of_source, 1)
         return InSource(operand, column.name, kept)
+    if chance.random() < 0.2:
+        return ExistsInSource(condition(chance, of_source))
     equal = Compare("=", *_both(column.name))
     return ExistsInSource(
         And(equal, condition(chance, Scope.of(t=target, s=_without_big(source)), 0))
