@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,19 @@ def test_a_missing_table_is_named_with_the_warehouse(connector: Connector, wareh
             connector.metadata.load_table(name)
         assert raised.value.code is ErrorCode.TABLE_NOT_FOUND
         assert str(warehouse) in raised.value.message
+
+
+def test_case_of_a_name_matters_only_where_tables_differ_in_nothing_else(
+    connector: Connector, warehouse: Path
+) -> None:
+    create(connector, {"id": "int"}, name=TableName("shop", "Orders"))
+    assert connector.metadata.load_table(TableName("shop", "ORDERS")).column_names == ("id",)
+
+    shutil.copytree(warehouse / "shop.db/Orders", warehouse / "shop.db/orders")
+    assert connector.metadata.load_table(TableName("shop", "Orders")).column_names == ("id",)
+    with pytest.raises(JobError, match="ORDERS does not exist") as raised:
+        connector.metadata.load_table(TableName("shop", "ORDERS"))
+    assert raised.value.code is ErrorCode.TABLE_NOT_FOUND
 
 
 def test_a_table_is_pinned_at_its_latest_snapshot(connector: Connector) -> None:

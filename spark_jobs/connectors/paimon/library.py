@@ -8,7 +8,7 @@ values: ``Any`` in a signature is one of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -47,13 +47,30 @@ def open_catalog(options: Mapping[str, str]) -> Any:
 
 
 def find_table(catalog: Any, name: TableName) -> Any | None:
-    """The table with its latest schema, or None when it or its database does not exist."""
+    """The table with its latest schema, or None when it or its database does not exist.
+
+    Where no table has exactly this name, it is the only one that differs from it in case.
+    """
     from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
 
     try:
         return catalog.get_table(_identifier(name))
-    except (DatabaseNotExistException, TableNotExistException):
+    except DatabaseNotExistException:
         return None
+    except TableNotExistException:
+        spelled = _in_another_case(catalog, name)
+    return catalog.get_table(_identifier(spelled)) if spelled else None
+
+
+def _in_another_case(catalog: Any, name: TableName) -> TableName | None:
+    from pypaimon.catalog.catalog_exception import DatabaseNotExistException
+
+    try:
+        tables = catalog.list_tables(name.database)
+    except DatabaseNotExistException:
+        return None
+    same = [table for table in tables if table.lower() == name.table.lower()]
+    return replace(name, table=same[0]) if len(same) == 1 else None
 
 
 def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
