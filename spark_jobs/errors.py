@@ -50,6 +50,7 @@ class ErrorCode(Enum):
     SOURCE_NOT_FOUND = ("SOURCE_NOT_FOUND", False)
     SOURCE_UNREADABLE = ("SOURCE_UNREADABLE", False)
     METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
+    DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", False)
     LIBRARY_MISSING = ("LIBRARY_MISSING", False)
 
     MERGE_TARGET_ROW_MULTIPLE_MATCHES = ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", False)
@@ -152,6 +153,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.SOURCE_NOT_FOUND,
             ErrorCode.SOURCE_UNREADABLE,
             ErrorCode.METADATA_UNREADABLE,
+            ErrorCode.DATA_FILE_UNREADABLE,
             ErrorCode.LIBRARY_MISSING,
         ),
         CatalogError,

@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from spark_jobs.errors import (
     AnalysisError,
+    CatalogError,
     DataError,
     ErrorCode,
     InternalError,
@@ -32,6 +33,7 @@ _USER_DATA_CONDITIONS = (
     "REMAINDER_BY_ZERO",
     "USER_RAISED_EXCEPTION",
 )
+_FILE_CONDITIONS = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOUND")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
 _TRACE_LINES = 12
 
@@ -50,6 +52,12 @@ def translated(error: BaseException) -> JobError:
                 ErrorCode.EXPRESSION_FAILED,
                 f"an expression of the statement failed: [{condition}]{rest}",
                 "Filter such rows out with a clause condition, or use the function's try_ form.",
+            )
+        if condition in _FILE_CONDITIONS:
+            return CatalogError(
+                ErrorCode.DATA_FILE_UNREADABLE,
+                f"a file is missing or damaged: {rest.strip()}",
+                "Look for who removed or changed it; nothing was changed by this statement.",
             )
     if isinstance(error, AnalysisException):
         return AnalysisError(ErrorCode.EXPRESSION_INVALID, text.strip().splitlines()[0])

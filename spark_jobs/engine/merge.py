@@ -133,7 +133,8 @@ class MergeRun:
                 deleted=sum(file.row_count for file in files.dropped),
                 fragments=writes.drop_files(self.table, handle, files.dropped),
             )
-            result = PlanResult([*result.reports, dropped], result.matched)
+            matched = result.matched if merge.has_source else 0
+            result = PlanResult([*result.reports, dropped], matched)
             fragments = [each for report in result.reports for each in report.fragments]
             metrics = _counted(metrics, result)
             self.progress.say(

@@ -76,7 +76,7 @@ def delete_from(
     name: str, where: str | None, source: str = "VALUES (0) AS s(id)", **outcome: Any
 ) -> Behaviour:
     """``DELETE FROM t WHERE where``"""
-    return Behaviour(name, source, (), statement=DeleteSpec("t", where), **outcome)
+    return Behaviour(name, source, (), statement=DeleteSpec("t", where), matched=0, **outcome)
 
 
 def update_set(
@@ -88,7 +88,9 @@ def update_set(
 ) -> Behaviour:
     """``UPDATE t SET assignments WHERE where``"""
     pairs = tuple(Assignment(column, value) for column, value in assignments.items())
-    return Behaviour(name, source, (), statement=UpdateSpec("t", pairs, where), **outcome)
+    return Behaviour(
+        name, source, (), statement=UpdateSpec("t", pairs, where), matched=0, **outcome
+    )
 
 
 def fails(code: ErrorCode, *says: str) -> Failure:

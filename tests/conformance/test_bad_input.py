@@ -16,6 +16,7 @@ from spark_jobs.contract.request import (
     TableName,
     TableSource,
 )
+from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.job import Job
 from spark_jobs.errors import CatalogError, ErrorCode
 from tests.conformance.behaviour import Behaviour, Failure, delete, fails, matched
@@ -112,6 +113,14 @@ def test_source_table_that_does_not_exist(harness: Harness) -> None:
 )
 def test_source_query_that_is_wrong(harness: Harness, query: str, code: ErrorCode) -> None:
     assert_fails(harness, with_source(harness, SqlSource("s", query)), fails(code, "source s"))
+
+
+def test_schema_evolution(harness: Harness) -> None:
+    request = request_of(DELETE_101, harness)
+    assert isinstance(request.statement, MergeSpec)
+    evolving = replace(request, statement=replace(request.statement, schema_evolution=True))
+
+    assert_fails(harness, evolving, fails(ErrorCode.NOT_SUPPORTED, "schema_evolution"))
 
 
 @pytest.mark.parametrize("connector", HARNESSES)

@@ -22,7 +22,15 @@ from spark_jobs.engine.job import Job
 from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, DataError, ErrorCode
 from spark_jobs.spi.connector import WarehouseStorage
-from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
+from tests.conformance.behaviour import (
+    Behaviour,
+    delete_from,
+    insert,
+    matched,
+    not_matched,
+    update,
+    update_set,
+)
 from tests.conformance.check import request_of
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
@@ -119,6 +127,33 @@ def harness(make_table: Callable[..., Harness]) -> Harness:
 
 def run(harness: Harness, request: JobRequest) -> JobResult:
     return Job(request, harness.spark, harness.open()).run()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param(update_set("", {"n": "n + 1"}, "id = 101"), id="update"),
+        pytest.param(delete_from("", "id IN (SELECT min(id) FROM target)"), id="delete"),
+    ],
+)
+@pytest.mark.parametrize("lost", [False, True])
+def test_update_and_delete_are_not_done_twice(
+    statement: Behaviour, make_table: Callable[..., Harness], *, lost: bool
+) -> None:
+    harness = make_table("paimon", ORDERS, partitioned=True)
+    request = request_of(statement, harness)
+    first = run(harness, request)
+    after_first = harness.state()
+    if lost:
+        (harness.warehouse / "_operations/operation-1.json").unlink()
+
+    second = run(harness, later(request))
+
+    assert first.status == "committed", first.error
+    assert harness.state() == after_first
+    assert second.new_snapshot_id == first.new_snapshot_id
+    assert second.metrics.updated + second.metrics.deleted == 1
+    assert not list(harness.warehouse.rglob("consumer-*")), "the base is guarded no longer"
 
 
 @pytest.mark.parametrize("lost", [False, True])

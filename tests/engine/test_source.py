@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.request import FileSource
+from spark_jobs.contract.request import FileSource, TableName, TableSource
 from spark_jobs.engine.job import Job
 from spark_jobs.engine.source import MaterializedSource, materialize
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.connector import WarehouseStorage
-from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
+from spark_jobs.spi.tables import TableHandle
+from tests.conformance.behaviour import (
+    Behaviour,
+    delete,
+    delete_from,
+    insert,
+    matched,
+    not_matched,
+    update,
+)
 from tests.conformance.check import request_of
-from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS
+from tests.conformance.harness import TARGET, Harness
+from tests.conformance.tables import ORDERS, order
 
 
 @pytest.fixture
@@ -150,3 +160,47 @@ def test_a_source_file_without_rows(harness: Harness, tmp_path: Path) -> None:
     result = Job(request, harness.spark, harness.open()).run()
 
     assert (result.status, result.metrics.source_rows) == ("unchanged", 0), result.error
+
+
+@dataclass(frozen=True)
+class Racing:
+    """The metadata of a connector, whose tables grow whenever they are loaded."""
+
+    real: Any
+    grow: Callable[[], None]
+    loaded: list[TableName]
+
+    def load_table(self, name: TableName) -> TableHandle:
+        handle: TableHandle = self.real.load_table(name)
+        self.loaded.append(name)
+        self.grow()
+        return handle
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        delete_from("", "id = (SELECT max(id) FROM target) OR id IN (SELECT max(id) FROM again)"),
+        Behaviour("", "(SELECT max(id) AS id FROM again) AS s", (matched(delete()),)),
+    ],
+    ids=["delete", "merge"],
+)
+def test_a_table_is_pinned_once_as_target_and_as_source(
+    statement: Behaviour, harness: Harness
+) -> None:
+    connector = harness.open()
+    racing = Racing(connector.metadata, lambda: harness.append([order(999, "c")]), [])
+    request = request_of(statement, harness)
+    itself = (TableSource("target", TARGET), TableSource("again", TARGET))
+    request = replace(request, sources=(*itself, request.sources[-1]))
+
+    result = Job(request, harness.spark, replace(connector, metadata=racing)).run()
+
+    # What is appended after the table was pinned is a conflict; loaded again, it would be read.
+    assert result.error is not None
+    assert result.error.code == "COMMIT_CONFLICT"
+    assert racing.loaded == [TARGET]
+    assert harness.read().count(order(404, None)) == 1
