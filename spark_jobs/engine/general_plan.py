@@ -83,8 +83,8 @@ class GeneralPlan:
         if self.source is not None and self.merge.has("not_matched"):
             new_rows = self.source.row_count
             new_row_bytes = self.source.byte_size // max(new_rows, 1)
-        elif self.processor.writes_inserts:
-            # UPDATE moves rows to another partition.
+        elif self.source is None and self.processor.writes_inserts:
+            # UPDATE moves rows to other partitions.
             new_rows = sum(file.row_count for file in self.files)
             new_row_bytes = file_bytes // max(new_rows, 1)
         return WriteSize(
