@@ -180,7 +180,7 @@ class StatementReader:
         cases: list[MergeCase] = []
         while True:
             clause = cursor.token.start
-            cases.append(self._clause(len(cases)))
+            cases.append(self._clause())
             # Made for each clause, so that what the contract refuses has the clause's place.
             spec = self._made(
                 clause,
@@ -220,7 +220,7 @@ class StatementReader:
             self.views.add_table(view, table)
         return view, self._alias("MERGE", parts[-1])
 
-    def _clause(self, number: int) -> MergeCase:
+    def _clause(self) -> MergeCase:
         cursor = self.cursor
         start = cursor.token.start
         cursor.expect("WHEN")

@@ -18,7 +18,7 @@ _SET_OPERATORS = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "SETMINUS", "IN
 # What ends a FROM clause, so that a comma behind it separates no tables.
 _AFTER_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"),
-    *("WINDOW", "SELECT", *_SET_OPERATORS),
+    *("WINDOW", "SELECT", "UNION", "EXCEPT", "MINUS", "SETMINUS", "INTERSECT"),
 )
 # FROM is a part of their arguments: EXTRACT(YEAR FROM day).
 _FROM_FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
@@ -140,9 +140,8 @@ class QueryText:
             return _State.FROM if state is _State.VALUES and token.kind == "quoted" else state
         if token.is_word("JOIN") or (token.is_word("FROM") and not self._is_distinct_from(index)):
             return _State.TABLE
-        if token.is_word(*_AFTER_FROM) and not self._is_distinct(index):
-            return _State.OTHER
-        if token.is_word("LATERAL") and tokens[index + 1].is_word("VIEW"):
+        lateral_view = token.is_word("LATERAL") and tokens[index + 1].is_word("VIEW")
+        if token.is_word(*_AFTER_FROM) or lateral_view:
             return _State.OTHER
         if state is _State.VALUES and (token.is_word("AS") or tokens[index - 1].is_symbol(")")):
             return _State.FROM
@@ -154,17 +153,10 @@ class QueryText:
         before = index > 0 and tokens[index - 1].is_symbol(".")
         return before or tokens[index + 1].is_symbol(".")
 
-    def _is_distinct(self, index: int) -> bool:
-        """Whether this is the DISTINCT of IS [NOT] DISTINCT FROM."""
-        tokens = self.sql.tokens
-        return (
-            tokens[index].is_word("DISTINCT")
-            and index > 0
-            and tokens[index - 1].is_word("IS", "NOT")
-        )
-
     def _is_distinct_from(self, index: int) -> bool:
-        return index > 0 and self._is_distinct(index - 1)
+        """Whether this is the FROM of IS [NOT] DISTINCT FROM."""
+        before = self.sql.tokens[max(index - 2, 0) : index]
+        return len(before) == 2 and before[1].is_word("DISTINCT") and before[0].is_word("IS", "NOT")
 
     def _introduces_table(self, index: int, start: int) -> bool:
         """Whether this is the TABLE of a query like ``TABLE db.t``."""
@@ -244,7 +236,7 @@ class QueryText:
                 index += 1
             if index not in closing:
                 raise self.sql.error(tokens[index].start, "expected the query of WITH")
-            self._parentheses(index, closing[index], scope, _State.OTHER)
+            self._scan(Span(index + 1, closing[index]), scope, True, _State.OTHER)
             scope[name.name.lower()] = None
             index = closing[index] + 1
             if not tokens[index].is_symbol(","):

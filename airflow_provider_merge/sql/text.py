@@ -166,7 +166,7 @@ class SqlText:
             return False
         before = self.tokens[index - 1]
         if before.kind == "symbol":
-            return before.text in (")", "]", "*", "?", "}")
+            return before.text in (")", "]", "?", "}")
         return not (before.kind == "word" and self._is_operator(index - 1))
 
     def _is_operator(self, index: int) -> bool:

@@ -181,7 +181,8 @@ def updates(draw: st.DrawFn) -> Pieces:
 def deletes(draw: st.DrawFn) -> Pieces:
     """DELETE statements."""
     where = draw(expressions)
-    return Pieces(f"DELETE FROM{draw(_gaps)}d.t WHERE{draw(_gaps)}{where}", (where,))
+    # Without the alias Spark takes the WHERE of WHERE (c) for one.
+    return Pieces(f"DELETE FROM{draw(_gaps)}d.t t WHERE{draw(_gaps)}{where}", (where,))
 
 
 statements: st.SearchStrategy[Pieces] = st.one_of(merges(), updates(), deletes())

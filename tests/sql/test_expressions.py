@@ -26,6 +26,7 @@ WHOLE = (
     "t.a[0] = s.a['WHEN']",
     "end = start",
     "CASE WHEN end THEN end ELSE end END",
+    "CASE WHEN CASE WHEN x THEN a * end END THEN b END",
     "case = 1 AND case IS NULL",
     "t.a <=> s.a AND NOT (t.b == s.b) AND t.c != s.c AND t.d <> s.d",
     "t.a = 1L AND t.b = 2.5BD AND t.c = .5 AND t.d = 1e-3 AND t.e = 1.",

@@ -84,6 +84,12 @@ QUERIES = {
     "SELECT t.from, `from`.x, 'FROM d.b' /* FROM d.b */ FROM d.a -- , d.b\n , src": (
         "SELECT t.from, `from`.x, 'FROM d.b' /* FROM d.b */ FROM d__a AS a -- , d.b\n , src"
     ),
+    "WITH overlay (SELECT * FROM d.a) SELECT * FROM overlay": (
+        "WITH overlay (SELECT * FROM d__a AS a) SELECT * FROM overlay"
+    ),
+    "SELECT * FROM src x JOIN d.a ON x.n LIKE ALL ('a', 'b'), d.b": (
+        "SELECT * FROM src x JOIN d__a AS a ON x.n LIKE ALL ('a', 'b'), d__b AS b"
+    ),
     "SELECT /*+ BROADCAST(a) */ * FROM d.a": "SELECT /*+ BROADCAST(a) */ * FROM d__a AS a",
     "SELECT * FROM d.a WINDOW w AS (PARTITION BY x), v AS (ORDER BY y)": (
         "SELECT * FROM d__a AS a WINDOW w AS (PARTITION BY x), v AS (ORDER BY y)"
