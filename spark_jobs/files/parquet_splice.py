@@ -85,7 +85,8 @@ class _Splicer:
         self._compression = compression
         self._codecs = self._checked_codecs()
         for group in footer.row_groups:
-            _range_of(group)
+            if number(group, GroupField.NUM_ROWS):
+                _range_of(group)
         self._values = {
             name: self._stored(name, change.values) for name, change in changes.columns.items()
         }
@@ -114,7 +115,8 @@ class _Splicer:
         for column in self._footer.columns:
             if loses_rows or column.name in self._changes.columns:
                 codec = ColumnCodec.for_column(column, created_by, self._compression)
-                codec.require_writable()
+                if column.name in self._changes.columns or not codec.physical:
+                    codec.require_writable()
                 codecs[column.name] = codec
         if not set(self._changes.columns) <= codecs.keys():
             raise NotSpliceableError("it lacks a column that changes")
