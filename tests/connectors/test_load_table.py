@@ -137,7 +137,6 @@ def test_system_tables_and_branches_are_refused(connector: Connector, name: str)
         (set_option("row-tracking.enabled", "true"), "uses row tracking"),
         (set_option("data-evolution.enabled", "true"), "data evolution"),
         (set_option("data-file.external-paths", "file:///x"), "outside its directory"),
-        (set_option("data-file.path-directory", "data"), "another directory"),
         (set_option("type", "format-table"), "not a data table"),
         (set_option("fields.name.default-value", "x"), "replaces NULLs while reading"),
         (set_type("TIME(3)"), "Column name is of Paimon's type TIME"),

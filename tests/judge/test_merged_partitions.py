@@ -43,8 +43,11 @@ def table_of(keys, rows):
     return pa.table(columns)
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_special_values(spark, warehouse, name):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*((name, {}) for name in KEYS), ("string", {"data-file.path-directory": "data"})],
+)
+def test_special_values(spark, warehouse, name, options):
     keys = KEYS[name]
     count = max(len(PARTITIONS[key][1]) for key in keys)
     # Of each old value one row stays, one changes, one goes; half of the inserted values are new.
@@ -52,7 +55,7 @@ def test_special_values(spark, warehouse, name):
     changed = [(i, id_, "new" if id_ % 10 == 1 else "delete") for i, id_, _ in known if id_ % 10]
     inserted = [(i, 10 * i + 9, "inserted") for i in range(count)]
     target = table_of(keys, known)
-    warehouse.create("d.t", target.schema, keys)
+    warehouse.create("d.t", target.schema, keys, options=options)
     warehouse.append("d.t", target)
 
     result = merge(spark, warehouse, table_of(keys, changed + inserted), CASES)

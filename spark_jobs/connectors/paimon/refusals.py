@@ -28,7 +28,6 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "data-evolution.enabled": (("false",), "uses data evolution"),
     "query-auth.enabled": (("false",), "restricts what each user may read"),
     "data-file.external-paths": (("",), "has data files outside its directory"),
-    "data-file.path-directory": (("",), "has data files in another directory"),
     "scan.fallback-branch": (("",), "falls back to a branch"),
 }
 

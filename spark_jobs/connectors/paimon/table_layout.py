@@ -30,6 +30,12 @@ def data_file_prefix(table: PaimonTable) -> str:
     return table.options.get("data-file.prefix", "data-")
 
 
+def data_root(table: PaimonTable) -> str:
+    """The directory above those of the partitions (option ``data-file.path-directory``)."""
+    directory = table.options.get("data-file.path-directory", "").strip("/")
+    return f"{table.path}/{directory}" if directory else table.path
+
+
 def compression(table: PaimonTable) -> Compression:
     """The codec of new files (options ``file.compression``, ``file.compression.zstd-level``).
 
@@ -55,7 +61,7 @@ def new_file_layout(
     keys = [PartitionKey(k, timestamp_precision(types[k])) for k in table.schema.partition_keys]
     return NewFileLayout(
         filesystem=filesystem,
-        root=table.path,
+        root=data_root(table),
         schema=library.arrow_schema(table.table),
         partitions=PartitionLayout(
             keys=tuple(keys),
