@@ -34,11 +34,10 @@ _ENCODINGS: dict[str, tuple[pa.DataType, ...]] = {
 @st.composite
 def layouts(draw: st.DrawFn, schema: pa.Schema, rows: int) -> Layout:
     """Codecs, page versions, page sizes, dictionaries that overflow, other encodings, indexes."""
-    version = draw(st.sampled_from(["1.0", "2.0"]))
     arguments: dict[str, Any] = {
         "row_group_size": draw(st.integers(1, rows)),
         "compression": draw(st.sampled_from(["zstd", "snappy", "gzip", "none", "brotli", "lz4"])),
-        "data_page_version": version,
+        "data_page_version": draw(st.sampled_from(["1.0", "2.0"])),
         "version": draw(st.sampled_from(["1.0", "2.4", "2.6"])),
         "data_page_size": draw(st.sampled_from([16, 1024 * 1024])),
         "write_batch_size": draw(st.sampled_from([1, 4, 1024])),
@@ -50,7 +49,7 @@ def layouts(draw: st.DrawFn, schema: pa.Schema, rows: int) -> Layout:
         "store_decimal_as_integer": draw(st.booleans()),
         "use_dictionary": draw(st.booleans()),
     }
-    if not arguments["use_dictionary"] and version == "2.0":
+    if not arguments["use_dictionary"]:
         encodings = {}
         for each in schema:
             fitting = [name for name, kinds in _ENCODINGS.items() if each.type in kinds]

@@ -23,7 +23,7 @@ _CODECS = [Compression(), Compression("snappy", None), Compression("none", None)
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_a_spliced_file_holds_what_a_whole_rewrite_holds(tmp_path: Path, data: Any) -> None:
