@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.assignments import check_assignments
 from airflow_provider_merge.operators.base import TableOperator
 from airflow_provider_merge.operators.sources import to_named_sources
 from airflow_provider_merge.operators.templates import (
@@ -78,7 +79,9 @@ class StatementOperator(TableOperator):
 
     def statement(self) -> Spec:
         """The statement of the rendered parameters."""
-        return self.built_statement() if self.sql is None else self.parsed().statement
+        spec = self.built_statement() if self.sql is None else self.parsed().statement
+        check_assignments(spec, is_text=self.sql is not None)
+        return spec
 
     def target_table(self) -> TableName:
         """The target of the rendered parameters."""

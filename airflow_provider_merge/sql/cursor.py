@@ -71,13 +71,11 @@ class Cursor:
         return tuple(parts)
 
     def names(self, what: str) -> list[str]:
-        """Step over names in parentheses; each as it was written."""
+        """Step over names in parentheses; each as it was written, without spaces and comments."""
         self.expect_symbol("(")
         found = []
         while True:
-            first = self.index
-            self.name(what)
-            found.append(self.sql.slice(Span(first, self.index)))
+            found.append(".".join(part.text for part in self.name(what)))
             if not self.accept_symbol(","):
                 break
         self.expect_symbol(")")

@@ -276,9 +276,7 @@ class StatementReader:
         cursor = self.cursor
         found = []
         while True:
-            first = cursor.index
-            cursor.name("the name of a column")
-            column = self.sql.slice(Span(first, cursor.index))
+            column = ".".join(part.text for part in cursor.name("the name of a column"))
             cursor.expect_symbol("=", "==")
             value = cursor.expression("a value", *stops, comma=True)
             found.append(Assignment(column, self._plain_expression(value)))

@@ -217,6 +217,31 @@ WRONG = {
         {"target": "a.b", "set": {"x": "b.x + 1"}, "alias": "y"},
         "set.x: unknown alias 'b'",
     ),
+    "assigned twice": (
+        UpdateOperator,
+        {"sql": "UPDATE a.b SET x = 1, b . `X` = 2"},
+        "sql: SET: x is assigned twice",
+    ),
+    "struct and field": (
+        UpdateOperator,
+        {"target": "a.b", "set": {"x.y.z": "1", "x.Y": "2"}},
+        "set: both x.y and its field x.y.z are assigned",
+    ),
+    "assigned twice in a clause": (
+        MergeIntoOperator,
+        {"sql": MERGE.replace("DELETE", "UPDATE SET c = 1, orders.c = 2")},
+        "sql: clause 1: c is assigned twice",
+    ),
+    "inserted twice": (
+        MergeIntoOperator,
+        {
+            "target": "shop.orders",
+            "source": table_source("a.b"),
+            "on": "t.id = s.id",
+            "when": [when_not_matched().insert({"c": "1", "C": "2"})],
+        },
+        r"when\[0\]: c is assigned twice",
+    ),
     "empty set": (UpdateOperator, {"target": "a.b", "set": {}}, "set: is empty"),
     "set no dict": (UpdateOperator, {"target": "a.b", "set": ["a"]}, "set: expected a dict"),
     "value no text": (UpdateOperator, {"target": "a.b", "set": {"a": 1}}, "set.a: expected Spark"),
@@ -255,6 +280,10 @@ LEGAL = {
     "template in where": (DeleteFromOperator, {"target": "a.b", "where": "x = {{ y }}"}),
     "template in a value": (UpdateOperator, {"target": "a.b", "set": {"a": "{{ y }}"}}),
     "template as set": (UpdateOperator, {"target": "a.b", "set": "{{ y }}"}),
+    "fields of one struct": (
+        UpdateOperator,
+        {"target": "a.b", "set": {"x.y": "1", "x.z": "2", "x y": "3"}},
+    ),
     "template as target": (UpdateOperator, {"target": "{{ x }}", "set": {"a": "1"}}),
 }
 

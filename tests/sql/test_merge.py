@@ -79,8 +79,8 @@ CLAUSES = {
         "not_matched", InsertAction(("f(s.x,1)",), ("t.id",)), "s.x>0"
     ),
     "WHEN NOT MATCHED BY SOURCE THEN DELETE": MergeCase("not_matched_by_source", DeleteAction()),
-    "WHEN MATCHED THEN UPDATE SET `a b` . c == 1, t.x=DEFAULT": MergeCase(
-        "matched", UpdateAction((Assignment("`a b` . c", "1"), Assignment("t.x", "DEFAULT")))
+    "WHEN MATCHED THEN UPDATE SET `a b` . /* x */ c == 1, t.x=DEFAULT": MergeCase(
+        "matched", UpdateAction((Assignment("`a b`.c", "1"), Assignment("t.x", "DEFAULT")))
     ),
 }
 
