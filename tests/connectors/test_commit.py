@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -264,6 +266,25 @@ def test_the_guard_holds_the_base_until_it_is_released(
     connector.writes.release_guard(table, "op")
     connector.writes.release_guard(table, "op")
     assert "consumer-merge-op" not in consumers(warehouse)
+
+
+def test_guards_that_nobody_came_back_for_do_not_stay_for_ever(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    for name in ("old", "young"):
+        begin(connector, table, name)
+    folder = warehouse / "shop.db/orders/consumer"
+    (folder / "consumer-of-somebody").write_text('{"nextSnapshot": 1}')
+    week_ago = time.time() - 7 * 24 * 3600
+    for name in ("merge-old", "of-somebody"):
+        os.utime(folder / f"consumer-{name}", (week_ago - 60, week_ago - 60))
+    os.utime(folder / "consumer-merge-young", (week_ago + 600, week_ago + 600))
+
+    before = set(consumers(warehouse))
+
+    begin(connector, table, "new")
+
+    assert set(consumers(warehouse)) == before - {"consumer-merge-old"} | {"consumer-merge-new"}
 
 
 def between_check_and_commit(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> None:

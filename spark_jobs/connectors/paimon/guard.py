@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import json
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import pyarrow.fs as pafs
 
 from spark_jobs.errors import CatalogError, ErrorCode
 
 FIRST_SNAPSHOT = 1
+# No try of a task comes as late as this; what is older was left by a job that nobody took up again.
+MAXIMUM_AGE = timedelta(days=7)
+_PREFIX = "consumer-merge-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +33,14 @@ class BaseGuard:
     @property
     def path(self) -> str:
         """The consumer's file."""
-        return f"{self.root}/consumer/consumer-merge-{self.operation_id}"
+        return f"{self.root}/consumer/{_PREFIX}{self.operation_id}"
 
     def set(self, base_id: int | None) -> None:
-        """Guard the base snapshot and all later ones; None: a table without any snapshot."""
+        """Guard the base snapshot and all later ones; None: a table without any snapshot.
+
+        Guards that have reached their maximum age are removed.
+        """
+        self._remove_expired()
         text = json.dumps({"nextSnapshot": FIRST_SNAPSHOT if base_id is None else base_id})
         self.filesystem.create_dir(f"{self.root}/consumer", recursive=True)
         temporary = f"{self.root}/consumer/.{uuid.uuid4()}.tmp"
@@ -63,3 +72,11 @@ class BaseGuard:
             self.filesystem.delete_file(self.path)
         except FileNotFoundError:
             return
+
+    def _remove_expired(self) -> None:
+        folder = pafs.FileSelector(f"{self.root}/consumer", allow_not_found=True)
+        for info in self.filesystem.get_file_info(folder):
+            is_guard = info.base_name.startswith(_PREFIX)
+            if is_guard and info.mtime and info.mtime < datetime.now(UTC) - MAXIMUM_AGE:
+                with suppress(FileNotFoundError):
+                    self.filesystem.delete_file(info.path)
