@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from spark_jobs.engine.names import find_name
+from spark_jobs.engine.names import find_name, quote
 from spark_jobs.engine.source import OpenSource, materialize
 
 if TYPE_CHECKING:
@@ -54,7 +56,23 @@ def materialize_views(
     for name, read in columns.items():
         source = find_name(name, sources)
         if source is not None and not sources[source].is_pinned:
-            kept = materialize(spark, sources[source].frame, read, storage, folder)
-            kept.frame.createOrReplaceTempView(source)
+            frame = sources[source].frame
+            kept = materialize(spark, frame, read, storage, folder)
+            _with_all_columns(kept.frame, frame.schema).createOrReplaceTempView(source)
             row_count += kept.row_count
     return row_count
+
+
+def _with_all_columns(kept: DataFrame, schema: StructType) -> DataFrame:
+    """``kept`` with the columns of ``schema`` in their order, on which ``*`` depends.
+
+    The statement reads no value of those that were not kept.
+    """
+    return kept.select(
+        *(
+            F.col(quote(field.name))
+            if field.name in kept.columns
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in schema
+        )
+    )

@@ -97,6 +97,28 @@ BEHAVIOURS = [
         deleted=frozenset({102, 400, 100, 101}),
     ),
     delete_from(
+        "delete: * in a subquery keeps the order of the source's columns",
+        "(v, req) IN (SELECT * FROM s)",
+        "VALUES ('v101', 'r'), ('r', 'v102') AS s(z, a)",
+        deleted=frozenset({101}),
+        source_rows=2,
+    ),
+    delete_from(
+        "delete: a subquery that renames, leaves out or counts columns",
+        "id IN (SELECT y FROM s AS q(x, y, z)) AND p IN (SELECT * EXCEPT (a, b) FROM s)"
+        " AND n < (SELECT count(*) FROM s)",
+        "VALUES ('x', 101, 'a'), ('y', 102, 'a'), ('z', 120, 'x') AS s(b, a, z)",
+        deleted=frozenset({101, 102}),
+        source_rows=3,
+    ),
+    delete_from(
+        "delete: a subquery that only counts",
+        "n < (SELECT count(*) FROM s)",
+        "VALUES (7), (7) AS s(id)",
+        deleted=ids(lambda row: row["n"] in (0, 1)),
+        source_rows=2,
+    ),
+    delete_from(
         "delete: a subquery with WITH and VALUES",
         "id IN (WITH few AS (SELECT id FROM s WHERE p = 'a') SELECT * FROM few)"
         " OR id IN (SELECT * FROM VALUES (105L), (106L))",
