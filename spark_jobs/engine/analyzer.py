@@ -103,7 +103,9 @@ def analyze_filtered(
     on = _EVERY_ROW
     if spec.where is not None:
         on = _require_deterministic(
-            expressions.analyze_where(spec.where), "WHERE", "Compute the value before."
+            expressions.analyze_where(spec.where),
+            "WHERE",
+            "Put what is random into a source, which is evaluated once, and read it in a subquery.",
         )
     action: Action = DeleteAction()
     if isinstance(spec, UpdateSpec):

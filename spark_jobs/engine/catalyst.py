@@ -23,6 +23,8 @@ _PLAN_EXPRESSIONS = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
 _SUBQUERIES = (*_PLAN_EXPRESSIONS, "InSubquery")
 # What a subquery may read beside views: rows that it spells out itself.
 _HARMLESS_LEAVES = ("LocalRelation", "OneRowRelation", "Range", "CTERelationRef")
+# Nodes that hand on all columns of their inputs by position, without naming them.
+_BY_POSITION = ("Union", "Except", "Intersect", "CTERelationDef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def filter_condition(frame: DataFrame) -> FilterCondition:
     views: list[tuple[str, dict[int, str]]] = []
     others: set[str] = set()
     for plan in _subquery_plans(condition):
-        _collect_reads(plan, used, views, others)
+        _collect_subquery(plan, used, views, others)
     columns: dict[str, frozenset[str]] = {}
     for name, output in views:
         read = {column for key, column in output.items() if key in used}
@@ -309,6 +311,14 @@ def _subquery_plans(expression: Any) -> Iterator[Any]:
     return (node.plan() for node in _walk(expression) if _class_name(node) in _PLAN_EXPRESSIONS)
 
 
+def _collect_subquery(
+    plan: Any, used: set[int], views: list[tuple[str, dict[int, str]]], others: set[str]
+) -> None:
+    """What a subquery reads; its result counts too, which ``TABLE v`` names in no expression."""
+    used.update(_ids(plan.outputSet()))
+    _collect_reads(plan, used, views, others)
+
+
 def _collect_reads(
     plan: Any, used: set[int], views: list[tuple[str, dict[int, str]]], others: set[str]
 ) -> None:
@@ -319,8 +329,11 @@ def _collect_reads(
     for expression in _items(plan.expressions()):
         used.update(_ids(expression.references()))
         for subquery in _subquery_plans(expression):
-            _collect_reads(subquery, used, views, others)
+            _collect_subquery(subquery, used, views, others)
     children = list(_items(plan.children()))
+    if kind in _BY_POSITION:
+        for child in children:
+            used.update(_ids(child.outputSet()))
     if not children and kind not in _HARMLESS_LEAVES:
         others.add(kind)
     for child in children:

@@ -120,16 +120,16 @@ class ExpressionAnalyzer:
         """
         parsed = self._parsed(text, where)
         if parsed.has_subquery:
-            raise _not_allowed(where, text, "a subquery")
+            raise self._not_allowed(where, text, "a subquery")
         try:
             frame = self._frames[sees].select(F.expr(text).alias("value"))
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
-            raise _translated(error, text, where) from None
+            raise self._translated(error, text, where) from None
         selected = selected_expression(frame)
         for operator in selected.operators:
             if operator in _NOT_A_ROW_EXPRESSION:
-                raise _not_allowed(where, text, _NOT_A_ROW_EXPRESSION[operator])
+                raise self._not_allowed(where, text, _NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
         return Expression(
             text=self._qualified(text, parsed, sees),
@@ -152,7 +152,7 @@ class ExpressionAnalyzer:
         try:
             condition = filter_condition(self._frames["target"].where(F.expr(text)))
         except (ParseException, AnalysisException) as error:
-            raise _translated(error, text, "WHERE") from None
+            raise self._translated(error, text, "WHERE") from None
         if condition.other_relations:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
@@ -186,7 +186,7 @@ class ExpressionAnalyzer:
         try:
             parsed = parse_expression(self._spark, text)
         except ParseException as error:
-            raise _translated(error, text, where) from None
+            raise self._translated(error, text, where) from None
         if parsed.is_named:
             raise RequestError(
                 ErrorCode.SYNTAX_ERROR,
@@ -246,6 +246,36 @@ class ExpressionAnalyzer:
         ]
         return qualify(text, positions, seen.alias)
 
+    def _not_allowed(self, where: str, text: str, what: str) -> AnalysisError:
+        remedy = "Compute it in the source (a SQL source can join and aggregate)."
+        if self._source is None:
+            remedy = "Write the statement as a MERGE, whose source can join and aggregate."
+        return AnalysisError(
+            ErrorCode.EXPRESSION_NOT_ALLOWED, f"{where}: {text!r} holds {what}", remedy
+        )
+
+    def _translated(
+        self, error: ParseException | AnalysisException, text: str, where: str
+    ) -> JobError:
+        summary = str(error).strip().splitlines()[0]
+        if isinstance(error, ParseException):
+            return RequestError(ErrorCode.SYNTAX_ERROR, f"{where}: {text!r}: {summary}")
+        condition = error_condition(error)
+        if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+            return CatalogError(
+                ErrorCode.SOURCE_NOT_FOUND,
+                f"{where}: {text!r}: {summary}",
+                "Subqueries read the sources of the statement, by their names.",
+            )
+        for prefix, what in _NOT_ALLOWED.items():
+            if condition.startswith(prefix):
+                return self._not_allowed(where, text, what)
+        code = next(
+            (code for prefix, code in _CODES.items() if condition.startswith(prefix)),
+            ErrorCode.EXPRESSION_INVALID,
+        )
+        return AnalysisError(code, f"{where}: {text!r}: {summary}")
+
 
 def _clashes(name: str, hidden: Side) -> bool:
     return name.lower() == hidden.alias.lower() or find_name(name, hidden.columns) is not None
@@ -253,32 +283,3 @@ def _clashes(name: str, hidden: Side) -> bool:
 
 def _owned_by(side: Side) -> dict[int, tuple[str, str]]:
     return {key: (side.alias, name) for key, name in attribute_ids(side.frame).items()}
-
-
-def _not_allowed(where: str, text: str, what: str) -> AnalysisError:
-    return AnalysisError(
-        ErrorCode.EXPRESSION_NOT_ALLOWED,
-        f"{where}: {text!r} holds {what}",
-        "Compute it in the source (a SQL source can join and aggregate).",
-    )
-
-
-def _translated(error: ParseException | AnalysisException, text: str, where: str) -> JobError:
-    summary = str(error).strip().splitlines()[0]
-    if isinstance(error, ParseException):
-        return RequestError(ErrorCode.SYNTAX_ERROR, f"{where}: {text!r}: {summary}")
-    condition = error_condition(error)
-    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
-        return CatalogError(
-            ErrorCode.SOURCE_NOT_FOUND,
-            f"{where}: {text!r}: {summary}",
-            "Subqueries read the sources of the statement, by their names.",
-        )
-    for prefix, what in _NOT_ALLOWED.items():
-        if condition.startswith(prefix):
-            return _not_allowed(where, text, what)
-    code = next(
-        (code for prefix, code in _CODES.items() if condition.startswith(prefix)),
-        ErrorCode.EXPRESSION_INVALID,
-    )
-    return AnalysisError(code, f"{where}: {text!r}: {summary}")
