@@ -45,6 +45,7 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executorEnv.PYTHONPATH": str(_ROOT),
+        "spark.python.daemon.module": "tests.spark_daemon",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.warehouse.dir": str(warehouse),
