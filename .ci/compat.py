@@ -39,7 +39,6 @@ class Leg:
     suites: tuple[str, ...]
     python: str | None = None
     warnings: tuple[str, ...] = ()
-    before: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -99,7 +98,6 @@ def write_difference(leg: Leg) -> None:
     command += ["--python-version", "3.11", "--no-emit-index-url", "--no-header", "--no-annotate"]
     command += ["--group", f"pyproject.toml:{leg.lock}", "--constraints", str(replace)]
     command += ["--overrides", str(replace), "--output-file", str(compiled)]
-    command += ["--exclude-newer", leg.before] if leg.before else []
     subprocess.run(command, cwd=ROOT, check=True)
     locked = {name: without_comments(e) for name, e in packages(lock.read_text()).items()}
     different = [e for n, e in packages(compiled.read_text()).items() if locked.get(n) != e]
