@@ -173,6 +173,7 @@ _ATOMS = (
 )
 
 
+@pytest.mark.slow
 def test_never_wrong(spark: SparkSession) -> None:
     """Against Spark's own answers on the rows of small files, with exact and with wide bounds."""
     values = (None, 1, 2, 3)

@@ -16,6 +16,7 @@ from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["gone before", "gone while it runs", "damaged"])
 @pytest.mark.parametrize(
     "statement",
