@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
@@ -136,3 +139,99 @@ def test_observed_metric_of_a_frame_that_was_collected(spark: SparkSession) -> N
 
     assert catalyst.observed_metric(frame, "counting") == 5
     assert catalyst.observed_metric(frame, "another") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "views"),
+    [
+        ("a = 1", {"a"}, {}),
+        ("a IN (SELECT x FROM one)", {"a"}, {"one": {"x"}}),
+        ("a IN (SELECT x FROM ONE WHERE y = t.b)", {"a", "b"}, {"one": {"x", "y"}}),
+        ("EXISTS (SELECT 1 FROM one JOIN two ON x = z)", set(), {"one": {"x"}, "two": {"z"}}),
+        ("a < (SELECT count(*) FROM one)", {"a"}, {"one": set()}),
+        (
+            "a IN (SELECT x FROM one WHERE y IN (SELECT z FROM two))",
+            {"a"},
+            {"one": {"x", "y"}, "two": {"z"}},
+        ),
+        ("a IN (SELECT q.x FROM one q, one WHERE q.x = one.y)", {"a"}, {"one": {"x", "y"}}),
+        ("a IN (SELECT id FROM range(3))", {"a"}, {}),
+    ],
+)
+def test_what_subqueries_read(
+    spark: SparkSession, text: str, target: set[str], views: dict[str, set[str]]
+) -> None:
+    spark.createDataFrame([], "x INT, y STRING").createOrReplaceTempView("one")
+    spark.createDataFrame([], "z STRING").createOrReplaceTempView("two")
+    frame = spark.createDataFrame([], "a INT, b STRING").alias("t")
+    names = catalyst.attribute_ids(frame)
+
+    condition = catalyst.filter_condition(frame.where(F.expr(text)))
+
+    assert {names[key] for key in condition.attributes} == target
+    found = {name.lower(): set(columns) for name, columns in condition.view_columns.items()}
+    assert found == views
+    assert condition.deterministic
+    assert not condition.other_relations
+
+
+def test_subqueries_over_what_is_no_view(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(1).write.parquet(f"{tmp_path}/files")
+    frame = spark.range(1).where(F.expr(f"id IN (SELECT id FROM parquet.`{tmp_path}/files`)"))
+
+    assert catalyst.filter_condition(frame).other_relations
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("a < 1", ["LessThan", "AttributeReference", "Literal"]),
+        ("a = 1L", ["EqualTo", "Cast", "AttributeReference", "Literal"]),
+        ("NOT a <=> 1", ["Not", "EqualNullSafe", "AttributeReference", "Literal"]),
+        ("a IN (1, 2)", ["In", "AttributeReference", "Literal", "Literal"]),
+        (
+            "a BETWEEN 1 AND 2",
+            [
+                "And",
+                *("GreaterThanOrEqual", "AttributeReference", "Literal"),
+                *("LessThanOrEqual", "AttributeReference", "Literal"),
+            ],
+        ),
+        ("a = (SELECT 1)", ["EqualTo", "AttributeReference", "ScalarSubquery"]),
+    ],
+)
+def test_the_tree_of_a_condition(spark: SparkSession, text: str, kinds: list[str]) -> None:
+    frame = spark.createDataFrame([(1,)], "a INT")
+
+    tree = catalyst.bound_condition(frame.where(F.expr(text)))
+
+    assert list(_kinds(tree)) == kinds
+    assert tree.attributes == set(catalyst.attribute_ids(frame))
+    assert not tree.has_predicate_subquery
+
+
+def test_a_part_of_a_condition_is_a_column_of_the_frame(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1,), (2,)], "a INT")
+
+    tree = catalyst.bound_condition(frame.where(F.expr("a = 2 OR a IS NULL")))
+
+    assert frame.select(tree.children[0].column).collect() == [(False,), (True,)]
+
+
+def test_casts_that_keep_the_order(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], "a INT, s STRING, d DATE")
+
+    def is_safe(text: str) -> bool:
+        return catalyst.bound_condition(frame.where(F.expr(text))).children[0].is_safe_upcast
+
+    assert is_safe("CAST(a AS BIGINT) = 1")
+    assert is_safe("CAST(d AS TIMESTAMP) = now()")
+    assert not is_safe("CAST(a AS TINYINT) = 1Y")
+    assert not is_safe("CAST(a AS STRING) = '1'")
+    assert not is_safe("CAST(s AS INT) = 1")
+
+
+def _kinds(node: catalyst.BoundExpression) -> Iterator[str]:
+    yield node.kind
+    for child in node.children:
+        yield from _kinds(child)
