@@ -15,7 +15,7 @@ Integers = npt.NDArray[Any]
 _GROUP = 8
 _WORD = 64
 # Values that are packed at a time, so that the arrays between stay in the processor's cache.
-_BLOCK = 16 * 1024
+_BLOCK = 64 * 1024
 # With at most one run for so many values, runs are shorter than packed bits, and quick to write.
 _VALUES_PER_RUN = 64
 

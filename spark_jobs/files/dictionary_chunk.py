@@ -32,6 +32,7 @@ from spark_jobs.files.thrift import I32, STRUCT, Struct, i32, i64, list_of
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _PAGE_BYTES: Final = 1024 * 1024
 _PAGE_ROWS: Final = 1024 * 1024
+_BLOCK: Final = 64 * 1024
 _WIDTHS: Final = {footers.INT32: 4, footers.INT64: 8}
 # pyarrow's names by the numbers in ColumnMetaData.
 _CODECS: Final = {0: "none", 1: "snappy", 2: "gzip", 6: "zstd"}
@@ -230,12 +231,22 @@ def _statistics(element: Struct, indices: pa.Array, dictionary: _Dictionary) -> 
     present: npt.NDArray[np.int32] = indices.drop_null().to_numpy()
     if len(present) == 0:
         return statistics
-    used = np.flatnonzero(np.bincount(present, minlength=dictionary.count))
+    used = _used_entries(present, dictionary.count)
     entries = plain_values.decoded(element, dictionary.body, dictionary.count)
     extremes = pc.min_max(entries.take(pa.array(used)))
     for field, name in ((StatisticsField.MAX_VALUE, "max"), (StatisticsField.MIN_VALUE, "min")):
         statistics[field] = thrift.binary(_raw(element, entries, extremes[name], dictionary.body))
     return statistics
+
+
+def _used_entries(indices: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.intp]:
+    """Which of ``count`` entries occur; mostly all of them do, and the first rows show it."""
+    used = np.zeros(count, dtype=np.bool_)
+    for start in range(0, len(indices), _BLOCK):
+        used[indices[start : start + _BLOCK]] = True
+        if used.all():
+            break
+    return np.flatnonzero(used)
 
 
 def _raw(element: Struct, entries: pa.Array, entry: pa.Scalar, body: bytes) -> bytes:
