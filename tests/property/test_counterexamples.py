@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.oracle.expressions import Column, Compare, Constant, Expression, Row
+from tests.oracle.expressions import Column, Compare, Constant, Expression, Not, Row
 from tests.oracle.merge import Clause, InsertAll, Merge, TableColumn, Update, UpdateAll
+from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
 from tests.property.runner import Runner
 
@@ -19,15 +20,19 @@ def chain(
     columns: Sequence[TableColumn],
     target: Sequence[Sequence],
     source: Sequence[Sequence],
-    *clauses: Clause,
-    on: Expression = SAME_ID,
+    *statements: Statement,
     partition: str | None = None,
 ) -> Chain:
-    """One statement on one commit; rows as lists of values, row groups of three rows."""
-    table = Table(tuple(columns), partition, (_rows(columns, target),), 3)
-    sources = [TableColumn(column.name, column.type) for column in columns]
-    step = Step(tuple(sources), _rows(columns, source), Merge(on, clauses))
-    return Chain(table, (step,))
+    """Statements on one commit; rows as lists of values, row groups of three rows."""
+    table = Table(tuple(columns), partition, (_rows(columns, target),), 3, statistics=True)
+    sources = tuple(TableColumn(column.name, column.type) for column in columns)
+    rows = _rows(columns, source)
+    return Chain(table, tuple(Step(sources, rows, statement) for statement in statements))
+
+
+def merge(*clauses: Clause, on: Expression = SAME_ID) -> Merge:
+    """A MERGE on equal ids."""
+    return Merge(on, clauses)
 
 
 def _rows(columns: Sequence[TableColumn], rows: Sequence[Sequence]) -> tuple[Row, ...]:
@@ -45,7 +50,7 @@ def test_booleans_of_later_row_groups_are_replaced_in_their_own_rows(runner: Run
             [ID, TableColumn("flag", "BOOLEAN")],
             target,
             source,
-            Clause("matched", UpdateAll()),
+            merge(Clause("matched", UpdateAll())),
         )
     )
 
@@ -64,8 +69,25 @@ def test_tasks_that_outlive_a_failed_statement_leave_no_files(runner: Runner, at
             [ID, TableColumn("p", "STRING")],
             target,
             twice + new_rows,
-            Clause("matched", moved),
-            Clause("not_matched", InsertAll()),
+            merge(Clause("matched", moved), Clause("not_matched", InsertAll())),
             partition="p",
+        )
+    )
+
+
+def test_a_condition_without_columns_selects_all_rows_or_none(runner: Runner) -> None:
+    """A DELETE with a condition that is never true dropped every file."""
+    never = [Constant(False, "boolean"), Constant(None, "boolean")]
+    zero = (("v", Constant(0, "int")),)
+    runner.run(
+        chain(
+            [ID, TableColumn("v", "INT")],
+            [[1, 10], [2, 20], [3, 30], [4, None]],
+            [],
+            *map(DeleteFrom, never),
+            *(UpdateTable(zero, where) for where in never),
+            UpdateTable(zero, Not(never[0])),
+            DeleteFrom(Not(never[1])),
+            DeleteFrom(Not(never[0])),
         )
     )
