@@ -100,9 +100,11 @@ class StatementOperator(TableOperator):
             RequestError: the text is wrong; the message has line and column.
             NotSupportedError: it is understood, but refused.
         """
+        if not isinstance(self.sql, str):
+            raise invalid("sql", "expected text")
         names = self.source_names()
         with of_parameter("sql"):
-            parsed = parse_statement(self.sql or "", names, self.database)
+            parsed = parse_statement(self.sql, names, self.database)
         if not isinstance(parsed.statement, self.spec_type):
             kind, own = parsed.statement.kind.upper(), self.spec_type.kind.upper()
             raise invalid("sql", f"is a statement of the kind {kind}, not {own}")

@@ -9,9 +9,9 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.names import check_row_names
 from airflow_provider_merge.operators.sources import to_named_sources
 from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
-from airflow_provider_merge.operators.templates import has_template
+from airflow_provider_merge.operators.templates import has_template, is_template
 from airflow_provider_merge.sql.parser import parse_where
-from spark_jobs.contract.request import Source
+from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 
 
@@ -47,7 +47,7 @@ class WhereOperator(StatementOperator):
 
     def check_parts(self) -> None:
         """Check ``where`` unless a template is in it, or decides what the names in it mean."""
-        if not has_template([self.where, self.database]) and not has_template(self.source_names()):
+        if not has_template([self.where, self.database]) and not is_template(self.sources):
             self._parsed_where()
 
     def target_alias(self) -> str:
@@ -65,4 +65,11 @@ class WhereOperator(StatementOperator):
             raise invalid("where", "expected text")
         names = self.source_names()
         with of_parameter("where"):
-            return parse_where(self.where, names, self.database)
+            return parse_where(self.where, names, self.database, self._qualified_target())
+
+    def _qualified_target(self) -> TableName | None:
+        """The target, unless a template or the alias may give ``database.table.x`` a meaning."""
+        if has_template([self.target, self.alias]):
+            return None
+        table = self.target_table()
+        return None if str(self.target_alias()).lower() == table.database.lower() else table

@@ -51,15 +51,22 @@ def parse_statement(
 
 
 def parse_where(
-    condition: str, source_names: Iterable[str] = (), database: str | None = None
+    condition: str,
+    source_names: Iterable[str] = (),
+    database: str | None = None,
+    target: TableName | None = None,
 ) -> tuple[str, tuple[Source, ...]]:
     """A condition as the WHERE of DELETE and UPDATE takes it, and the sources of its subqueries.
+
+    ``target`` is the table of the statement, if it is known.
 
     Raises:
         RequestError, NotSupportedError: as ``parse_statement`` does.
     """
     text = SqlText(condition)
     views = Views(text, source_names, database)
+    if target is not None:
+        views.tables.add((target.database.lower(), target.table.lower()))
     where = StatementReader(text, views).read_condition()
     _refuse_table_qualifiers(text, views)
     return where, tuple(views.sources)

@@ -201,6 +201,12 @@ WRONG = {
         {"target": "a.b", "where": "x = 1; y"},
         "where: line 1, column 6: expected the end of the condition, found ';'",
     ),
+    "qualified with the database": (
+        DeleteFromOperator,
+        {"target": "a.b", "where": "A.b.x = 1"},
+        r"where: line 1, column 1: A\.b\.x names the table with its database",
+    ),
+    "sql no text": (DeleteFromOperator, {"sql": ["DELETE FROM a.b"]}, "sql: expected text"),
     "empty where": (DeleteFromOperator, {"target": "a.b", "where": " "}, "where: line 1, column"),
     "hidden name in where": (
         DeleteFromOperator,
@@ -277,6 +283,14 @@ LEGAL = {
     "a file": (UpdateOperator, {"sql": "update.sql"}),
     "template as database": (DeleteFromOperator, {"sql": "DELETE FROM t", "database": "{{ x }}"}),
     "template as sources": (DeleteFromOperator, {"sql": MERGE, "sources": "{{ x }}"}),
+    "alias like the database": (
+        DeleteFromOperator,
+        {"target": "a.b", "where": "a.b.x = 1", "alias": "A"},
+    ),
+    "template as sources of where": (
+        DeleteFromOperator,
+        {"target": "a.b", "where": "c IN (SELECT 1 FROM x)", "sources": "{{ x }}"},
+    ),
     "template in where": (DeleteFromOperator, {"target": "a.b", "where": "x = {{ y }}"}),
     "template in a value": (UpdateOperator, {"target": "a.b", "set": {"a": "{{ y }}"}}),
     "template as set": (UpdateOperator, {"target": "a.b", "set": "{{ y }}"}),
