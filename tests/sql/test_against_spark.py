@@ -21,6 +21,8 @@ from tests.sql.test_table_names import MERGE, QUERIES
 
 __all__ = ["spark"]
 
+pytestmark = pytest.mark.slow
+
 
 class SparkParser:
     """Spark's parser; Hypothesis can not print what comes from the JVM."""
