@@ -9,14 +9,19 @@ from pyspark.sql import SparkSession
 from spark_jobs.engine.catalyst import running_tasks
 
 _STEP = 0.05
+_QUIET = 0.3
 
 
 def wait_for_stragglers(spark: SparkSession, seconds: float = 30.0) -> None:
-    """Wait until no task runs any more, at most ``seconds``.
+    """Wait until no task has been running for a moment, at most ``seconds``.
 
     Spark reports a failed stage at once and only asks its other tasks to stop, so that what they
-    write could appear after the clean-up.
+    write could appear after the clean-up. The Python worker of a task ends a moment after the task.
     """
-    deadline = time.monotonic() + seconds
-    while running_tasks(spark) and time.monotonic() < deadline:
+    now = quiet_since = time.monotonic()
+    deadline = now + seconds
+    while now - quiet_since < _QUIET and now < deadline:
         time.sleep(_STEP)
+        now = time.monotonic()
+        if running_tasks(spark):
+            quiet_since = now
