@@ -16,12 +16,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,14 +92,35 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
     return variables
 
 
+def run_lanes(suites: list[Suite]) -> list[Outcome]:
+    """Runs the quick tests of each environment beside those of the others."""
+    lanes = [[s for s in suites if s.environment == name] for name in ENVIRONMENTS]
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        done = pool.map(lambda lane: [run_quietly(suite) for suite in lane], lanes)
+        return [outcome for lane in done for outcome in lane]
+
+
+def run_quietly(suite: Suite) -> Outcome:
+    """Runs the quick tests of a suite; its output is printed at its end."""
+    with tempfile.TemporaryFile("w+") as log:
+        outcome = run_suite(suite, quick=True, log=log)
+        log.seek(0)
+        print(log.read(), flush=True)
+    return outcome
+
+
 def run_suite(
-    suite: Suite, quick: bool, output: Path = OUTPUT, options: Sequence[str] = ()
+    suite: Suite,
+    quick: bool,
+    output: Path = OUTPUT,
+    options: Sequence[str] = (),
+    log: IO[str] | None = None,
 ) -> Outcome:
-    """Runs one suite, with its output on the terminal and its results in .test/ (`output`).
+    """Runs one suite, with its output in `log` or on the terminal, its results in `output`.
 
     `options` are further ones of pytest.
     """
-    print(f"\n==> {suite.label}: {suite.folder}", flush=True)
+    print(f"\n==> {suite.label}: {suite.folder}", file=log, flush=True)
     work = output / f"{suite.name}-{suite.environment}"
     work.mkdir(parents=True, exist_ok=True)
     report = work / "results.xml"
@@ -115,6 +139,8 @@ def run_suite(
         cwd=ROOT,
         env=environment_variables(suite, work) | dict([mark.split("=")]),
         stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log and subprocess.STDOUT,
         start_new_session=True,
     )
     try:
@@ -203,8 +229,10 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in ("quick", "full"):
         sys.exit(__doc__)
     run, *names = arguments
-    outcomes = [run_suite(suite, quick=run == "quick") for suite in load(run, names)]
+    suites, started = load(run, names), time.monotonic()
+    outcomes = run_lanes(suites) if run == "quick" else [run_suite(s, quick=False) for s in suites]
     print(summary(outcomes), flush=True)
+    print(f"\n{time.monotonic() - started:.0f} seconds in all")
     return int(any(o.reason for o in outcomes) or not outcomes)
 
 
