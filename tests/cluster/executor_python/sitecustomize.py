@@ -14,10 +14,20 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 _FOLDER = Path(os.environ["FAULT_FOLDER"])
-_WRITERS = {"spark_jobs.engine.spill": "spill", "spark_jobs.files.parquet_write": "sink"}
+_WRITERS = {
+    "spark_jobs.engine.spill": "spill",
+    "spark_jobs.files.parquet_write": "sink",
+    "spark_jobs.files.parquet_splice": "sink",
+}
+_FOOTERS = "spark_jobs.files.parquet_footer"
 _UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
 
 
@@ -47,17 +57,47 @@ def _tell() -> None:
 def _watch_parquet_writers() -> None:
     import pyarrow.parquet as pq
 
-    close = pq.ParquetWriter.close
+    pq.ParquetWriter.close = _watched(pq.ParquetWriter.close)
 
-    def watched(writer: pq.ParquetWriter) -> None:
+
+def _watched(end_of_file: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What writes a footer, behind a look at who asks for it."""
+
+    def watched(argument: Any) -> Any:
         point = _WRITERS.get(sys._getframe(1).f_globals["__name__"])
         if point == "sink":
             _tell()
         if point is not None:
             _reach(point)
-        close(writer)
+        return end_of_file(argument)
 
-    pq.ParquetWriter.close = watched
+    return watched
+
+
+class _Watching(Loader):
+    """Loads the module that makes the footers of rewritten files."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        module.framed = _watched(module.framed)
+
+
+class _FooterFinder(MetaPathFinder):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != _FOOTERS:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        spec.loader = _Watching(spec.loader)
+        return spec
 
 
 def _watch_snapshots(event: str, arguments: tuple[object, ...]) -> None:
@@ -68,4 +108,5 @@ def _watch_snapshots(event: str, arguments: tuple[object, ...]) -> None:
 
 
 _watch_parquet_writers()
+sys.meta_path.insert(0, _FooterFinder())
 sys.addaudithook(_watch_snapshots)
