@@ -73,17 +73,17 @@ def write_csv(lake, name, rows):
 
 
 def test_create_load_merge_and_a_merge_that_fails(lake):
-    lake.add_dag("orders", DAG.format(dag_id="orders", merges=3))
-    write_csv(lake, "orders_0", [(1, "new"), (2, "new"), (3, "new")])
-    write_csv(lake, "orders_1", [(2, "paid"), (3, "gone"), (4, "new"), (5, "gone")])
-    write_csv(lake, "orders_2", [(2, "sent"), (2, "back"), (6, "new")])
+    lake.add_dag("tickets", DAG.format(dag_id="tickets", merges=3))
+    write_csv(lake, "tickets_0", [(1, "new"), (2, "new"), (3, "new")])
+    write_csv(lake, "tickets_1", [(2, "paid"), (3, "gone"), (4, "new"), (5, "gone")])
+    write_csv(lake, "tickets_2", [(2, "sent"), (2, "back"), (6, "new")])
 
-    done = lake.airflow("dags", "test", "orders", timeout=900)
+    done = lake.airflow("dags", "test", "tickets", timeout=900)
 
-    assert "shop.orders: committed, snapshot 2" in done.stdout, done.stdout[-8000:]
+    assert "shop.tickets: committed, snapshot 2" in done.stdout, done.stdout[-8000:]
     assert "inserted 1 | updated 1 | deleted 1" in done.stdout
     assert "RESULT committed 1" in done.stdout
-    table = lake.read("shop.orders")
+    table = lake.read("shop.tickets")
     assert sorted((row["id"], row["state"], row["day"]) for row in table["rows"]) == [
         (1, "new", "2024-05-06"),
         (2, "paid", "2024-05-06"),
@@ -92,6 +92,6 @@ def test_create_load_merge_and_a_merge_that_fails(lake):
     assert table["snapshots"] == [1, 2], "the third merge left the table alone"
     assert "AirflowFailException" in done.stdout
     assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES" in done.stdout
-    (failure,) = [each["error"] for each in lake.results("shop.orders") if each["error"]]
+    (failure,) = [each["error"] for each in lake.results("shop.tickets") if each["error"]]
     assert "2" in failure["message"], "the error names the key"
     assert not list((lake.folder / "tmp").glob("merge-job-*")), "request files are removed"
