@@ -15,6 +15,7 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 EXECUTOR_MODULES = (
     "spark_jobs.files.*",
     "spark_jobs.connectors.*.sink",
+    "spark_jobs.connectors.paimon.deletion_vector",
     "spark_jobs.engine.cardinality",
     "spark_jobs.engine.spill",
     "spark_jobs.engine.tasks",
