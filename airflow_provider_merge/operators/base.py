@@ -19,7 +19,7 @@ from airflow_provider_merge.operators.outcome import job_outcome
 from airflow_provider_merge.operators.results import asset_extra, result_table, xcom_value
 from airflow_provider_merge.operators.sources import parse_table_name, quoted_name
 from airflow_provider_merge.operators.templates import has_template, is_template
-from airflow_provider_merge.operators.values import conf_text, whole_number
+from airflow_provider_merge.operators.values import conf_text, share, whole_number
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
     SparkJob,
@@ -51,6 +51,8 @@ class TableOperator(BaseOperator):
     :param spark_conn_id: connection of the type ``spark``; must exist
     :param session_time_zone: how Spark reads and writes timestamps without an offset
     :param target_file_size: bytes at which new data files roll
+    :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1) above
+        which deleting them rewrites the file; else the table's option or the connector decides
     :param spark_env: folder of the Python environment that has pyspark; else the Spark
         connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
     :param conf: Spark configuration; never put a secret there
@@ -63,6 +65,7 @@ class TableOperator(BaseOperator):
         "spark_conn_id",
         "session_time_zone",
         "target_file_size",
+        "rewrite_share",
         "spark_env",
         "conf",
         "driver_memory",
@@ -87,6 +90,7 @@ class TableOperator(BaseOperator):
         spark_conn_id: str = "spark_default",
         session_time_zone: str | None = None,
         target_file_size: int | str | None = None,
+        rewrite_share: float | str | None = None,
         spark_env: str | None = None,
         conf: Mapping[str, Any] | None = None,
         driver_memory: str | None = None,
@@ -108,6 +112,7 @@ class TableOperator(BaseOperator):
         self.spark_conn_id = spark_conn_id
         self.session_time_zone = session_time_zone
         self.target_file_size = target_file_size
+        self.rewrite_share = rewrite_share
         self.spark_env = spark_env
         self.conf = dict(conf or {})
         self.driver_memory = driver_memory
@@ -260,6 +265,7 @@ class TableOperator(BaseOperator):
         return JobOptions(
             session_time_zone=self.session_time_zone or options.session_time_zone,
             target_file_size=options.target_file_size if size is None else size,
+            rewrite_share=share("rewrite_share", self.rewrite_share),
         )
 
     def _settings(self) -> SparkSettings:

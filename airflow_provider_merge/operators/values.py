@@ -24,6 +24,23 @@ def whole_number(field: str, value: int | str | None) -> int | None:
     return number
 
 
+def share(field: str, value: float | str | None) -> float | None:
+    """A number from 0 to 1; None where the parameter was left out or rendered as nothing.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise invalid(field, f"{value!r} is not a number from 0 to 1")
+    return number
+
+
 def conf_text(value: Any) -> str:
     """A value of Spark's configuration or options as Spark reads it: ``True`` is ``true``."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -138,17 +138,21 @@ class JobOptions:
 
     ``session_time_zone``: how Spark reads and writes timestamps without an offset.
     ``target_file_size``: bytes at which new data files roll. ``broadcast_limit``: bytes of source
-    that may be sent to every executor.
+    that may be sent to every executor. ``rewrite_share``: on tables with deletion vectors, the share
+    of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table decides.
     """
 
     session_time_zone: str = "UTC"
     target_file_size: int = 128 * 1024 * 1024
     broadcast_limit: int = 150 * 1024 * 1024
+    rewrite_share: float | None = None
 
     def __post_init__(self) -> None:
         _require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
         _require(self.target_file_size > 0, "target_file_size: must be positive")
         _require(self.broadcast_limit >= 0, "broadcast_limit: must not be negative")
+        share = self.rewrite_share
+        _require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType
 
@@ -59,6 +59,10 @@ class AnalyzedMerge:
     def has(self, when: When) -> bool:
         """Whether there is a clause of this kind."""
         return any(case.when == when for case in self.cases)
+
+    def only(self, when: When) -> AnalyzedMerge:
+        """The statement without its other kinds of clauses; the clauses keep their numbers."""
+        return replace(self, cases=tuple(case for case in self.cases if case.when == when))
 
     @property
     def has_source(self) -> bool:

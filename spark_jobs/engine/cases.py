@@ -90,11 +90,12 @@ def _assigned_column(
     name: str,
     values: Mapping[int, Mapping[str, Expression]],
 ) -> Column:
+    labels = {case.number: case.label for case in merge.cases}
     by_case = {}
     for number, assigned in values.items():
         if name in assigned:
             raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
-            place = Place(merge.cases[number].label, name)
+            place = Place(labels[number], name)
             by_case[number] = stored(raw, assigned[name].type, merge.stored_types[name], place)
     return _by_case(by_case, F.lit(None).cast(merge.target_types[name])).alias(name)
 

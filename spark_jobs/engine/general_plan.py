@@ -37,7 +37,8 @@ class PlanResult:
 class GeneralPlan:
     """One run of the general plan over planned files and a materialised source.
 
-    ``source`` is None for DELETE and UPDATE.
+    ``source`` is None for DELETE and UPDATE. ``row_id_columns`` are table columns that change rows
+    need beside the row id.
     """
 
     spark: SparkSession
@@ -48,7 +49,7 @@ class GeneralPlan:
     source: MaterializedSource | None
     update_layout: WriteLayout
     insert_layout: WriteLayout
-    target_columns: Sequence[str]
+    row_id_columns: Sequence[str]
     broadcast_limit: int
     target_file_size: int
 
@@ -64,33 +65,46 @@ class GeneralPlan:
     def changes(self) -> DataFrame:
         """The change rows as they reach the sink tasks (columns: see ``spi.rows``)."""
         return redistribute(
-            self.processor.change_rows(self._joined()),
+            self._change_rows(),
             self.update_layout,
             self.insert_layout,
             self._write_size(),
         )
 
-    def _joined(self) -> DataFrame:
-        target = self.scan.read(self.spark, self.merge.table, self.files, self.target_columns)
+    def _change_rows(self) -> DataFrame:
+        if not self.processor.inserts_apart:
+            return self._change_rows_of(self.processor)
+        changed = self._change_rows_of(self.processor.only("matched"))
+        new = self._change_rows_of(self.processor.only("not_matched"))
+        return changed.unionByName(new, allowMissingColumns=True)
+
+    def _change_rows_of(self, processor: RowChangeProcessor) -> DataFrame:
+        merge = processor.merge
+        needed = processor.target_columns.union(self.row_id_columns)
+        columns = [name for name in merge.table.column_names if name in needed]
+        target = self.scan.read(self.spark, merge.table, self.files, columns)
         if self.source is None:
-            return filtered(self.merge, target)
+            return processor.change_rows(filtered(merge, target))
         source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
-        return join(self.merge, target, source, self.source.byte_size <= self.broadcast_limit)
+        broadcast = self.source.byte_size <= self.broadcast_limit
+        return processor.change_rows(join(merge, target, source, broadcast))
 
     def _write_size(self) -> WriteSize:
         file_bytes = sum(file.size for file in self.files)
-        new_rows = new_row_bytes = 0
-        if self.source is not None and self.merge.has("not_matched"):
-            new_rows = self.source.row_count
-            new_row_bytes = self.source.byte_size // max(new_rows, 1)
-        elif self.source is None and self.processor.writes_inserts:
-            # UPDATE moves rows to other partitions.
-            new_rows = sum(file.row_count for file in self.files)
-            new_row_bytes = file_bytes // max(new_rows, 1)
+        file_rows = sum(file.row_count for file in self.files)
+        new_rows = 0
+        if self.processor.writes_inserts:
+            # UPDATE may write every row anew; a source row is inserted or updates one row.
+            rewrites_any = self.source is None or self.merge.has("not_matched_by_source")
+            new_rows = file_rows if rewrites_any else 0
+            new_rows += self.source.row_count if self.source else 0
         return WriteSize(
             file_sizes={file.ordinal: file.size for file in self.files},
             new_rows=new_rows,
-            new_row_bytes=new_row_bytes,
+            new_row_bytes=max(file_bytes // max(file_rows, 1), self._source_row_bytes()),
             target_file_size=self.target_file_size,
             parallelism=self.spark.sparkContext.defaultParallelism,
         )
+
+    def _source_row_bytes(self) -> int:
+        return self.source.byte_size // max(self.source.row_count, 1) if self.source else 0

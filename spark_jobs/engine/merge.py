@@ -118,6 +118,7 @@ class MergeRun:
             assigned_columns=processor.assigned_columns,
             on_columns=tuple(sorted(merge.on.target_columns)),
             target_file_size=self.options.target_file_size,
+            rewrite_share=self.options.rewrite_share,
         )
         writes = self.connector.writes
         handle = writes.begin_merge(self.table, write)
@@ -130,7 +131,7 @@ class MergeRun:
                         self._writer(merge, handle, write)
                     )
             dropped = TaskReport(
-                deleted=sum(file.row_count for file in files.dropped),
+                deleted=sum(file.live_row_count for file in files.dropped),
                 fragments=writes.drop_files(self.table, handle, files.dropped),
             )
             matched = result.matched if merge.has_source else 0
@@ -176,7 +177,6 @@ class MergeRun:
         metadata = self.connector.metadata
         assigned = sorted({name for case in merge.cases for name in case.values})
         insert_layout = metadata.insert_layout(self.table)
-        needed = processor.target_columns.union(metadata.merge_row_id_columns(self.table, assigned))
         return GeneralPlan(
             spark=self.spark,
             merge=merge,
@@ -186,7 +186,7 @@ class MergeRun:
             source=source,
             update_layout=metadata.update_layout(self.table),
             insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
-            target_columns=[name for name in self.table.column_names if name in needed],
+            row_id_columns=metadata.merge_row_id_columns(self.table, assigned),
             broadcast_limit=self.options.broadcast_limit,
             target_file_size=self.options.target_file_size,
         )
@@ -230,4 +230,5 @@ def _counted(metrics: Metrics, result: PlanResult) -> Metrics:
         files_rewritten=sum(each.files_rewritten for each in fragments),
         bytes_added=sum(each.bytes_added for each in fragments),
         bytes_removed=sum(each.bytes_removed for each in fragments),
+        deletion_vectors_added=sum(each.deletion_vectors_added for each in fragments),
     )

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contract.statements import When
 from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.expressions import Expression
-from spark_jobs.engine.names import column_of
+from spark_jobs.engine.names import column_of, quote
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout
@@ -46,6 +47,23 @@ class RowChangeProcessor(ABC):
         return needed
 
     @property
+    def inserts_apart(self) -> bool:
+        """Whether new rows are better found without the whole rows that split UPDATEs need."""
+        return bool(self._split) and {case.when for case in self._merge.cases} == {
+            "matched",
+            "not_matched",
+        }
+
+    def only(self, when: When) -> RowChangeProcessor:
+        """The processor of the statement's clauses of one kind."""
+        return type(self)(self._merge.only(when), self._insert_layout)
+
+    @property
+    def merge(self) -> AnalyzedMerge:
+        """The statement."""
+        return self._merge
+
+    @property
     def writes_inserts(self) -> bool:
         """Whether INSERT rows can occur among the change rows."""
         return bool(self._split) or self._merge.has("not_matched")
@@ -66,9 +84,10 @@ class RowChangeProcessor(ABC):
         A joined row that no clause takes is dropped; under the strict cardinality rule it stays as
         a bare row id with operation -1 when it was matched.
         """
-        numbered = with_case_number(joined, self._merge).observe(
-            JOIN_METRICS, F.count(F.when(F.col(MATCHED), 1)).alias(MATCHED_PAIRS)
-        )
+        numbered = with_case_number(joined, self._merge)
+        if self._merge.has("matched") or self._merge.has("not_matched_by_source"):
+            matched = F.count(F.when(F.col(MATCHED), 1)).alias(MATCHED_PAIRS)
+            numbered = numbered.observe(JOIN_METRICS, matched)
         keep = F.col(rows.CASE_NUMBER) >= 0
         if self._merge.strict and self._merge.has("matched"):
             keep = keep | F.col(MATCHED)
@@ -79,13 +98,15 @@ class RowChangeProcessor(ABC):
         if not self._split:
             return changes.withColumn(rows.FROM_UPDATE, F.lit(False))
         split = F.col(rows.CASE_NUMBER).isin(self._split)
+        stored = [name for name in self._merge.table.column_names if name in changes.columns]
         halves = F.array(F.lit(rows.DELETE), F.lit(rows.INSERT)).cast("array<tinyint>")
         operations = F.when(split, halves).otherwise(F.array(rows.OPERATION))
-        is_insert = F.col(rows.OPERATION) == rows.INSERT
+        is_insert, is_delete = (F.col(rows.OPERATION) == each for each in (rows.INSERT, rows.DELETE))
         return (
             changes.withColumn(rows.FROM_UPDATE, split)
             .withColumn(rows.OPERATION, F.explode(operations))
             .withColumn(rows.ROW_ID, F.when(~is_insert, F.col(rows.ROW_ID)))
+            .withColumns({name: F.when(~is_delete, F.col(quote(name))) for name in stored})
         )
 
     def _values_of(self, case: AnalyzedCase) -> Mapping[str, Expression]:

@@ -66,6 +66,18 @@ class FileChanges:
             "This is a defect: report it with the statement.",
         )
 
+    def and_deleted(self, positions: Positions) -> FileChanges:
+        """These changes and the deletion of further rows, ascending and none of them changed."""
+        merged = np.union1d(self.positions, positions)
+        places = np.searchsorted(merged, self.positions)
+        deleted = np.ones(len(merged), dtype=np.bool_)
+        deleted[places] = self.deleted
+        columns = {
+            name: ColumnChange(places[change.rows], change.values)
+            for name, change in self.columns.items()
+        }
+        return FileChanges(merged, deleted, columns)
+
     def of_group(self, start: int, row_count: int) -> GroupChanges:
         """The changes of the ``row_count`` rows from position ``start`` on."""
         first, last = np.searchsorted(self.positions, [start, start + row_count])

@@ -73,7 +73,8 @@ class PlannedFile:
     """A data file of the pinned snapshot.
 
     ``ordinal`` identifies the file in row ids and fragments of this statement; it survives pruning.
-    ``partition`` maps partition columns to Python values. ``size`` is in bytes.
+    ``partition`` maps partition columns to Python values. ``size`` is in bytes. ``row_count`` is
+    that of the file, as are the statistics; ``deleted_row_count`` of them are marked as deleted.
     """
 
     ordinal: int
@@ -82,6 +83,12 @@ class PlannedFile:
     row_count: int
     size: int
     ranges: Mapping[str, ColumnRange]
+    deleted_row_count: int = 0
+
+    @property
+    def live_row_count(self) -> int:
+        """How many rows a reader finds."""
+        return self.row_count - self.deleted_row_count
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,9 @@ class MergeWrite:
     ``files`` are the files that the statement reads. ``assigned_columns[case_number]`` are the
     columns that an UPDATE row of that case carries (empty for other cases): in an UPDATE row, table
     columns outside that list are to be ignored. ``on_columns`` are the target columns of ON, which
-    a sink reads only to word an error. ``target_file_size`` is in bytes.
+    a sink reads only to word an error. ``target_file_size`` is in bytes. ``rewrite_share``: the
+    share of deleted rows (0 to 1) above which a file is rewritten where the connector could mark
+    them instead; None: the table or the connector decides.
     """
 
     operation: Operation
@@ -54,6 +56,7 @@ class MergeWrite:
     assigned_columns: tuple[tuple[str, ...], ...]
     on_columns: tuple[str, ...]
     target_file_size: int
+    rewrite_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class Fragment:
     bytes_added: int = 0
     bytes_removed: int = 0
     rows_carried: int = 0
+    deletion_vectors_added: int = 0
     version: int = FRAGMENT_VERSION
 
     def to_json(self) -> str:

@@ -85,6 +85,8 @@ WRONG = {
         "source.sources.a.kind: 'x'",
     ),
     "file size": ({"target_file_size": 0}, "target_file_size: 0 is not a positive whole number"),
+    "share": ({"rewrite_share": 1.5}, "rewrite_share: 1.5 is not a number from 0 to 1"),
+    "share as text": ({"rewrite_share": "all"}, "rewrite_share: 'all' is not a number from 0 to 1"),
     "cores": ({"executor_cores": "two"}, "executor_cores: 'two' is not a positive whole number"),
     "deploy mode": ({"deploy_mode": "remote"}, "deploy_mode: 'remote' is not one of"),
     "spark env": ({"spark_env": "env"}, "spark_env: 'env' is not an absolute path"),

@@ -24,9 +24,10 @@ MergeIntoOperator(
         when_not_matched().insert_all(),
     ],
     target_file_size="{{ params.size }}",
+    rewrite_share="{{ params.share }}",
 )
 """
-ARGUMENTS = 'params={"day": "2024-05-06", "state": "gone", "size": "1000"}'
+ARGUMENTS = 'params={"day": "2024-05-06", "state": "gone", "size": "1000", "share": "0.5"}'
 
 
 def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
@@ -47,6 +48,7 @@ def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
         (Assignment("amount", "s.amount"), Assignment("address.city", "1"))
     )
     assert request.options.target_file_size == 1000
+    assert request.options.rewrite_share == 0.5
     assert request.options.session_time_zone == "UTC"
     origin = request.origin
     assert (origin.dag_id, origin.run_id, origin.task_id) == (run.dag_id, run.run_id, "merge")

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon import index_library, library
 from spark_jobs.connectors.paimon.conflicts import refuse_changes_since, to_job_error
+from spark_jobs.connectors.paimon.commit_messages import commit_messages
 from spark_jobs.connectors.paimon.guard import FIRST_SNAPSHOT, BaseGuard
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.publish import Publication, SnapshotStore
 from spark_jobs.connectors.paimon.sink import PaimonSinkFactory, SourceFile
-from spark_jobs.connectors.paimon.table_layout import data_file_prefix, new_file_layout
+from spark_jobs.connectors.paimon.table_layout import (
+    data_file_prefix,
+    new_file_layout,
+    rewrite_share,
+)
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
-from spark_jobs.files.statistics import ColumnStatistics
-from spark_jobs.files.values import decode_value
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite
 
@@ -35,10 +37,11 @@ class PaimonMerge:
 
     operation_id: str
     name_prefix: str
+    index_prefix: str
 
 
 class PaimonMergeWrites:
-    """Implements ``ConnectorMergeWrites`` for copy-on-write on append tables."""
+    """Implements ``ConnectorMergeWrites`` for append tables."""
 
     def __init__(
         self, metadata: PaimonMetadata, filesystem: pafs.FileSystem, snapshots: SnapshotStore
@@ -51,15 +54,19 @@ class PaimonMergeWrites:
         """Guard the base snapshot and describe the sinks; no data file is made."""
         target = native(table)
         operation_id = write.operation.operation_id
-        prefix = f"{data_file_prefix(target)}{uuid.uuid4()}-"
+        token = uuid.uuid4()
+        prefix, index_prefix = f"{data_file_prefix(target)}{token}-", f"index-{token}-"
         sinks = PaimonSinkFactory(
             name_prefix=prefix,
-            files={f.ordinal: SourceFile(f.path, f.row_count, f.size) for f in write.files},
+            index_prefix=index_prefix,
+            index_directory=index_library.index_directory(target.table),
+            rewrite_share=rewrite_share(target, write.rewrite_share),
+            files={file.ordinal: _source_file(target, file) for file in write.files},
             assigned_columns=write.assigned_columns,
             layout=new_file_layout(target, self._filesystem, write.target_file_size),
         )
         self._guard(table, operation_id).set(table.snapshot_id)
-        return MergeHandle(sinks, PaimonMerge(operation_id, prefix))
+        return MergeHandle(sinks, PaimonMerge(operation_id, prefix, index_prefix))
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
@@ -96,10 +103,12 @@ class PaimonMergeWrites:
                 f"The schema of {table.name} was changed while the statement ran.",
                 "Run the statement again: it will read the table's new schema.",
             )
-        messages = _commit_messages(table, fragments)
+        messages = commit_messages(
+            native(table), fragments, self._filesystem, handle.native.index_prefix
+        )
         for _ in range(_PUBLISH_ATTEMPTS):
             latest = library.latest_snapshot(current.table)
-            refuse_changes_since(current.table, table.snapshot_id, latest)
+            refuse_changes_since(current.table, native(table).snapshot, latest)
             checked_id = latest.id if latest else FIRST_SNAPSHOT - 1
             directory = f"{current.path}/snapshot"
             publication = Publication(self._snapshots, directory, checked_id)
@@ -126,7 +135,7 @@ class PaimonMergeWrites:
         # Others may be removing files at the same time.
         selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
         for info in self._filesystem.get_file_info(selector):
-            if info.base_name.startswith(handle.native.name_prefix):
+            if info.base_name.startswith((handle.native.name_prefix, handle.native.index_prefix)):
                 with contextlib.suppress(FileNotFoundError):
                     self._filesystem.delete_file(info.path)
         self._guard(table, handle.native.operation_id).release()
@@ -212,37 +221,6 @@ def _is_published(table: PaimonTable, publication: Publication) -> bool:
     ) from failure
 
 
-def _commit_messages(table: TableHandle, fragments: Sequence[Fragment]) -> list[Any]:
-    """One message for each partition that changes."""
-    target = native(table)
-    added: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-    removed: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-    ordinals = [f.document["removed"] for f in fragments if f.document["removed"] is not None]
-    if len(set(ordinals)) < len(ordinals):
-        raise InternalError(
-            ErrorCode.INTERNAL_ERROR,
-            "A file was rewritten by two tasks.",
-            "This is a defect: report it with the statement.",
-        )
-    for fragment in fragments:
-        ordinal, file = fragment.document["removed"], fragment.document["added"]
-        partition: tuple[Any, ...] = ()
-        if ordinal is not None:
-            entry = target.located_entries[ordinal][1]
-            partition = tuple(entry.partition.values)
-            removed[partition].append(entry.file)
-        else:
-            partition = tuple(decode_value(value) for value in file["partition"])
-        if file is not None:
-            added[partition].append(_data_file(target, file))
-    return [
-        library.commit_message(p, 0, added[p], removed[p], table.snapshot_id)
-        for p in sorted({*added, *removed}, key=repr)
-    ]
-
-
-def _data_file(table: PaimonTable, file: Mapping[str, Any]) -> Any:
-    statistics = {
-        name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
-    }
-    return library.new_data_file(table.table, file["path"], file["size"], file["rows"], statistics)
+def _source_file(table: PaimonTable, file: PlannedFile) -> SourceFile:
+    vector = table.vectors.get(file.path.rpartition("/")[2])
+    return SourceFile(file.path, file.row_count, file.size, vector)

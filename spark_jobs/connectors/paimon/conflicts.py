@@ -23,8 +23,8 @@ CONFLICT_TEXTS: Final = (
 )
 
 
-def refuse_changes_since(table: Any, base_id: int | None, latest: Any | None) -> None:
-    """Refuse to publish when files came or went anywhere in the table after the base snapshot.
+def refuse_changes_since(table: Any, base: Any | None, latest: Any | None) -> None:
+    """Refuse to publish when files or vectors changed anywhere in the table after the base snapshot.
 
     Serializable isolation with the whole table as the region that the statement read.
 
@@ -33,7 +33,8 @@ def refuse_changes_since(table: Any, base_id: int | None, latest: Any | None) ->
     """
     if latest is None:
         return
-    for snapshot_id in range(1 if base_id is None else base_id + 1, latest.id + 1):
+    indexes = base.index_manifest if base else None
+    for snapshot_id in range(base.id + 1 if base else 1, latest.id + 1):
         snapshot = library.find_snapshot(table, snapshot_id)
         if snapshot is None:
             raise CommitError(
@@ -42,7 +43,7 @@ def refuse_changes_since(table: Any, base_id: int | None, latest: Any | None) ->
                 "whether it is in conflict can not be known.",
                 _RETRY,
             )
-        if library.changes_files(table, snapshot):
+        if snapshot.index_manifest != indexes or library.changes_files(table, snapshot):
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 f"Snapshot {snapshot.id} ({snapshot.commit_kind} by {snapshot.commit_user}) "

@@ -38,7 +38,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     metadata = PaimonMetadata(native, root)
     return Connector(
         metadata=metadata,
-        scan=PaimonScan(),
+        scan=PaimonScan(filesystem),
         writes=PaimonMergeWrites(metadata, filesystem, HardLinkStore()),
         storage=WarehouseStorage(filesystem, root, Path(root).as_uri()),
     )

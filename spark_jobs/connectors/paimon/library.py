@@ -160,12 +160,11 @@ def live_entries(table: Any, snapshot: Any) -> list[Any]:
 
 
 def changes_files(table: Any, snapshot: Any) -> bool:
-    """Whether a snapshot added or removed data files, or has any deletion vector."""
+    """Whether a snapshot added or removed data files."""
     from pypaimon.manifest.manifest_list_manager import ManifestListManager
 
     manifests = ManifestListManager(table).read_delta(snapshot)
-    files = any(each.num_added_files or each.num_deleted_files for each in manifests)
-    return files or snapshot.index_manifest is not None
+    return any(each.num_added_files or each.num_deleted_files for each in manifests)
 
 
 def bucket_directory(table: Any, partition: Sequence[Any], bucket: int) -> str:
@@ -237,8 +236,14 @@ def commit_message(
     new_files: Sequence[Any],
     deleted_files: Sequence[Any],
     check_from_snapshot: int | None,
+    index_adds: Sequence[Any] = (),
+    index_deletes: Sequence[Any] = (),
 ) -> Any:
-    """What changes in one bucket; ``deleted_files`` are the objects of ``live_entries``."""
+    """What changes in one bucket.
+
+    ``deleted_files`` are the objects of ``live_entries``; ``index_adds`` and ``index_deletes`` are
+    from ``index_library``.
+    """
     from pypaimon.write.commit_message import CommitMessage
 
     return CommitMessage(
@@ -247,6 +252,8 @@ def commit_message(
         new_files=list(new_files),
         deleted_files=list(deleted_files),
         check_from_snapshot=check_from_snapshot,
+        index_adds=list(index_adds),
+        index_deletes=list(index_deletes),
     )
 
 

@@ -11,11 +11,11 @@ from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.planning import plan_files
 from spark_jobs.connectors.paimon.refusals import (
     refuse_name,
-    refuse_snapshot,
     refuse_unreadable,
     refuse_unwritable,
 )
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
+from spark_jobs.connectors.paimon.table_layout import has_deletion_vectors
 from spark_jobs.connectors.paimon.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.types import is_nullable, to_spark
 from spark_jobs.contract.request import TableName
@@ -50,7 +50,6 @@ class PaimonMetadata:
         schema = library.schema_of(table)
         refuse_unreadable(name, schema)
         snapshot = self._reading(name, library.latest_snapshot, table)
-        refuse_snapshot(name, snapshot)
         return TableHandle(
             name=name,
             columns=tuple(_column(column) for column in schema.columns),
@@ -85,8 +84,14 @@ class PaimonMetadata:
         return created
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        """Files are rewritten in place, so an UPDATE needs only the assigned columns."""
-        refuse_unwritable(table.name, native(table).schema)
+        """With deletion vectors a changed row is deleted and written anew.
+
+        Else files are rewritten in place, so an UPDATE needs only the assigned columns.
+        """
+        target = native(table)
+        refuse_unwritable(table.name, target.schema)
+        if has_deletion_vectors(target):
+            return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def merge_row_id_columns(

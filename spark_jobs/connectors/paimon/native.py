@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon import index_library, library
+from spark_jobs.connectors.paimon.index_library import IndexFile
 from spark_jobs.connectors.paimon.library import PaimonSchema
+from spark_jobs.connectors.paimon.vectors import VectorLocation
 from spark_jobs.spi.tables import TableHandle
 
 
@@ -44,6 +46,22 @@ class PaimonTable:
                 directories[bucket] = library.bucket_directory(self.table, values, entry.bucket)
             located.append((f"{directories[bucket]}/{entry.file.file_name}", entry))
         return tuple(sorted(located, key=lambda each: each[0]))
+
+    @cached_property
+    def index_files(self) -> tuple[IndexFile, ...]:
+        """All index files of the snapshot."""
+        if self.snapshot is None:
+            return ()
+        return tuple(index_library.index_files(self.table, self.snapshot))
+
+    @cached_property
+    def vectors(self) -> Mapping[str, VectorLocation]:
+        """Deletion vectors by the name of their data file."""
+        return {
+            name: VectorLocation(file.path, each.offset, each.length, each.cardinality or 0)
+            for file in self.index_files
+            for name, each in file.vectors.items()
+        }
 
 
 def native(handle: TableHandle) -> PaimonTable:

@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon import library
 from spark_jobs.connectors.paimon.native import native
-from spark_jobs.connectors.paimon.refusals import refuse_file
+from spark_jobs.connectors.paimon.refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.types import has_nanoseconds
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
@@ -44,11 +44,13 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
         NotSupportedError: a file that can not be read right here, with the reason.
     """
     table = native(handle)
+    refuse_indexes(table, handle.name)
     schema_id = library.schema_id(table.table)
     columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
     files = []
     for ordinal, (path, entry) in enumerate(table.located_entries):
         refuse_file(table, handle.name, entry, schema_id)
+        vector = table.vectors.get(entry.file.file_name)
         files.append(
             PlannedFile(
                 ordinal=ordinal,
@@ -57,6 +59,7 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
                 row_count=entry.file.row_count,
                 size=entry.file.file_size,
                 ranges=FileRanges(entry, columns),
+                deleted_row_count=vector.cardinality if vector else 0,
             )
         )
     _require_unique_names(handle, table.located_entries)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.index_library import DELETION_VECTORS
 from spark_jobs.connectors.paimon.library import PaimonSchema
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.types import atomic_parts, has_nanoseconds
@@ -23,7 +24,7 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "type": (("table",), "is not a data table of Paimon"),
     "branch": (("main",), "points to a branch"),
     "file.format": (("parquet",), "has data files that are not parquet"),
-    "deletion-vectors.enabled": (("false",), "uses deletion vectors"),
+    "deletion-vectors.bitmap64": (("false",), "has deletion vectors of 64 bits"),
     "row-tracking.enabled": (("false",), "uses row tracking"),
     "data-evolution.enabled": (("false",), "uses data evolution"),
     "query-auth.enabled": (("false",), "restricts what each user may read"),
@@ -78,14 +79,25 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
     _refuse_partition_types(name, schema)
 
 
-def refuse_snapshot(name: TableName, snapshot: Any) -> None:
-    """Refuse a snapshot with deletion vectors or another index."""
-    if snapshot is not None and snapshot.index_manifest is not None:
-        raise NotSupportedError(
-            f"Snapshot {snapshot.id} of {name} has deletion vectors or an index, which is not "
-            "supported.",
-            "Compact the table fully with Paimon's own engines first.",
-        )
+def refuse_indexes(table: PaimonTable, name: TableName) -> None:
+    """Refuse a snapshot with an index other than deletion vectors.
+
+    Raises:
+        NotSupportedError: with the kind of index.
+    """
+    for file in table.index_files:
+        if file.kind != DELETION_VECTORS:
+            raise NotSupportedError(
+                f"{name} has an index of the kind {file.kind}, which this would not keep.",
+                _OTHER_ENGINE,
+            )
+        for data_file, vector in file.vectors.items():
+            if vector.cardinality is None:
+                raise NotSupportedError(
+                    f"The deletion vector of {data_file} of {name} does not tell how many rows it "
+                    "deletes (Paimon before 1.0).",
+                    "Compact the table fully with Paimon's own engines first.",
+                )
 
 
 def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:

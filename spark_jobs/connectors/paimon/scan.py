@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -13,17 +13,31 @@ from pyspark.sql import functions as F
 from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.types import has_nanoseconds
+from spark_jobs.connectors.paimon.vectors import (
+    WORD_BITS,
+    WORDS_PER_FILE_BITS,
+    DeletedWords,
+    VectorLocation,
+)
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
 
 if TYPE_CHECKING:
+    import pyarrow.fs as pafs
     from pyspark.sql import DataFrame, SparkSession
 
 _NAME: Final = f"{RESERVED_PREFIX}file_name"
 _ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
 _POSITION: Final = f"{RESERVED_PREFIX}position"
+
+_WORD_KEY: Final = f"{RESERVED_PREFIX}word_key"
+_WORD: Final = f"{RESERVED_PREFIX}word"
+
+_VECTORS_SCHEMA: Final = "ordinal int, path string, start bigint, length bigint, cardinality bigint"
+# About 100 MB in each executor.
+_BROADCAST_WORDS: Final = 3_000_000
 
 _LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
@@ -38,7 +52,13 @@ _READER_OPTIONS: Final = {
 
 
 class PaimonScan:
-    """Implements ``ConnectorScan``; the row id is ``struct<file: int, position: bigint>``."""
+    """Implements ``ConnectorScan``; the row id is ``struct<file: int, position: bigint>``.
+
+    ``filesystem`` is where executors find deletion vectors.
+    """
+
+    def __init__(self, filesystem: pafs.FileSystem) -> None:
+        self._filesystem = filesystem
 
     def read(
         self,
@@ -67,10 +87,34 @@ class PaimonScan:
             metadata["file_name"].alias(_NAME),
             metadata["row_index"].alias(_POSITION),
         )
-        ordinals = _ordinals_by_name(spark, files)
-        return rows.join(F.broadcast(ordinals), _NAME).select(
-            *map(_quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION))
+        located = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME)
+        live = self._without_deleted(spark, native(table).vectors, files, located)
+        return live.select(*map(_quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
+
+    def _without_deleted(
+        self,
+        spark: SparkSession,
+        vectors: Mapping[str, VectorLocation],
+        files: Sequence[PlannedFile],
+        located: DataFrame,
+    ) -> DataFrame:
+        """``located`` without the rows that deletion vectors mark, 64 of which make a word."""
+        found = [(f, vectors[f.path.rpartition("/")[2]]) for f in files if f.deleted_row_count]
+        if not found:
+            return located
+        read = DeletedWords(self._filesystem)
+        words = (
+            spark.createDataFrame([(f.ordinal, *vector) for f, vector in found], _VECTORS_SCHEMA)
+            .mapInArrow(read, "word_key bigint, word bigint")
+            .toDF(_WORD_KEY, _WORD)
         )
+        count = sum(min(f.deleted_row_count, (f.row_count >> WORD_BITS) + 1) for f, _ in found)
+        if count <= _BROADCAST_WORDS:
+            words = F.broadcast(words)
+        of_file = F.shiftleft(F.col(_ORDINAL).cast("bigint"), WORDS_PER_FILE_BITS)
+        keyed = located.withColumn(_WORD_KEY, of_file + F.shiftright(_POSITION, WORD_BITS))
+        bit = F.getbit(_WORD, F.col(_POSITION).bitwiseAND(63).cast("int"))
+        return keyed.join(words, _WORD_KEY, "left").where(F.col(_WORD).isNull() | (bit == 0))
 
 
 @contextmanager

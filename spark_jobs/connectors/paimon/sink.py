@@ -1,6 +1,7 @@
-"""The executor half of a merge: changed files are rewritten, new rows go to new files.
+"""The executor half of a merge: rows are changed file by file, new rows go to new files.
 
-Copy-on-write for append tables. Never imports a table library.
+A changed file is rewritten, or its deleted rows are marked by a deletion vector. Never imports a
+table library.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.connectors.paimon.vectors import VectorIndexWriter, VectorLocation, read_vector
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.files.conform import conform
 from spark_jobs.files.file_changes import ColumnChange, FileChanges
@@ -32,7 +34,7 @@ POSITION_FIELD = "position"
 
 
 class SourceFile(NamedTuple):
-    """A file that the statement may rewrite; ``size`` is in bytes.
+    """A file that the statement may change; ``size`` is in bytes.
 
     A tuple, because tables with many files are unpickled in every task.
     """
@@ -40,6 +42,7 @@ class SourceFile(NamedTuple):
     path: str
     row_count: int
     size: int
+    vector: VectorLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,15 @@ class PaimonSinkFactory:
     """Makes the sinks of one write.
 
     ``files`` are by ordinal. ``assigned_columns`` are by case number. ``name_prefix`` begins the
-    name of every file that any sink of this write makes, and of no other file.
+    name of every data file that any sink of this write makes, and of no other file;
+    ``index_prefix`` does for index files, which belong into ``index_directory`` (None: beside the
+    data files). Above ``rewrite_share`` deleted rows a file is rewritten; None: it always is.
     """
 
     name_prefix: str
+    index_prefix: str
+    index_directory: str | None
+    rewrite_share: float | None
     files: Mapping[int, SourceFile]
     assigned_columns: tuple[tuple[str, ...], ...]
     layout: NewFileLayout
@@ -72,6 +80,9 @@ class PaimonMergeSink:
         self._changes: list[pa.RecordBatch] = []
         self._done: set[int] = set()
         self._new_rows = NewRowsWriter(factory.layout, self._new_path)
+        self._vectors = VectorIndexWriter(
+            factory.layout.filesystem, factory.index_directory, self._new_index_path
+        )
 
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
         """Take change rows: UPDATE and DELETE by file and position, then INSERT by partition."""
@@ -82,12 +93,20 @@ class PaimonMergeSink:
         if change_count:
             self._take_changes(batch.slice(0, change_count))
         if change_count < batch.num_rows:
-            self._rewrite_file()
+            self._change_file()
             self._new_rows.write(batch.slice(change_count))
 
     def finish(self) -> list[Fragment]:
-        """Write what is open; one fragment for each file that came, went, or was replaced."""
-        self._rewrite_file()
+        """Write what is open; a fragment for each file that came, went, or was replaced."""
+        self._change_file()
+        for index in self._vectors.finish():
+            self._fragments.append(
+                Fragment(
+                    {"index": index.to_json()},
+                    bytes_added=index.size,
+                    deletion_vectors_added=len(index.vectors),
+                )
+            )
         for partition, written in self._new_rows.finish():
             document = {"removed": None, "added": _file_document(written, partition)}
             fragment = Fragment(document, files_added=1, bytes_added=written.size)
@@ -113,16 +132,21 @@ class PaimonMergeSink:
         self._paths.append(posixpath.join(directory, name))
         return self._paths[-1]
 
+    def _new_index_path(self, directory: str) -> str:
+        name = f"{self._factory.index_prefix}{self._task}-{len(self._paths)}"
+        self._paths.append(posixpath.join(directory, name))
+        return self._paths[-1]
+
     def _take_changes(self, batch: pa.RecordBatch) -> None:
         files = pc.struct_field(batch.column(rows.ROW_ID), FILE_FIELD).to_numpy()
         bounds = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist(), len(files)]
         for start, end in pairwise(bounds):
             if self._file != files[start]:
-                self._rewrite_file()
+                self._change_file()
                 self._file = int(files[start])
             self._changes.append(batch.slice(start, end - start))
 
-    def _rewrite_file(self) -> None:
+    def _change_file(self) -> None:
         if self._file is None:
             return
         ordinal, changes = self._file, self._collect_changes()
@@ -131,6 +155,24 @@ class PaimonMergeSink:
             raise _out_of_order(f"changes of file {ordinal} are not together")
         self._done.add(ordinal)
         source = self._factory.files[ordinal]
+        if source.vector is not None:
+            changes = changes.and_deleted(
+                read_vector(self._factory.layout.filesystem, source.vector)
+            )
+        if self._may_keep(source, changes):
+            self._vectors.add(ordinal, source.path, changes.positions)
+        else:
+            self._rewrite(ordinal, source, changes)
+
+    def _may_keep(self, source: SourceFile, changes: FileChanges) -> bool:
+        """Whether the file stays, with a vector of its deleted rows."""
+        share = self._factory.rewrite_share
+        if share is None or not bool(changes.deleted.all()):
+            return False
+        deleted = len(changes.positions)
+        return deleted < source.row_count and deleted <= share * source.row_count
+
+    def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         target = self._new_path(posixpath.dirname(source.path))
         layout = self._factory.layout
         written = rewrite(layout.filesystem, source.path, target, changes, layout.compression)

@@ -25,6 +25,40 @@ _CODECS: Final = {
 }
 
 
+_REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
+_DEFAULT_REWRITE_SHARE: Final = 0.3
+
+
+def has_deletion_vectors(table: PaimonTable) -> bool:
+    """Whether rows are deleted by vectors (option ``deletion-vectors.enabled``)."""
+    return table.options.get("deletion-vectors.enabled", "false").lower() == "true"
+
+
+def rewrite_share(table: PaimonTable, asked: float | None) -> float | None:
+    """The share of deleted rows above which a file is rewritten; None: it always is.
+
+    ``asked`` is the statement's own; else the table's option or the default holds.
+
+    Raises:
+        NotSupportedError: the option is not a number from 0 to 1.
+    """
+    if not has_deletion_vectors(table):
+        return None
+    if asked is not None:
+        return asked
+    text = table.options.get(_REWRITE_SHARE_OPTION, str(_DEFAULT_REWRITE_SHARE))
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise NotSupportedError(
+            f"Option {_REWRITE_SHARE_OPTION} = {text} is not a number from 0 to 1.",
+            "Correct the table's option.",
+        )
+    return share
+
+
 def data_file_prefix(table: PaimonTable) -> str:
     """How the names of data files begin (option ``data-file.prefix``)."""
     return table.options.get("data-file.prefix", "data-")

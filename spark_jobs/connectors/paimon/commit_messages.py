@@ -1,0 +1,154 @@
+"""What a write changes in each bucket, from the fragments of its sinks. Driver only."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon import index_library, library
+from spark_jobs.connectors.paimon.index_library import IndexFile
+from spark_jobs.connectors.paimon.native import PaimonTable
+from spark_jobs.connectors.paimon.vectors import VectorRange, copied_index
+from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.files.statistics import ColumnStatistics
+from spark_jobs.files.values import decode_value
+from spark_jobs.spi.writes import Fragment
+
+Bucket = tuple[tuple[Any, ...], int]
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Of one bucket; the lists hold objects of pypaimon."""
+
+    added: list[Any] = field(default_factory=list)
+    removed: list[Any] = field(default_factory=list)
+    index_adds: list[Any] = field(default_factory=list)
+    index_deletes: list[Any] = field(default_factory=list)
+
+
+def commit_messages(
+    table: PaimonTable,
+    fragments: Sequence[Fragment],
+    filesystem: pafs.FileSystem,
+    index_prefix: str,
+) -> list[Any]:
+    """One message for each bucket that changes.
+
+    An index file with the vector of a file that changes is replaced: what else it holds is copied
+    to a new one, whose name starts with ``index_prefix``.
+
+    Raises:
+        InternalError: two fragments change the same file.
+    """
+    documents = [fragment.document for fragment in fragments]
+    _require_each_file_once(documents)
+    changes: dict[Bucket, _Changes] = defaultdict(_Changes)
+    touched: set[str] = set()
+    for document in documents:
+        if "index" in document:
+            touched |= _add_index(table, document["index"], changes)
+        else:
+            touched |= _change_file(table, document, changes)
+    for number, file in enumerate(f for f in table.index_files if touched & f.vectors.keys()):
+        path = f"{file.path.rpartition('/')[0]}/{index_prefix}copy-{number}"
+        _replace_index(table, file, touched, filesystem, path, changes)
+    base_id = table.snapshot.id if table.snapshot else None
+    return [
+        library.commit_message(
+            partition,
+            bucket,
+            each.added,
+            each.removed,
+            base_id,
+            each.index_adds,
+            each.index_deletes,
+        )
+        for (partition, bucket), each in sorted(changes.items(), key=lambda item: repr(item[0]))
+    ]
+
+
+def _require_each_file_once(documents: Sequence[Mapping[str, Any]]) -> None:
+    counts = Counter(
+        ordinal
+        for document in documents
+        for ordinal in (
+            [vector[0] for vector in document["index"]["vectors"]]
+            if "index" in document
+            else [document["removed"]]
+        )
+        if ordinal is not None
+    )
+    if any(count > 1 for count in counts.values()):
+        raise InternalError(
+            ErrorCode.INTERNAL_ERROR,
+            "A file was changed by two tasks.",
+            "This is a defect: report it with the statement.",
+        )
+
+
+def _change_file(
+    table: PaimonTable, document: Mapping[str, Any], changes: dict[Bucket, _Changes]
+) -> set[str]:
+    """Take a file that came, went or was replaced; the name of the one that went."""
+    ordinal, file = document["removed"], document["added"]
+    touched = set()
+    if ordinal is not None:
+        entry = table.located_entries[ordinal][1]
+        bucket = (tuple(entry.partition.values), entry.bucket)
+        changes[bucket].removed.append(entry.file)
+        touched = {entry.file.file_name}
+    else:
+        bucket = (tuple(decode_value(value) for value in file["partition"]), 0)
+    if file is not None:
+        changes[bucket].added.append(_data_file(table, file))
+    return touched
+
+
+def _add_index(
+    table: PaimonTable, index: Mapping[str, Any], changes: dict[Bucket, _Changes]
+) -> set[str]:
+    """Take a new index file; the names of the data files whose vectors it has."""
+    entries = {v[0]: table.located_entries[v[0]][1] for v in index["vectors"]}
+    vectors = {
+        entries[ordinal].file.file_name: VectorRange(*place)
+        for ordinal, *place in index["vectors"]
+    }
+    first = next(iter(entries.values()))
+    partition, bucket = tuple(first.partition.values), first.bucket
+    changes[partition, bucket].index_adds.append(
+        index_library.new_vector_index(
+            table.table, partition, bucket, index["path"], index["size"], vectors
+        )
+    )
+    return set(vectors)
+
+
+def _replace_index(
+    table: PaimonTable,
+    file: IndexFile,
+    touched: set[str],
+    filesystem: pafs.FileSystem,
+    path: str,
+    changes: dict[Bucket, _Changes],
+) -> None:
+    partition, bucket = tuple(file.entry.partition.values), file.entry.bucket
+    changed = changes[partition, bucket]
+    changed.index_deletes.append(index_library.removed_index(file.entry))
+    kept = {name: table.vectors[name] for name in file.vectors if name not in touched}
+    if kept:
+        size, vectors = copied_index(filesystem, path, kept)
+        changed.index_adds.append(
+            index_library.new_vector_index(table.table, partition, bucket, path, size, vectors)
+        )
+
+
+def _data_file(table: PaimonTable, file: Mapping[str, Any]) -> Any:
+    statistics = {
+        name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
+    }
+    return library.new_data_file(table.table, file["path"], file["size"], file["rows"], statistics)
