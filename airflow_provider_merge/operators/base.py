@@ -51,8 +51,8 @@ class TableOperator(BaseOperator):
     :param spark_conn_id: connection of the type ``spark``; must exist
     :param session_time_zone: how Spark reads and writes timestamps without an offset
     :param target_file_size: bytes at which new data files roll
-    :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1) above
-        which deleting them rewrites the file; else the table's option or the connector decides
+    :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
+        above which deleting them rewrites the file; else the table or the connector decides
     :param spark_env: folder of the Python environment that has pyspark; else the Spark
         connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
     :param conf: Spark configuration; never put a secret there

@@ -138,8 +138,9 @@ class JobOptions:
 
     ``session_time_zone``: how Spark reads and writes timestamps without an offset.
     ``target_file_size``: bytes at which new data files roll. ``broadcast_limit``: bytes of source
-    that may be sent to every executor. ``rewrite_share``: on tables with deletion vectors, the share
-    of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table decides.
+    that may be sent to every executor. ``rewrite_share``: on tables with deletion vectors, the
+    share of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table
+    decides.
     """
 
     session_time_zone: str = "UTC"

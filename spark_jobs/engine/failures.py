@@ -34,6 +34,10 @@ _USER_DATA_CONDITIONS = (
     "USER_RAISED_EXCEPTION",
 )
 _FILE_CONDITIONS = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOUND")
+# Spark 3.5 has no condition for them.
+_FILE_FAILURE = re.compile(
+    r"SparkFileNotFoundException: ([^\n]+)|(corrupted file: [^\n]+|\S+ is not a Parquet file[^\n]*)"
+)
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
 _TRACE_LINES = 12
 
@@ -54,16 +58,23 @@ def translated(error: BaseException) -> JobError:
                 "Filter such rows out with a clause condition, or use the function's try_ form.",
             )
         if condition in _FILE_CONDITIONS:
-            return CatalogError(
-                ErrorCode.DATA_FILE_UNREADABLE,
-                f"a file is missing or damaged: {rest.strip()}",
-                "Look for who removed or changed it; nothing was changed by this statement.",
-            )
+            return _unreadable_file(rest)
+    failure = _FILE_FAILURE.search(text)
+    if failure:
+        return _unreadable_file(failure[1] or failure[2])
     if isinstance(error, AnalysisException):
         return AnalysisError(ErrorCode.EXPRESSION_INVALID, text.strip().splitlines()[0])
     if isinstance(error, PySparkException | Py4JError):
         return InternalError(ErrorCode.SPARK_FAILED, shortened(text), "See the driver's log.")
     return InternalError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {shortened(text)}")
+
+
+def _unreadable_file(problem: str) -> CatalogError:
+    return CatalogError(
+        ErrorCode.DATA_FILE_UNREADABLE,
+        f"a file is missing or damaged: {problem.strip()}",
+        "Look for who removed or changed it; nothing was changed by this statement.",
+    )
 
 
 def shortened(trace: str) -> str:

@@ -101,7 +101,8 @@ class RowChangeProcessor(ABC):
         stored = [name for name in self._merge.table.column_names if name in changes.columns]
         halves = F.array(F.lit(rows.DELETE), F.lit(rows.INSERT)).cast("array<tinyint>")
         operations = F.when(split, halves).otherwise(F.array(rows.OPERATION))
-        is_insert, is_delete = (F.col(rows.OPERATION) == each for each in (rows.INSERT, rows.DELETE))
+        is_insert = F.col(rows.OPERATION) == rows.INSERT
+        is_delete = F.col(rows.OPERATION) == rows.DELETE
         return (
             changes.withColumn(rows.FROM_UPDATE, split)
             .withColumn(rows.OPERATION, F.explode(operations))

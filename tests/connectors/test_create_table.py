@@ -123,8 +123,8 @@ def test_all_differences_are_in_one_message(connector: Connector) -> None:
         (replace(SPEC, table_options={"bucket": "4"}), "bucket = 4"),
         (replace(SPEC, table_options={"file.format": "orc"}), "file.format = orc"),
         (
-            replace(SPEC, table_options={"deletion-vectors.enabled": "true"}),
-            "uses deletion vectors",
+            replace(SPEC, table_options={"deletion-vectors.bitmap64": "true"}),
+            "deletion vectors of 64 bits",
         ),
         (replace(SPEC, columns=columns(type="INTERVAL")), "INTERVAL"),
         (replace(SPEC, columns=columns(type="DOUBLE"), partition_keys=("name",)), "spell"),

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pytest
 
-from spark_jobs.connectors.paimon import library
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import ColumnRange
@@ -142,17 +141,3 @@ def test_files_that_can_not_be_read_right_are_refused(
 
     with pytest.raises(NotSupportedError, match=reason):
         connector.metadata.plan_files(table)
-
-
-def test_deletion_vectors_of_a_snapshot_are_refused_whatever_the_options_say(
-    connector: Connector,
-) -> None:
-    from spark_jobs.connectors.paimon.refusals import refuse_snapshot
-
-    create(connector, {"id": "int"})
-    append(connector, [{"id": 1}])
-    snapshot = library.latest_snapshot(connector.metadata.load_table(NAME).native.table)
-    snapshot.index_manifest = "index-manifest-1"
-
-    with pytest.raises(NotSupportedError, match="has deletion vectors or an index"):
-        refuse_snapshot(NAME, snapshot)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.connectors.paimon.types import has_nanoseconds, is_nullable, to_paimon, to_spark
+from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import AnalysisError, NotSupportedError
 
 if TYPE_CHECKING:
@@ -165,7 +166,5 @@ def test_spark_reads_the_type_we_print_as_the_one_we_were_given(
 
 
 def schema_json(spark: SparkSession, text: str) -> Any:
-    from pyspark.sql.types import StructType
-
     assert spark is not None
-    return json.loads(StructType.fromDDL(f"c {text}").json())
+    return json.loads(parsed_type(f"c {text}").json())

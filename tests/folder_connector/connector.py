@@ -89,7 +89,11 @@ class FolderScan:
         ordinals = F.create_map(
             *(F.lit(each) for file in files for each in (Path(file.path).name, file.ordinal))
         )
-        frame = spark.read.schema(schema).parquet(*(f"file://{file.path}" for file in files))
+        frame = (
+            spark.read.schema(schema)
+            .option("datetimeRebaseMode", "CORRECTED")
+            .parquet(*(f"file://{file.path}" for file in files))
+        )
         row_id = F.struct(
             ordinals[F.col("_metadata.file_name")].alias("file"),
             F.col("_metadata.row_index").alias("position"),

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon import index_library, library
-from spark_jobs.connectors.paimon.conflicts import refuse_changes_since, to_job_error
 from spark_jobs.connectors.paimon.commit_messages import commit_messages
+from spark_jobs.connectors.paimon.conflicts import refuse_changes_since, to_job_error
 from spark_jobs.connectors.paimon.guard import FIRST_SNAPSHOT, BaseGuard
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native

@@ -115,8 +115,7 @@ def _add_index(
     """Take a new index file; the names of the data files whose vectors it has."""
     entries = {v[0]: table.located_entries[v[0]][1] for v in index["vectors"]}
     vectors = {
-        entries[ordinal].file.file_name: VectorRange(*place)
-        for ordinal, *place in index["vectors"]
+        entries[ordinal].file.file_name: VectorRange(*place) for ordinal, *place in index["vectors"]
     }
     first = next(iter(entries.values()))
     partition, bucket = tuple(first.partition.values), first.bucket

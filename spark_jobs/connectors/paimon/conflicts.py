@@ -24,7 +24,7 @@ CONFLICT_TEXTS: Final = (
 
 
 def refuse_changes_since(table: Any, base: Any | None, latest: Any | None) -> None:
-    """Refuse to publish when files or vectors changed anywhere in the table after the base snapshot.
+    """Refuse to publish when files or vectors changed anywhere in the table after the base.
 
     Serializable isolation with the whole table as the region that the statement read.
 

@@ -1,4 +1,4 @@
-"""The one place that calls pypaimon, public parts and internals alike. Driver only.
+"""With ``index_library`` the one place that calls pypaimon, its internals too. Driver only.
 
 Internals moved in every minor release of pypaimon, so each function here has a contract test
 (tests/connectors/test_paimon_library.py). Objects of pypaimon leave this module only as opaque
@@ -111,6 +111,20 @@ def schema_of(table: Any) -> PaimonSchema:
 def schema_id(table: Any) -> int:
     """The id of the schema that the table object was loaded with."""
     return int(table.table_schema.id)
+
+
+def has_same_columns(table: Any, schema_id: int) -> bool:
+    """Whether a schema of the table has the columns that the table has now."""
+    schema = table.schema_manager.get_schema(schema_id)
+    if schema is None:
+        raise FileNotFoundError(f"schema {schema_id} of {table_path(table)} does not exist")
+    now = table.table_schema.fields
+    return [_physical(field) for field in schema.fields] == [_physical(field) for field in now]
+
+
+def _physical(field: Any) -> tuple[Any, ...]:
+    """What of a column decides how files hold it."""
+    return field.id, field.name, field.type
 
 
 def arrow_schema(table: Any) -> pa.Schema:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.index_library import DELETION_VECTORS
@@ -16,6 +17,8 @@ from spark_jobs.connectors.paimon.types import atomic_parts, has_nanoseconds
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.rows import RESERVED_PREFIX
+
+REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
 
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 
@@ -80,11 +83,18 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
 
 
 def refuse_indexes(table: PaimonTable, name: TableName) -> None:
-    """Refuse a snapshot with an index other than deletion vectors.
+    """Refuse a snapshot with an index other than deletion vectors that are in use.
 
     Raises:
         NotSupportedError: with the kind of index.
     """
+    enabled = table.options.get("deletion-vectors.enabled", "false").lower() == "true"
+    if table.vectors and not enabled:
+        raise NotSupportedError(
+            f"{name} has deletion vectors, but its option deletion-vectors.enabled is not true: "
+            "engines do not agree on whether the rows are deleted.",
+            "Switch the option on, or compact the table fully with Paimon's own engines first.",
+        )
     for file in table.index_files:
         if file.kind != DELETION_VECTORS:
             raise NotSupportedError(
@@ -112,6 +122,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
             f"{name} has fixed buckets (option bucket = {bucket}); only bucket = -1 is supported.",
             _OTHER_ENGINE,
         )
+    _refuse_wrong_share(name, schema)
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
@@ -121,14 +132,22 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
             )
 
 
-def refuse_file(table: PaimonTable, name: TableName, entry: Any, current_schema: int) -> None:
+def refuse_file(
+    table: PaimonTable,
+    name: TableName,
+    entry: Any,
+    current_schema: int,
+    differing_schemas: Collection[int],
+) -> None:
     """Refuse a data file that Spark's parquet reader would not read right.
+
+    ``differing_schemas`` have other columns than ``current_schema``.
 
     Raises:
         NotSupportedError: with the reason and the file.
     """
     file = entry.file
-    if file.schema_id != current_schema:
+    if file.schema_id in differing_schemas:
         problem = f"was written with schema {file.schema_id}, the table now has {current_schema}"
     elif not file.file_name.endswith(".parquet"):
         problem = "is not a parquet file"
@@ -144,6 +163,19 @@ def refuse_file(table: PaimonTable, name: TableName, entry: Any, current_schema:
         f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
         "Compact the table fully with Paimon's own engines first.",
     )
+
+
+def _refuse_wrong_share(name: TableName, schema: PaimonSchema) -> None:
+    text = schema.options.get(REWRITE_SHARE_OPTION, "1")
+    try:
+        is_share = 0 <= float(text) <= 1
+    except ValueError:
+        is_share = False
+    if not is_share:
+        raise NotSupportedError(
+            f"Option {REWRITE_SHARE_OPTION} = {text} of {name} is not a number from 0 to 1.",
+            "Correct the table's option.",
+        )
 
 
 def _refuse_names(name: TableName, schema: PaimonSchema) -> None:

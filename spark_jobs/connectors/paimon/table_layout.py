@@ -10,6 +10,7 @@ from spark_jobs.connectors.paimon import library
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout
 from spark_jobs.connectors.paimon.partition_path import PartitionKey, PartitionLayout
+from spark_jobs.connectors.paimon.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.connectors.paimon.types import timestamp_precision
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.files.parquet_options import Compression
@@ -25,7 +26,6 @@ _CODECS: Final = {
 }
 
 
-_REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 
 
@@ -38,25 +38,12 @@ def rewrite_share(table: PaimonTable, asked: float | None) -> float | None:
     """The share of deleted rows above which a file is rewritten; None: it always is.
 
     ``asked`` is the statement's own; else the table's option or the default holds.
-
-    Raises:
-        NotSupportedError: the option is not a number from 0 to 1.
     """
     if not has_deletion_vectors(table):
         return None
     if asked is not None:
         return asked
-    text = table.options.get(_REWRITE_SHARE_OPTION, str(_DEFAULT_REWRITE_SHARE))
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise NotSupportedError(
-            f"Option {_REWRITE_SHARE_OPTION} = {text} is not a number from 0 to 1.",
-            "Correct the table's option.",
-        )
-    return share
+    return float(table.options.get(REWRITE_SHARE_OPTION, _DEFAULT_REWRITE_SHARE))
 
 
 def data_file_prefix(table: PaimonTable) -> str:
