@@ -6,22 +6,12 @@ started once, on the first call, and opens the catalog anew for each.
 
 from __future__ import annotations
 
-import atexit
-import json
-import subprocess
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.judge.toolchain import Toolchain, prepare
+from tests.judge.jvm import server
 from tests.judge.values import Row, from_java
-
-
-class JudgeError(Exception):
-    """The Java reader failed; the text is Java's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +78,7 @@ def read_with_java(
         request["where"] = {"column": where[0], "value": where[1]}
     kinds: dict[str, Any] = {}
     rows = []
-    for answer in _server().ask(mode="rows", warehouse=str(warehouse), table=table, **request):
+    for answer in server("ReadPaimon").ask(mode="rows", warehouse=str(warehouse), table=table, **request):
         if "field" in answer:
             kinds[answer["field"]["name"]] = answer["field"]["type"]
         else:
@@ -99,7 +89,7 @@ def read_with_java(
 
 def facts_from_java(warehouse: Path | str, table: str) -> Facts:
     """Snapshots, partitions, files with statistics, options and schema of ``table``."""
-    (answer,) = _server().ask(mode="facts", warehouse=str(warehouse), table=table)
+    (answer,) = server("ReadPaimon").ask(mode="facts", warehouse=str(warehouse), table=table)
     facts = answer["facts"]
     types = {field["name"]: field["type"] for field in facts["schema"]["fields"]}
     keys = [types[name] for name in facts["schema"]["partitionKeys"]]
@@ -133,46 +123,3 @@ def _data_file(types: dict[str, Any], keys: list[Any], facts: dict[str, Any]) ->
         bytes=facts["bytes"],
         statistics=statistics,
     )
-
-
-class _Server:
-    """The JVM; ends with this process, whose end closes its standard input."""
-
-    def __init__(self, toolchain: Toolchain) -> None:
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the JVM
-        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
-        self._process = subprocess.Popen(
-            [toolchain.java, *options, "-cp", toolchain.classpath, "ReadPaimon"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            encoding="utf-8",
-        )
-
-    def ask(self, **request: Any) -> Iterator[dict[str, Any]]:
-        """The answers to one request."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        answers = []
-        for line in self._process.stdout:
-            answer = json.loads(line)
-            if "error" in answer:
-                raise JudgeError(answer["error"])
-            if "end" in answer:
-                return iter(answers)
-            answers.append(answer)
-        self._log.seek(0)
-        raise JudgeError(f"the JVM ended: {self._log.read()[-2000:]}")
-
-    def close(self) -> None:
-        """End the JVM."""
-        self._process.communicate()
-        self._log.close()
-
-
-@cache
-def _server() -> _Server:
-    server = _Server(prepare())
-    atexit.register(server.close)
-    return server

@@ -8,7 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from tests.judge.judge import JudgeError, facts_from_java, read_with_java
+from tests.judge.judge import facts_from_java, read_with_java
+from tests.judge.jvm import JudgeError
 from tests.judge.values import differences, from_arrow
 
 NAN, INFINITY = float("nan"), float("inf")

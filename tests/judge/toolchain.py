@@ -19,7 +19,7 @@ VERSION = "1.4.2"
 ARTIFACT = f"org.apache.paimon:paimon-bundle:{VERSION}"
 SHA256 = "85a1587409e6c044b46eb20370a46ecd288576b8bc7aadf6b0432a4f2370f5d1"
 MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-SOURCE = Path(__file__).with_name("ReadPaimon.java")
+SOURCES = tuple(Path(__file__).with_name(f"{name}.java") for name in ("ReadPaimon", "WritePaimon"))
 TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "judge"
 
 
@@ -80,16 +80,17 @@ def _bundle() -> Path:
 def _classes(javac: str, libraries: str) -> Path:
     """The compiled judge, in a folder named after everything that decides its content."""
     version = subprocess.run([javac, "-version"], capture_output=True, text=True, check=False)
-    key = hashlib.sha256(SOURCE.read_bytes() + f"{SHA256} {version.stdout}".encode()).hexdigest()
+    content = b"".join(source.read_bytes() for source in SOURCES)
+    key = hashlib.sha256(content + f"{SHA256} {version.stdout}".encode()).hexdigest()
     folder = TOOLS / f"classes-{key[:16]}"
     if folder.exists():
         return folder
     with tempfile.TemporaryDirectory(dir=TOOLS) as temporary:
         classes = Path(temporary) / "classes"
-        command = [javac, "-nowarn", "-d", str(classes), "-cp", libraries, str(SOURCE)]
+        command = [javac, "-nowarn", "-d", str(classes), "-cp", libraries, *map(str, SOURCES)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"ReadPaimon.java does not compile:\n{done.stderr}")
+            raise RuntimeError(f"The judge does not compile:\n{done.stderr}")
         try:
             classes.rename(folder)
         except OSError:  # another run was faster

@@ -1,0 +1,317 @@
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.paimon.Snapshot;
+import org.apache.paimon.catalog.Catalog;
+import org.apache.paimon.catalog.CatalogContext;
+import org.apache.paimon.catalog.CatalogFactory;
+import org.apache.paimon.catalog.Identifier;
+import org.apache.paimon.data.BinaryString;
+import org.apache.paimon.data.Decimal;
+import org.apache.paimon.data.GenericArray;
+import org.apache.paimon.data.GenericMap;
+import org.apache.paimon.data.GenericRow;
+import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.data.Timestamp;
+import org.apache.paimon.deletionvectors.BitmapDeletionVector;
+import org.apache.paimon.deletionvectors.DeletionVector;
+import org.apache.paimon.deletionvectors.append.BaseAppendDeleteFileMaintainer;
+import org.apache.paimon.index.IndexFileHandler;
+import org.apache.paimon.index.IndexFileMeta;
+import org.apache.paimon.io.CompactIncrement;
+import org.apache.paimon.io.DataFileMeta;
+import org.apache.paimon.io.DataIncrement;
+import org.apache.paimon.manifest.FileKind;
+import org.apache.paimon.manifest.IndexManifestEntry;
+import org.apache.paimon.options.ExpireConfig;
+import org.apache.paimon.options.Options;
+import org.apache.paimon.reader.RecordReader;
+import org.apache.paimon.schema.Schema;
+import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.paimon.table.BucketMode;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.sink.BatchTableCommit;
+import org.apache.paimon.table.sink.BatchTableWrite;
+import org.apache.paimon.table.sink.BatchWriteBuilder;
+import org.apache.paimon.table.sink.CommitMessage;
+import org.apache.paimon.table.sink.CommitMessageImpl;
+import org.apache.paimon.table.source.DataSplit;
+import org.apache.paimon.types.ArrayType;
+import org.apache.paimon.types.DataType;
+import org.apache.paimon.types.DataTypeJsonParser;
+import org.apache.paimon.types.DecimalType;
+import org.apache.paimon.types.MapType;
+import org.apache.paimon.types.RowType;
+
+/**
+ * Paimon's own writer of append tables: carries out requests, one JSON document per line, on
+ * standard input. Each has "warehouse" and "table", and all but "create" may have "branch".
+ *
+ * <pre>
+ * {"mode": "create", "fields": [["id", "BIGINT"]], "partition_keys": [], "options": {}}
+ * {"mode": "append", "rows": [[1], [2]]}
+ * {"mode": "delete", "column": "id", "values": [1]}
+ * {"mode": "branch", "name": "b", "tag": "start"}
+ * {"mode": "expire"}
+ * </pre>
+ *
+ * "append" and "delete" make one commit each, "delete" by deletion vectors; "branch" tags the latest
+ * snapshot first; "expire" leaves the latest snapshot only. Types and values have the form of
+ * ReadPaimon. The answer is {"end": true} or {"error": "..."}.
+ */
+public final class WritePaimon {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private WritePaimon() {}
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false, "UTF-8");
+        System.setOut(System.err); // whatever a library prints is no answer
+        BufferedReader in =
+                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            Map<String, Object> answer = Collections.singletonMap("end", true);
+            try {
+                carryOut(JSON.readTree(line));
+            } catch (Throwable problem) {
+                problem.printStackTrace();
+                answer = Collections.singletonMap("error", problem.toString());
+            }
+            out.println(JSON.writeValueAsString(answer));
+            out.flush();
+        }
+    }
+
+    private static void carryOut(JsonNode request) throws Exception {
+        Options options = new Options();
+        options.set("warehouse", request.get("warehouse").asText());
+        options.set("cache-enabled", "false");
+        try (Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(options))) {
+            Identifier name = Identifier.fromString(request.get("table").asText());
+            String mode = request.get("mode").asText();
+            if (mode.equals("create")) {
+                catalog.createDatabase(name.getDatabaseName(), true);
+                catalog.createTable(name, schema(request), false);
+                return;
+            }
+            if (request.hasNonNull("branch")) {
+                String branch = request.get("branch").asText();
+                name = new Identifier(name.getDatabaseName(), name.getTableName(), branch);
+            }
+            FileStoreTable table = (FileStoreTable) catalog.getTable(name);
+            switch (mode) {
+                case "append":
+                    append(table, request.get("rows"));
+                    return;
+                case "delete":
+                    delete(table, request.get("column").asText(), request.get("values"));
+                    return;
+                case "branch":
+                    table.createTag(request.get("tag").asText());
+                    table.createBranch(request.get("name").asText(), request.get("tag").asText());
+                    return;
+                case "expire":
+                    expire(table);
+                    return;
+                default:
+                    throw new IllegalArgumentException("no mode " + mode);
+            }
+        }
+    }
+
+    private static Schema schema(JsonNode request) {
+        Schema.Builder schema = Schema.newBuilder();
+        for (JsonNode field : request.get("fields")) {
+            schema.column(field.get(0).asText(), DataTypeJsonParser.parseDataType(field.get(1)));
+        }
+        List<String> keys = new ArrayList<>();
+        request.get("partition_keys").forEach(key -> keys.add(key.asText()));
+        schema.partitionKeys(keys);
+        request.get("options")
+                .fields()
+                .forEachRemaining(each -> schema.option(each.getKey(), each.getValue().asText()));
+        return schema.build();
+    }
+
+    private static void append(FileStoreTable table, JsonNode rows) throws Exception {
+        BatchWriteBuilder builder = table.newBatchWriteBuilder();
+        try (BatchTableWrite write = builder.newWrite();
+                BatchTableCommit commit = builder.newCommit()) {
+            for (JsonNode row : rows) {
+                write.write(struct(row, table.rowType()));
+            }
+            commit.commit(write.prepareCommit());
+        }
+    }
+
+    /** Marks the rows that have one of the values as deleted, in the vectors of their files. */
+    private static void delete(FileStoreTable table, String column, JsonNode values)
+            throws Exception {
+        int index = table.rowType().getFieldIndex(column);
+        InternalRow.FieldGetter getter =
+                InternalRow.createFieldGetter(table.rowType().getTypeAt(index), index);
+        Set<Object> wanted = new HashSet<>();
+        values.forEach(each -> wanted.add(value(each, table.rowType().getTypeAt(index))));
+        Snapshot snapshot = table.snapshotManager().latestSnapshot();
+        IndexFileHandler indexes = table.store().newIndexFileHandler();
+        boolean bucketed = table.bucketMode() != BucketMode.BUCKET_UNAWARE;
+        Map<List<Object>, BaseAppendDeleteFileMaintainer> maintainers = new LinkedHashMap<>();
+        for (DataSplit split : table.newSnapshotReader().withSnapshot(snapshot).read().dataSplits()) {
+            BaseAppendDeleteFileMaintainer maintainer =
+                    maintainers.computeIfAbsent(
+                            List.of(split.partition(), split.bucket()),
+                            key ->
+                                    bucketed
+                                            ? BaseAppendDeleteFileMaintainer.forBucketedAppend(
+                                                    indexes,
+                                                    snapshot,
+                                                    split.partition(),
+                                                    split.bucket())
+                                            : BaseAppendDeleteFileMaintainer.forUnawareAppend(
+                                                    indexes, snapshot, split.partition()));
+            for (DataFileMeta file : split.dataFiles()) {
+                DeletionVector vector = new BitmapDeletionVector();
+                long position = 0;
+                try (RecordReader<InternalRow> reader =
+                        table.newRead().createReader(whole(split, file))) {
+                    for (RecordReader.RecordIterator<InternalRow> batch = reader.readBatch();
+                            batch != null;
+                            batch = reader.readBatch()) {
+                        for (InternalRow row = batch.next(); row != null; row = batch.next()) {
+                            if (wanted.contains(getter.getFieldOrNull(row))) {
+                                vector.delete(position);
+                            }
+                            position++;
+                        }
+                        batch.releaseBatch();
+                    }
+                }
+                if (!vector.isEmpty()) {
+                    maintainer.notifyNewDeletionVector(file.fileName(), vector);
+                }
+            }
+        }
+        List<CommitMessage> messages = new ArrayList<>();
+        for (BaseAppendDeleteFileMaintainer maintainer : maintainers.values()) {
+            messages.add(message(table, maintainer));
+        }
+        try (BatchTableCommit commit = table.newBatchWriteBuilder().newCommit()) {
+            commit.commit(messages);
+        }
+    }
+
+    /** All rows of one file, without its deletion vector. */
+    private static DataSplit whole(DataSplit split, DataFileMeta file) {
+        return DataSplit.builder()
+                .withSnapshot(split.snapshotId())
+                .withPartition(split.partition())
+                .withBucket(split.bucket())
+                .withBucketPath(split.bucketPath())
+                .withTotalBuckets(split.totalBuckets())
+                .withDataFiles(List.of(file))
+                .rawConvertible(true)
+                .build();
+    }
+
+    private static CommitMessage message(
+            FileStoreTable table, BaseAppendDeleteFileMaintainer maintainer) {
+        List<IndexFileMeta> added = new ArrayList<>();
+        List<IndexFileMeta> removed = new ArrayList<>();
+        for (IndexManifestEntry entry : maintainer.persist()) {
+            (entry.kind() == FileKind.ADD ? added : removed).add(entry.indexFile());
+        }
+        return new CommitMessageImpl(
+                maintainer.getPartition(),
+                maintainer.getBucket(),
+                table.coreOptions().bucket(),
+                new DataIncrement(List.of(), List.of(), List.of(), added, removed),
+                CompactIncrement.emptyIncrement());
+    }
+
+    private static void expire(FileStoreTable table) throws Exception {
+        ExpireConfig config =
+                ExpireConfig.builder()
+                        .snapshotRetainMin(1)
+                        .snapshotRetainMax(1)
+                        .snapshotTimeRetain(Duration.ZERO)
+                        .build();
+        table.newExpireSnapshots().config(config).expire();
+    }
+
+    private static GenericRow struct(JsonNode values, RowType type) {
+        GenericRow row = new GenericRow(type.getFieldCount());
+        for (int i = 0; i < type.getFieldCount(); i++) {
+            row.setField(i, value(values.get(i), type.getTypeAt(i)));
+        }
+        return row;
+    }
+
+    private static Object value(JsonNode value, DataType type) {
+        if (value.isNull()) {
+            return null;
+        }
+        switch (type.getTypeRoot()) {
+            case BOOLEAN:
+                return value.asBoolean();
+            case TINYINT:
+                return (byte) value.asInt();
+            case SMALLINT:
+                return (short) value.asInt();
+            case INTEGER:
+            case DATE:
+            case TIME_WITHOUT_TIME_ZONE:
+                return value.asInt();
+            case BIGINT:
+                return value.asLong();
+            case FLOAT:
+                return Float.valueOf(value.asText());
+            case DOUBLE:
+                return Double.valueOf(value.asText());
+            case CHAR:
+            case VARCHAR:
+                return BinaryString.fromString(value.asText());
+            case DECIMAL:
+                DecimalType kind = (DecimalType) type;
+                BigDecimal number = new BigDecimal(value.asText());
+                return Decimal.fromBigDecimal(number, kind.getPrecision(), kind.getScale());
+            case BINARY:
+            case VARBINARY:
+                return Base64.getDecoder().decode(value.asText());
+            case TIMESTAMP_WITHOUT_TIME_ZONE:
+            case TIMESTAMP_WITH_LOCAL_TIME_ZONE:
+                return Timestamp.fromEpochMillis(value.get(0).asLong(), value.get(1).asInt());
+            case ARRAY:
+                DataType element = ((ArrayType) type).getElementType();
+                List<Object> elements = new ArrayList<>();
+                value.forEach(each -> elements.add(value(each, element)));
+                return new GenericArray(elements.toArray());
+            case MAP:
+                MapType map = (MapType) type;
+                Map<Object, Object> pairs = new LinkedHashMap<>();
+                value.forEach(
+                        pair ->
+                                pairs.put(
+                                        value(pair.get(0), map.getKeyType()),
+                                        value(pair.get(1), map.getValueType())));
+                return new GenericMap(pairs);
+            case ROW:
+                return struct(value, (RowType) type);
+            default:
+                throw new IllegalArgumentException("no values of type " + type);
+        }
+    }
+}
