@@ -78,7 +78,9 @@ def read_with_java(
         request["where"] = {"column": where[0], "value": where[1]}
     kinds: dict[str, Any] = {}
     rows = []
-    for answer in server("ReadPaimon").ask(mode="rows", warehouse=str(warehouse), table=table, **request):
+    for answer in server("ReadPaimon").ask(
+        mode="rows", warehouse=str(warehouse), table=table, **request
+    ):
         if "field" in answer:
             kinds[answer["field"]["name"]] = answer["field"]["type"]
         else:

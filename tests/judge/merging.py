@@ -1,9 +1,9 @@
-"""Runs MERGE statements of this project on a warehouse, with an Arrow table as source."""
+"""Runs statements of this project on a warehouse; the source of a MERGE is an Arrow table."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +11,14 @@ import pyarrow.parquet as pq
 
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
+from spark_jobs.contract.statements import (
+    Assignment,
+    Cardinality,
+    DeleteSpec,
+    MergeCase,
+    MergeSpec,
+    UpdateSpec,
+)
 from spark_jobs.main import run
 from tests.judge.tables import Warehouse
 
@@ -31,14 +38,41 @@ def merge(
     cardinality: Cardinality = "effective",
 ) -> JobResult:
     """``MERGE INTO table t USING source s ON on`` with the clauses."""
-    operation_id = str(uuid.uuid4())
-    file = warehouse.path.parent / f"source-{operation_id}.parquet"
+    file = warehouse.path.parent / f"source-{uuid.uuid4()}.parquet"
     pq.write_table(source, file)
+    statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality)
+    return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
+
+
+def delete(spark: SparkSession, warehouse: Warehouse, where: str, table: str = "d.t") -> JobResult:
+    """``DELETE FROM table t WHERE where``."""
+    return _run(spark, warehouse, table, DeleteSpec("t", where))
+
+
+def update(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    assignments: Mapping[str, str],
+    where: str,
+    table: str = "d.t",
+) -> JobResult:
+    """``UPDATE table t SET column = expression ... WHERE where``."""
+    pairs = tuple(Assignment(column, value) for column, value in assignments.items())
+    return _run(spark, warehouse, table, UpdateSpec("t", pairs, where))
+
+
+def _run(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    table: str,
+    statement: MergeSpec | DeleteSpec | UpdateSpec,
+    *sources: FileSource,
+) -> JobResult:
     request = JobRequest(
-        operation_id=operation_id,
+        operation_id=str(uuid.uuid4()),
         target=TableName.parse(table),
         catalog=CatalogSpec("paimon", str(warehouse.path)),
-        statement=MergeSpec("s", on, tuple(cases), *aliases, cardinality),
-        sources=(FileSource("s", str(file), "parquet"),),
+        statement=statement,
+        sources=sources,
     )
     return run(request, spark)

@@ -143,7 +143,14 @@ def differences(left: Iterable[Row], right: Iterable[Row]) -> list[str]:
 
 
 def is_bounded(value: Any, minimum: Any, maximum: Any) -> bool:
-    """Whether statistics with these bounds admit the value; NULL and NaN are in no bounds."""
-    if value is None or minimum is None or (isinstance(value, float) and math.isnan(value)):
+    """Whether statistics with these bounds admit the value; NULL and NaN are in no bounds.
+
+    To Java NaN is the greatest of all numbers.
+    """
+    if value is None or minimum is None or _is_nan(value):
         return True
-    return bool(minimum <= value <= maximum)
+    return bool(minimum <= value and (_is_nan(maximum) or value <= maximum))
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,115 @@
+"""Tables that Java wrote are changed here, and Java reads the result of every statement."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.contract.statements import (
+    DeleteAction,
+    InsertAllAction,
+    MergeCase,
+    UpdateAllAction,
+)
+from tests.judge.judge import facts_from_java, read_with_java
+from tests.judge.merging import delete, merge, update
+from tests.judge.test_merged_types import COLUMNS
+from tests.judge.values import differences, from_arrow
+from tests.judge.writer import JavaTable
+
+CASES = [
+    MergeCase("matched", DeleteAction(), "s.id % 3 = 0"),
+    MergeCase("matched", UpdateAllAction()),
+    MergeCase("not_matched", InsertAllAction()),
+]
+VECTORS = {"deletion-vectors.enabled": "true"}
+BUCKETS = {"bucket": "3", "bucket-key": "id"}
+INDEXES = {"file-index.bloom-filter.columns": "id,string"}
+# Partition keys and options.
+TABLES = {
+    "unpartitioned": ([], {}),
+    "partitioned": (["part"], {}),
+    "another default partition": (["part"], {"partition.default-name": "no value"}),
+    "embedded indexes": (["part"], {**INDEXES, "file-index.in-manifest-threshold": "9 mb"}),
+    "index files": ([], INDEXES),
+    "deletion vectors": ([], VECTORS),
+    "partitioned deletion vectors": (["part"], VECTORS),
+    "buckets": ([], BUCKETS),
+    "partitioned buckets": (["part"], BUCKETS),
+    "buckets with deletion vectors": (["part"], {**BUCKETS, **VECTORS}),
+}
+
+
+def rows_of(ids, shift=0):
+    """Every type, and NULLs of each; two partitions and that of NULL."""
+    columns = {"id": pa.array(ids, pa.int64())}
+    columns["part"] = pa.array([("a", "b=c/d", None)[id_ % 3] for id_ in ids], pa.string())
+    for name, (kind, values) in COLUMNS.items():
+        known = [*values, None]
+        columns[name] = pa.array([known[(id_ + shift) % len(known)] for id_ in ids], kind)
+    return pa.table(columns)
+
+
+def java_table(warehouse, keys, options):
+    """Two commits of rows and, with deletion vectors, two commits of those; and what is left."""
+    table = JavaTable.create(warehouse.path, "d.t", rows_of([]).schema, keys, options)
+    table.append(rows_of(range(20)))
+    table.append(rows_of(range(20, 40), 1))
+    expected = from_arrow(rows_of(range(20))) + from_arrow(rows_of(range(20, 40), 1))
+    if options.get("deletion-vectors.enabled") == "true":
+        table.delete("id", [1, 2, 33])
+        table.delete("id", [3, 34])
+        expected = [row for row in expected if row["id"] not in (1, 2, 3, 33, 34)]
+    return table, expected
+
+
+def check(warehouse, expected):
+    assert not differences(warehouse.both_readers("d.t"), expected)
+    warehouse.checked_files("d.t")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_statements_on_a_table_of_java(spark, warehouse, name):
+    keys, options = TABLES[name]
+    table, expected = java_table(warehouse, keys, options)
+    check(warehouse, expected)
+    assert bool(list(warehouse.path.rglob("*.index"))) is (name == "index files")
+
+    changes = rows_of(range(10, 50), 2)
+    merged = merge(spark, warehouse, changes, CASES)
+
+    if "bucket" in options and merged.error and "has fixed buckets" in merged.error.message:
+        pytest.skip(merged.error.message)
+    assert merged.error is None, merged.error
+    known = {row["id"] for row in expected}
+    expected = [row for row in expected if row["id"] < 10] + [
+        row for row in from_arrow(changes) if row["id"] % 3 or row["id"] not in known
+    ]
+    check(warehouse, expected)
+
+    deleted = delete(spark, warehouse, "t.id BETWEEN 5 AND 14 OR t.id = 48")
+
+    assert deleted.error is None, deleted.error
+    expected = [row for row in expected if not (5 <= row["id"] <= 14 or row["id"] == 48)]
+    check(warehouse, expected)
+
+    updated = update(spark, warehouse, {"string": "'changed'", "float": "NULL"}, "t.id % 4 = 0")
+
+    assert updated.error is None, updated.error
+    new = {"string": "changed", "float": None}
+    expected = [{**row, **new} if row["id"] % 4 == 0 else row for row in expected]
+    check(warehouse, expected)
+
+    # Java goes on from what was written here, and then needs nothing of what was there before.
+    table.append(rows_of(range(100, 110)))
+    table.expire()
+
+    expected += from_arrow(rows_of(range(100, 110)))
+    check(warehouse, expected)
+    live = {file.name for file in facts_from_java(warehouse.path, "d.t").files}
+    assert {path.name for path in warehouse.path.rglob("*.parquet")} == live
+    assert {path.stem for path in warehouse.path.rglob("*.index")} <= live
+    for id_ in (7, 16, 20, 40, 104):
+        wanted = [row for row in expected if row["id"] == id_]
+        found = read_with_java(warehouse.path, "d.t", where=("id", id_))
+        assert not [row for row in wanted if row not in found], id_
