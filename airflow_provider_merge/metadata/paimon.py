@@ -1,7 +1,8 @@
 """Snapshots of a Paimon table, read from their JSON files: no pypaimon, no Spark, no JVM.
 
 The layout is that of Paimon's file store: ``<table>/snapshot/snapshot-<id>`` and the hints
-``LATEST`` and ``EARLIEST``, of which none is to be trusted unchecked.
+``LATEST`` and ``EARLIEST``, of which none is to be trusted unchecked. The same for a branch is in
+``<table>/branch/branch-<name>``.
 """
 
 from __future__ import annotations
@@ -42,12 +43,17 @@ class PaimonSnapshots:
 
     @classmethod
     def find(cls, location: str, storage_options: Mapping[str, Any]) -> PaimonSnapshots:
-        """Those of the table at ``location``, or of the only one that differs from it in case."""
-        database, _, table = location.rpartition("/")
+        """Those of the table at ``location``, or of the only one that differs from it in case.
+
+        ``<table>$branch_<name>`` as the last part of ``location`` means a branch of the table.
+        """
+        database, _, last = location.rpartition("/")
+        table, _, branch = last.partition("$branch_")
         names = list_names(database, storage_options)
         same = [name for name in names if name.lower() == table.lower()]
         found = same[0] if table not in same and len(same) == 1 else table
-        return cls(f"{database}/{found}", storage_options)
+        folder = "" if branch in ("", "main") else f"/branch/branch-{branch}"
+        return cls(f"{database}/{found}{folder}", storage_options)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot; None for a table without one.

@@ -175,6 +175,11 @@ def test_location_of_a_name_written_in_another_case(tmp_path):
     found = PaimonSnapshots.find(str(tmp_path / "shop.db" / "ORDERS"), {})
     assert found.location == table.location
 
+    branch = PaimonSnapshots.find(str(tmp_path / "shop.db" / "ORDERS$branch_B"), {})
+    assert branch.location == f"{table.location}/branch/branch-B"
+    main = PaimonSnapshots.find(str(tmp_path / "shop.db" / "Orders$branch_main"), {})
+    assert main.location == table.location
+
     Table(str(tmp_path / "shop.db" / "orders")).add(1)
     for name in ("ORDERS", "orders", "none"):
         location = str(tmp_path / "shop.db" / name)

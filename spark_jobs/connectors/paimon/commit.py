@@ -110,7 +110,7 @@ class PaimonMergeWrites:
             latest = library.latest_snapshot(current.table)
             refuse_changes_since(current.table, native(table).snapshot, latest)
             checked_id = latest.id if latest else FIRST_SNAPSHOT - 1
-            directory = f"{current.path}/snapshot"
+            directory = f"{current.branch_path}/snapshot"
             publication = Publication(self._snapshots, directory, checked_id)
             _attempt(current, publication, user, messages, properties)
             if _is_published(current, publication):
@@ -171,7 +171,7 @@ class PaimonMergeWrites:
         return None
 
     def _guard(self, table: TableHandle, operation_id: str) -> BaseGuard:
-        return BaseGuard(self._filesystem, native(table).path, operation_id)
+        return BaseGuard(self._filesystem, native(table).branch_path, operation_id)
 
 
 def _attempt(

@@ -24,7 +24,7 @@ _PREFIX = "consumer-merge-"
 
 @dataclass(frozen=True, slots=True)
 class BaseGuard:
-    """The guard of one operation on the table in ``root``."""
+    """The guard of one operation on the table, or branch of a table, in ``root``."""
 
     filesystem: pafs.FileSystem
     root: str

@@ -49,7 +49,8 @@ def open_catalog(options: Mapping[str, str]) -> Any:
 def find_table(catalog: Any, name: TableName) -> Any | None:
     """The table with its latest schema, or None when it or its database does not exist.
 
-    Where no table has exactly this name, it is the only one that differs from it in case.
+    Where no table has exactly this name, it is the only one that differs from it in case. A branch
+    (``table$branch_b``) is found by its exact name.
     """
     from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
 
@@ -59,7 +60,10 @@ def find_table(catalog: Any, name: TableName) -> Any | None:
         return None
     except TableNotExistException:
         spelled = _in_another_case(catalog, name)
-    return catalog.get_table(_identifier(spelled)) if spelled else None
+    try:
+        return catalog.get_table(_identifier(spelled)) if spelled else None
+    except TableNotExistException:
+        return None
 
 
 def _in_another_case(catalog: Any, name: TableName) -> TableName | None:
@@ -69,8 +73,9 @@ def _in_another_case(catalog: Any, name: TableName) -> TableName | None:
         tables = catalog.list_tables(name.database)
     except DatabaseNotExistException:
         return None
-    same = [table for table in tables if table.lower() == name.table.lower()]
-    return replace(name, table=same[0]) if len(same) == 1 else None
+    table, *branch = name.table.split("$", 1)
+    same = [each for each in tables if each.lower() == table.lower()]
+    return replace(name, table="$".join([*same, *branch])) if len(same) == 1 else None
 
 
 def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
@@ -144,6 +149,14 @@ def arrow_schema(table: Any) -> pa.Schema:
 def table_path(table: Any) -> str:
     """The table's directory."""
     return str(table.table_path).rstrip("/")
+
+
+def branch_path(table: Any) -> str:
+    """The directory of the snapshots, schemas and consumers of the table's branch."""
+    from pypaimon.branch.branch_manager import BranchManager
+
+    path: str = BranchManager.branch_path(table_path(table), table.current_branch())
+    return path
 
 
 def latest_snapshot(table: Any) -> Any | None:

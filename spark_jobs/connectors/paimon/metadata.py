@@ -11,6 +11,7 @@ from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.planning import plan_files
 from spark_jobs.connectors.paimon.refusals import (
     refuse_name,
+    refuse_new_branch,
     refuse_unreadable,
     refuse_unwritable,
 )
@@ -65,6 +66,7 @@ class PaimonMetadata:
             CatalogError: WAREHOUSE_NOT_FOUND; TABLE_DIFFERS, with every difference listed.
             NotSupportedError: a type or an option that is not supported.
         """
+        refuse_new_branch(name)
         wanted = requested_schema(spec)
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)

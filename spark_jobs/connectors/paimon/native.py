@@ -32,6 +32,11 @@ class PaimonTable:
         """The table's directory."""
         return library.table_path(self.table)
 
+    @property
+    def branch_path(self) -> str:
+        """The directory of snapshots and consumers: the table's own, or that of its branch."""
+        return library.branch_path(self.table)
+
     @cached_property
     def located_entries(self) -> tuple[tuple[str, Any], ...]:
         """Path and manifest entry of every data file, ordered by path: the index is the ordinal."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from typing import Any, Final
@@ -20,6 +21,7 @@ from spark_jobs.spi.rows import RESERVED_PREFIX
 
 REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
 
+_BRANCH: Final = re.compile(r"[^$]+\$branch_[^$]+")
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 
 # option: (values that are accepted, what the option turns on)
@@ -46,10 +48,19 @@ _UNSAFE_PARTITION_TYPES: Final = {
 
 
 def refuse_name(name: TableName) -> None:
-    """Refuse system tables and branches, which Paimon addresses by a ``$`` in the name."""
+    """Refuse system tables, which Paimon addresses by a ``$`` in the name, as it does branches."""
+    if "$" in name.table and not _BRANCH.fullmatch(name.table):
+        raise NotSupportedError(
+            f"{name} is a system table.", "Name the table itself, or a branch: table$branch_name."
+        )
+
+
+def refuse_new_branch(name: TableName) -> None:
+    """Refuse to make a branch as if it were a table of its own."""
     if "$" in name.table:
         raise NotSupportedError(
-            f"{name} is a system table or a branch.", "Name the table itself, without $."
+            f"{name} is a branch, which can not be created as a table.",
+            "Create the branch of the table with Paimon's own engines first.",
         )
 
 
