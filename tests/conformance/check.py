@@ -10,7 +10,7 @@ from typing import Any
 
 from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.statements import MergeSpec, Statement
+from spark_jobs.contract.statements import MergeSpec, Statement, UpdateAllAction
 from spark_jobs.engine.job import Job
 from tests.conformance.behaviour import Behaviour, Failure
 from tests.conformance.harness import TARGET, DataFile, Harness, TableState
@@ -50,7 +50,8 @@ def check(behaviour: Behaviour, harness: Harness, **options: Any) -> None:
         return
     assert result.error is None, result.error
     assert readable(after.rows) == readable(behaviour.expected_rows)
-    check_metrics(behaviour, result, before, after, partitioned=harness.partitioned)
+    stay = staying(behaviour, harness)
+    check_metrics(behaviour, result, before, after, stay)
     if not behaviour.changes:
         assert (result.status, result.new_snapshot_id) == ("unchanged", None)
         check_untouched(before, after)
@@ -58,7 +59,7 @@ def check(behaviour: Behaviour, harness: Harness, **options: Any) -> None:
     assert result.status == "committed"
     assert result.base_snapshot_id == before.snapshot_id
     assert result.new_snapshot_id == after.snapshot_id == (before.snapshot_id or 0) + 1
-    check_files(behaviour, before, after, partitioned=harness.partitioned)
+    check_files(behaviour, before, after, stay)
     assert after.operations == {f"{OPERATION_ID}.json"}
 
 
@@ -79,6 +80,7 @@ def check_untouched(before: TableState, after: TableState) -> None:
     """Nothing was published and nothing but the result was left behind."""
     assert after.snapshot_id == before.snapshot_id
     assert after.files == before.files
+    assert after.indexes == before.indexes
     assert readable(after.rows) == readable(before.rows)
     assert after.on_disk == before.on_disk
     assert after.operations == {f"{OPERATION_ID}.json"}
@@ -89,15 +91,14 @@ def check_metrics(
     result: JobResult,
     before: TableState,
     after: TableState,
-    *,
-    partitioned: bool,
+    stay: set[int],
 ) -> None:
     """Metrics are what the table shows."""
     removed = [file for path, file in before.files.items() if path not in after.files]
     added = [file for path, file in after.files.items() if path not in before.files]
     touched = {*behaviour.updated, *behaviour.deleted}
     carried = sum(row["id"] not in touched for file in removed for row in file.rows)
-    stay = staying(behaviour, partitioned=partitioned)
+    new_indexes = after.indexes.keys() - before.indexes.keys()
     expected = replace(
         result.metrics,
         inserted=len(behaviour.inserted),
@@ -108,8 +109,10 @@ def check_metrics(
         files_added=len(added),
         files_removed=len(removed),
         files_rewritten=sum(any(row["id"] in stay for row in file.rows) for file in added),
-        bytes_added=sum(file.size for file in added),
+        bytes_added=sum(file.size for file in added)
+        + sum(after.indexes[path] for path in new_indexes),
         bytes_removed=sum(file.size for file in removed),
+        deletion_vectors_added=len(marked(before, after)),
         attempts=1,
     )
     if behaviour.source_rows is not None:
@@ -123,27 +126,61 @@ def check_files(
     behaviour: Behaviour,
     before: TableState,
     after: TableState,
-    *,
-    partitioned: bool,
+    stay: set[int],
 ) -> None:
-    """Only files with changed rows are replaced; their other rows stay together and in order."""
+    """Only files with changed rows are replaced, or such rows marked as deleted in them.
+
+    The other rows of a file stay together and in order.
+    """
     touched = {*behaviour.updated, *behaviour.deleted}
     removed = {path: file for path, file in before.files.items() if path not in after.files}
     added = {path: file for path, file in after.files.items() if path not in before.files}
     holding = {p for p, file in before.files.items() if touched & {r["id"] for r in file.rows}}
-    assert set(removed) == holding
+    kept = marked(before, after)
+    assert set(removed) | kept == holding
     for path, file in before.files.items():
-        assert after.files.get(path, file) == file
-    assert after.on_disk == before.on_disk | set(added), "no other file was left behind"
-    stay = staying(behaviour, partitioned=partitioned)
+        if path in kept:
+            rest = [row["id"] for row in file.rows if row["id"] not in touched]
+            found = after.files[path]
+            assert (found.inode, found.size) == (file.inode, file.size)
+            assert [row["id"] for row in found.rows] == rest
+        else:
+            assert after.files.get(path, file) == file
+    made = {*added, *after.indexes}
+    assert after.on_disk == before.on_disk | made, "no other file was left behind"
     assert _sequences(removed, stay) == _sequences(added, stay)
 
 
-def staying(behaviour: Behaviour, *, partitioned: bool) -> set[int]:
+def marked(before: TableState, after: TableState) -> set[str]:
+    """Files that stayed, with more rows marked as deleted."""
+    return {
+        path
+        for path, file in after.files.items()
+        if path in before.files and file.deleted > before.files[path].deleted
+    }
+
+
+def staying(behaviour: Behaviour, harness: Harness) -> set[int]:
     """Rows that stay in their file, or in the one that replaces it."""
-    moved = {id_ for id_, changes in behaviour.updated.items() if "p" in changes}
-    leaving = {*behaviour.deleted, *(moved if partitioned else ())}
-    return {row["id"] for row in behaviour.table.rows} - leaving
+    moved = {
+        id_
+        for id_, changes in behaviour.updated.items()
+        if harness.marks_rows
+        or (harness.partitioned and "p" in changes)
+        or (harness.has_buckets and _assigns(behaviour, behaviour.table.bucket_key))
+    }
+    return {row["id"] for row in behaviour.table.rows} - behaviour.deleted - moved
+
+
+def _assigns(behaviour: Behaviour, column: str) -> bool:
+    """Whether an UPDATE of the statement assigns ``column``."""
+    updates = [clause.action for clause in behaviour.clauses]
+    assigned = {
+        assignment.column.lower()
+        for update in (*updates, behaviour.statement)
+        for assignment in getattr(update, "assignments", ())
+    }
+    return column in assigned or any(isinstance(each, UpdateAllAction) for each in updates)
 
 
 def _sequences(files: Mapping[str, DataFile], ids: set[int]) -> Counter[tuple[int, ...]]:

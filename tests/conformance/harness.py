@@ -24,28 +24,42 @@ TARGET = TableName("db", "target")
 
 @dataclass(frozen=True)
 class DataFile:
-    """A live data file: what identifies it on disk, and its rows in order."""
+    """A live data file: what identifies it on disk, and its rows in order.
+
+    Rows that a deletion vector marks, ``deleted`` many, are not among ``rows``.
+    """
 
     inode: int
     size: int
     rows: tuple[Row, ...] = field(compare=False)
+    deleted: int = 0
 
 
 @dataclass(frozen=True)
 class TableState:
-    """A table as others see it. ``on_disk``: every data file, live or not."""
+    """A table as others see it.
+
+    ``indexes``: sizes of the live files of deletion vectors; ``on_disk``: every data file and every
+    such index file, live or not.
+    """
 
     snapshot_id: int | None
     files: Mapping[str, DataFile]
+    indexes: Mapping[str, int]
     rows: Sequence[Row]
     on_disk: frozenset[str]
     operations: frozenset[str]
 
 
 class Harness(ABC):
-    """One connector on one warehouse folder; ``partitioned``: the target is, by ``p``."""
+    """One connector on one warehouse folder; ``partitioned``: the target is, by ``p``.
 
-    table_options: Mapping[str, str] = {}
+    ``marks_rows``: changed rows may stay in their file, marked as deleted; ``has_buckets``: rows
+    whose ``bucket_key`` changes leave their file.
+    """
+
+    marks_rows = False
+    has_buckets = False
 
     def __init__(self, spark: SparkSession, warehouse: Path, *, partitioned: bool) -> None:
         self.spark = spark
@@ -78,27 +92,45 @@ class Harness(ABC):
     def live_files(self) -> list[Path]:
         """The target's data files in the latest snapshot."""
 
+    def options(self, table: SeedTable) -> Mapping[str, str]:
+        """The options of a new target."""
+        return {}
+
+    def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
+        """Positions of the rows of live files that deletion vectors mark."""
+        return {}
+
+    def live_indexes(self) -> list[Path]:
+        """The files of deletion vectors in the latest snapshot."""
+        return []
+
     def create(self, table: SeedTable) -> None:
         """Make the target and fill it."""
         keys = ("p",) if self.partitioned else ()
-        spec = CreateTableSpec(table.columns, keys, table_options=self.table_options)
+        spec = CreateTableSpec(table.columns, keys, table_options=self.options(table))
         self.connector.metadata.create_table(TARGET, spec)
         for rows in table.files:
             self.append(rows)
 
     def state(self) -> TableState:
         """The target now."""
-        live = self.live_files()
+        deleted = self.deleted_rows() if self.marks_rows else {}
+        indexes = self.live_indexes() if self.marks_rows else []
+        found = (*self.warehouse.rglob("*.parquet"), *self.warehouse.rglob("index/index-*"))
         return TableState(
             snapshot_id=self.latest_snapshot(),
-            files={str(path): _data_file(path) for path in live},
+            files={
+                str(path): _data_file(path, deleted.get(path, ())) for path in self.live_files()
+            },
+            indexes={str(path): path.stat().st_size for path in indexes},
             rows=self.read(),
-            on_disk=frozenset(str(path) for path in self.warehouse.rglob("*.parquet")),
+            on_disk=frozenset(map(str, found)),
             operations=frozenset(each.name for each in self.warehouse.glob("_operations/*")),
         )
 
 
-def _data_file(path: Path) -> DataFile:
+def _data_file(path: Path, deleted: Sequence[int]) -> DataFile:
     status = path.stat()
     rows = pq.ParquetFile(path).read().to_pylist()
-    return DataFile(status.st_ino, status.st_size, tuple(rows))
+    kept = tuple(row for position, row in enumerate(rows) if position not in deleted)
+    return DataFile(status.st_ino, status.st_size, kept, len(deleted))

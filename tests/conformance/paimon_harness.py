@@ -13,16 +13,33 @@ import pyarrow.parquet as pq
 
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
-from tests.conformance.tables import ROW_GROUP_SIZE, Row
+from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
+from tests.table_kinds import APPEND_COW, TableKind
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from spark_jobs.spi.connector import Connector
 
 
 class PaimonHarness(Harness):
     """Append tables of a filesystem catalog, with statistics as Java writers make them."""
 
-    table_options: Mapping[str, str] = {"metadata.stats-mode": "full"}
+    def __init__(
+        self,
+        spark: SparkSession,
+        warehouse: Path,
+        *,
+        partitioned: bool,
+        kind: TableKind = APPEND_COW,
+    ) -> None:
+        super().__init__(spark, warehouse, partitioned=partitioned)
+        self.kind = kind
+        self.marks_rows = kind.marks_rows
+        self.has_buckets = kind.buckets is not None
+
+    def options(self, table: SeedTable) -> Mapping[str, str]:
+        return {"metadata.stats-mode": "full", **self.kind.options(table.bucket_key)}
 
     @property
     def catalog(self) -> CatalogSpec:
@@ -68,3 +85,24 @@ class PaimonHarness(Harness):
     def live_files(self) -> list[Path]:
         splits = self._table().new_read_builder().new_scan().plan().splits()
         return [Path(path) for split in splits for path in split.file_paths]
+
+    def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
+        from pypaimon.deletionvectors.deletion_vector import DeletionVector
+
+        table = self._table()
+        return {
+            path: list(DeletionVector.read(table.file_io, vector).bit_map())
+            for path, vector in self._vectors()
+        }
+
+    def live_indexes(self) -> list[Path]:
+        return sorted({Path(vector.dv_index_path) for _, vector in self._vectors()})
+
+    def _vectors(self) -> list[tuple[Path, Any]]:
+        splits = self._table().new_read_builder().new_scan().plan().splits()
+        return [
+            (Path(path), vector)
+            for split in splits
+            for path, vector in zip(split.file_paths, split.data_deletion_files or (), strict=False)
+            if vector is not None
+        ]

@@ -19,12 +19,14 @@ ROW_GROUP_SIZE = 4
 class SeedTable:
     """A table and its rows. ``files``: rows by file, each file within one partition.
 
-    Every table has a unique ``id`` and a column ``p``, by which it may be partitioned.
+    Every table has a unique ``id`` and a column ``p``, by which it may be partitioned;
+    ``bucket_key`` decides the bucket of a row where the table has such.
     """
 
     name: str
     columns: tuple[ColumnSpec, ...]
     files: tuple[tuple[Row, ...], ...] = ()
+    bucket_key: str = "id"
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -66,9 +68,10 @@ ORDERS = SeedTable(
         ColumnSpec("p", "STRING"),
     ),
     _order_files(),
+    bucket_key="k",
 )
 
-EMPTY = SeedTable("empty", ORDERS.columns)
+EMPTY = SeedTable("empty", ORDERS.columns, bucket_key="k")
 
 _NAMED = ("a b", "a.b", "größe", "select", "s", "Mixed")
 NAMES = SeedTable(

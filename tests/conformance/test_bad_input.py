@@ -29,7 +29,12 @@ from tests.conformance.tables import ORDERS
 DELETE_101 = Behaviour("", "VALUES (101) AS s(id)", (matched(delete()),))
 
 
-@pytest.fixture(params=HARNESSES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=() if name == "append-cow" else pytest.mark.slow)
+        for name in HARNESSES
+    ]
+)
 def harness(request: pytest.FixtureRequest, make_table: MakeTable) -> Harness:
     return make_table(request.param, ORDERS, partitioned=True)
 

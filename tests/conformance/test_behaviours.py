@@ -1,23 +1,32 @@
-"""Every behaviour on every connector, on partitioned tables and on tables without partitions."""
+"""Every behaviour on every connector, on partitioned tables and on tables without partitions.
+
+Of the combinations of behaviour, connector and layout those run in which the layout can matter, for
+the time that each takes; ``MERGE_CONFORMANCE=all`` runs all of them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.conformance.behaviour import Behaviour
-from tests.conformance.behaviours import BEHAVIOURS, clauses
+from tests.conformance.behaviours import BEHAVIOURS, clauses, filtered
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import HARNESSES
+from tests.table_kinds import KINDS
+
+_QUICK = ("append-cow", "append-dv")
+_ALL = os.environ.get("MERGE_CONFORMANCE") == "all"
 
 
 def _cases() -> Iterator[object]:
     for behaviour in BEHAVIOURS:
         for connector in HARNESSES:
             for partitioned in _layouts(behaviour, connector):
-                quick = behaviour.smoke and partitioned
+                quick = behaviour.smoke and partitioned and connector in _QUICK
                 yield pytest.param(
                     behaviour,
                     connector,
@@ -28,9 +37,15 @@ def _cases() -> Iterator[object]:
 
 
 def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
-    """Partitioned; and flat where the layout can matter, for the time that each case takes."""
-    writes = behaviour in clauses.BEHAVIOURS and connector != "folder"
-    return (True, False) if behaviour.smoke or writes else (True,)
+    """Partitioned, flat, or both."""
+    kind = KINDS.get(connector)
+    if _ALL:
+        return (True, False)
+    if kind is not None and kind.buckets is not None:
+        writes = behaviour in (*clauses.BEHAVIOURS, *filtered.BEHAVIOURS)
+        return (True,) if behaviour.smoke or writes else ()
+    in_both = behaviour.smoke or (behaviour in clauses.BEHAVIOURS and connector != "folder")
+    return (True, False) if in_both else (True,)
 
 
 @pytest.mark.parametrize(("behaviour", "connector", "partitioned"), list(_cases()))

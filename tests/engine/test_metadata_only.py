@@ -11,7 +11,7 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.job import Job
 from tests.conformance.behaviour import Behaviour, delete_from, update_set
 from tests.conformance.check import request_of
-from tests.conformance.connectors import HARNESSES
+from tests.conformance.connectors import COPY_ON_WRITE
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
 
@@ -25,7 +25,7 @@ def run(behaviour: Behaviour, harness: Harness) -> Metrics:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("connector", HARNESSES)
+@pytest.mark.parametrize("connector", COPY_ON_WRITE)
 @pytest.mark.parametrize(
     ("statement", "scanned", "removed", "rows"),
     [
@@ -61,7 +61,7 @@ def test_files_that_are_read(
 def test_a_delete_of_whole_files_needs_no_readable_file(
     make_table: Callable[..., Harness],
 ) -> None:
-    harness = make_table("paimon", ORDERS, partitioned=True)
+    harness = make_table("append-cow", ORDERS, partitioned=True)
     for path in harness.live_files():
         Path(path).write_bytes(b"damaged")
 

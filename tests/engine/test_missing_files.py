@@ -33,7 +33,7 @@ def test_a_data_file_that_can_not_be_read(
     make_table: Callable[..., Harness],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    harness = make_table("paimon", ORDERS, partitioned=True)
+    harness = make_table("append-cow", ORDERS, partitioned=True)
     victims = [path for path in harness.live_files() if "p=a" in str(path)]
     connector = harness.open()
     snapshot = harness.latest_snapshot()

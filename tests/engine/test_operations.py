@@ -140,7 +140,7 @@ def run(harness: Harness, request: JobRequest) -> JobResult:
 def test_update_and_delete_are_not_done_twice(
     statement: Behaviour, make_table: Callable[..., Harness], *, lost: bool
 ) -> None:
-    harness = make_table("paimon", ORDERS, partitioned=True)
+    harness = make_table("append-cow", ORDERS, partitioned=True)
     request = request_of(statement, harness)
     first = run(harness, request)
     after_first = harness.state()

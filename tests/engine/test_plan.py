@@ -18,7 +18,7 @@ from tests.conformance.behaviour import (
     not_matched,
     update,
 )
-from tests.conformance.connectors import HARNESSES
+from tests.conformance.connectors import COPY_ON_WRITE
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
 from tests.engine.plans import planned
@@ -46,7 +46,7 @@ def statement(*clauses: MergeCase, on: str = "t.id = s.id") -> Behaviour:
         ((NOT_MATCHED,), {"id"}),
     ],
 )
-@pytest.mark.parametrize("connector", HARNESSES)
+@pytest.mark.parametrize("connector", COPY_ON_WRITE)
 def test_only_the_columns_that_clauses_use_are_read(
     connector: str,
     clauses: tuple[MergeCase, ...],

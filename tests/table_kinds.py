@@ -1,0 +1,39 @@
+"""The kinds of Paimon tables that every judge tries: behaviours, random statements, cases.
+
+A kind that is not built yet stands in ``KINDS`` and not in ``BUILT``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """How a table keeps rows.
+
+    ``marks_rows``: rows are deleted by deletion vectors, not only by rewriting their file;
+    ``buckets``: how many fixed buckets each partition has, None: rows go anywhere.
+    """
+
+    name: str
+    marks_rows: bool = False
+    buckets: int | None = None
+
+    def options(self, bucket_key: str) -> dict[str, str]:
+        """The table's options; ``bucket_key`` is the column that decides the bucket."""
+        options = {}
+        if self.marks_rows:
+            options["deletion-vectors.enabled"] = "true"
+        if self.buckets is not None:
+            options |= {"bucket": str(self.buckets), "bucket-key": bucket_key}
+        return options
+
+
+APPEND_COW = TableKind("append-cow")
+APPEND_DV = TableKind("append-dv", marks_rows=True)
+BUCKETED_COW = TableKind("bucketed-cow", buckets=2)
+BUCKETED_DV = TableKind("bucketed-dv", marks_rows=True, buckets=2)
+
+KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)}
+BUILT = (APPEND_COW, APPEND_DV)
