@@ -136,7 +136,7 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
         (set_option("deletion-vectors.bitmap64", "true"), "deletion vectors of 64 bits"),
         (set_option("row-tracking.enabled", "true"), "uses row tracking"),
         (set_option("data-evolution.enabled", "true"), "data evolution"),
-        (set_option("data-file.external-paths", "file:///x"), "outside its directory"),
+        (set_option("scan.fallback-branch", "b"), "falls back to a branch"),
         (set_option("type", "format-table"), "not a data table"),
         (set_option("fields.name.default-value", "x"), "replaces NULLs while reading"),
         (set_type("TIME(3)"), "Column name is of Paimon's type TIME"),

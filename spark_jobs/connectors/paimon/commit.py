@@ -13,6 +13,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon import index_library, library
 from spark_jobs.connectors.paimon.commit_messages import commit_messages
 from spark_jobs.connectors.paimon.conflicts import refuse_changes_since, to_job_error
+from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.guard import FIRST_SNAPSHOT, BaseGuard
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
@@ -131,13 +132,9 @@ class PaimonMergeWrites:
         del fragments
         if self.find_commit(table, handle.native.operation_id) is not None:
             return
-        root = native(table).path
-        # Others may be removing files at the same time.
-        selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
-        for info in self._filesystem.get_file_info(selector):
-            if info.base_name.startswith((handle.native.name_prefix, handle.native.index_prefix)):
-                with contextlib.suppress(FileNotFoundError):
-                    self._filesystem.delete_file(info.path)
+        external = external_paths(native(table).options)
+        for root in (native(table).path, *(external.roots if external else ())):
+            self._remove_files(root, (handle.native.name_prefix, handle.native.index_prefix))
         self._guard(table, handle.native.operation_id).release()
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
@@ -169,6 +166,14 @@ class PaimonMergeWrites:
                 "Look at the table's rows; clear the task to run the statement once more.",
             )
         return None
+
+    def _remove_files(self, root: str, prefixes: tuple[str, ...]) -> None:
+        selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
+        for info in self._filesystem.get_file_info(selector):
+            if info.base_name.startswith(prefixes):
+                # Others may be removing files at the same time.
+                with contextlib.suppress(FileNotFoundError):
+                    self._filesystem.delete_file(info.path)
 
     def _guard(self, table: TableHandle, operation_id: str) -> BaseGuard:
         return BaseGuard(self._filesystem, native(table).branch_path, operation_id)
@@ -223,4 +228,6 @@ def _is_published(table: PaimonTable, publication: Publication) -> bool:
 
 def _source_file(table: PaimonTable, file: PlannedFile) -> SourceFile:
     vector = table.vectors.get(file.path.rpartition("/")[2])
-    return SourceFile(file.path, file.row_count, file.size, vector)
+    entry = table.located_entries[file.ordinal][1]
+    directory = table.bucket_directory(entry) if entry.file.external_path is not None else None
+    return SourceFile(file.path, file.row_count, file.size, vector, directory)

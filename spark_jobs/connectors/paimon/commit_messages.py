@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon import index_library, library
+from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.index_library import IndexFile
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.vectors import VectorRange, copied_index
@@ -150,4 +151,11 @@ def _data_file(table: PaimonTable, file: Mapping[str, Any]) -> Any:
     statistics = {
         name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
     }
-    return library.new_data_file(table.table, file["path"], file["size"], file["rows"], statistics)
+    return library.new_data_file(
+        table.table,
+        file["path"],
+        file["size"],
+        file["rows"],
+        statistics,
+        is_external=external_paths(table.options) is not None,
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.external_paths import local_file
 from spark_jobs.connectors.paimon.vectors import VectorRange
 
 DELETION_VECTORS: Final = "DELETION_VECTORS"
@@ -42,8 +43,10 @@ def index_files(table: Any, snapshot: Any) -> list[IndexFile]:
         IndexFile(
             entry=entry,
             kind=entry.index_file.index_type,
-            path=paths.bucket_index_path(
-                tuple(entry.partition.values), entry.bucket, entry.index_file, table.file_io
+            path=local_file(
+                paths.bucket_index_path(
+                    tuple(entry.partition.values), entry.bucket, entry.index_file, table.file_io
+                )
             ),
             vectors={
                 name: VectorRange(meta.offset, meta.length, meta.cardinality)

@@ -223,8 +223,10 @@ def new_data_file(
     size: int,
     rows: int,
     statistics: Mapping[str, ColumnStatistics],
+    *,
+    is_external: bool = False,
 ) -> Any:
-    """The manifest's description of a new file of an append table."""
+    """The manifest's description of a new file of an append table; external: outside of it."""
     from pypaimon.data.timestamp import Timestamp
     from pypaimon.manifest.schema.data_file_meta import DataFileMeta
     from pypaimon.manifest.schema.simple_stats import SimpleStats
@@ -253,6 +255,7 @@ def new_data_file(
         creation_time=Timestamp.now(),
         delete_row_count=0,
         file_source=0,
+        external_path=f"file:{path}" if is_external else None,
         file_path=path,
     )
 

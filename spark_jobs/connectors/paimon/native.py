@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from spark_jobs.connectors.paimon import index_library, library
+from spark_jobs.connectors.paimon.external_paths import local_file
 from spark_jobs.connectors.paimon.index_library import IndexFile
 from spark_jobs.connectors.paimon.library import PaimonSchema
 from spark_jobs.connectors.paimon.vectors import VectorLocation
@@ -39,18 +40,28 @@ class PaimonTable:
 
     @cached_property
     def located_entries(self) -> tuple[tuple[str, Any], ...]:
-        """Path and manifest entry of every data file, ordered by path: the index is the ordinal."""
+        """Path and manifest entry of every data file, ordered by path: the index is the ordinal.
+
+        Raises:
+            NotSupportedError: a file is not on a local file system.
+        """
         if self.snapshot is None:
             return ()
         directories: dict[tuple[Any, ...], str] = {}
         located = []
         for entry in library.live_entries(self.table, self.snapshot):
+            if entry.file.external_path is not None:
+                located.append((local_file(entry.file.external_path), entry))
+                continue
             bucket = (*entry.partition.values, entry.bucket)
             if bucket not in directories:
-                values = entry.partition.values
-                directories[bucket] = library.bucket_directory(self.table, values, entry.bucket)
+                directories[bucket] = self.bucket_directory(entry)
             located.append((f"{directories[bucket]}/{entry.file.file_name}", entry))
         return tuple(sorted(located, key=lambda each: each[0]))
+
+    def bucket_directory(self, entry: Any) -> str:
+        """Where in the table's directory the data files of the entry's bucket belong."""
+        return library.bucket_directory(self.table, entry.partition.values, entry.bucket)
 
     @cached_property
     def index_files(self) -> tuple[IndexFile, ...]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.external_paths import ExternalPaths
 from spark_jobs.connectors.paimon.partition_path import PartitionLayout
 from spark_jobs.files.conform import conform
 from spark_jobs.files.parquet_options import Compression, ParquetOptions
@@ -24,8 +25,9 @@ _ROW_GROUP_BYTES = 64 * 1024 * 1024
 class NewFileLayout:
     """How new files of a table look.
 
-    ``root`` is the table's directory in ``filesystem``; ``schema`` has all columns in the table's
-    order; ``target_file_size`` is in bytes.
+    ``root`` is the table's directory for data files in ``filesystem``; ``schema`` has all columns
+    in the table's order; ``target_file_size`` is in bytes. With ``external``, new files go there,
+    into directories that are named as those below ``table_path`` would be.
     """
 
     filesystem: pafs.FileSystem
@@ -34,11 +36,19 @@ class NewFileLayout:
     partitions: PartitionLayout
     target_file_size: int
     compression: Compression
+    table_path: str
+    external: ExternalPaths | None
 
     @property
     def row_group_bytes(self) -> int:
         """Arrow bytes that make a row group."""
         return min(_ROW_GROUP_BYTES, self.target_file_size)
+
+    def outside(self, directory: str, number: int) -> str:
+        """Where the file of this number goes that would belong into a directory of the table."""
+        if self.external is None:
+            return directory
+        return self.external.root(number) + directory.removeprefix(self.table_path)
 
     def bucket_directory(self, partition: Sequence[Any]) -> str:
         """Where the data files of a partition are."""

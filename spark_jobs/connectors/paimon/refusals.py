@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.external_paths import OPTION, external_paths
 from spark_jobs.connectors.paimon.index_library import DELETION_VECTORS
 from spark_jobs.connectors.paimon.library import PaimonSchema
 from spark_jobs.connectors.paimon.native import PaimonTable
@@ -33,7 +34,6 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "row-tracking.enabled": (("false",), "uses row tracking"),
     "data-evolution.enabled": (("false",), "uses data evolution"),
     "query-auth.enabled": (("false",), "restricts what each user may read"),
-    "data-file.external-paths": (("",), "has data files outside its directory"),
     "scan.fallback-branch": (("",), "falls back to a branch"),
 }
 
@@ -134,6 +134,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
             _OTHER_ENGINE,
         )
     _refuse_wrong_share(name, schema)
+    _refuse_external_paths(name, schema)
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
@@ -164,8 +165,6 @@ def refuse_file(
         problem = "is not a parquet file"
     elif file.file_name.startswith(("_", ".")):
         problem = "has a name that Spark takes for a hidden file"
-    elif file.external_path is not None:
-        problem = f"lies outside the table, in {file.external_path}"
     elif file.write_cols is not None or file.first_row_id is not None:
         problem = "holds only some columns of its rows (data evolution)"
     else:
@@ -186,6 +185,16 @@ def _refuse_wrong_share(name: TableName, schema: PaimonSchema) -> None:
         raise NotSupportedError(
             f"Option {REWRITE_SHARE_OPTION} = {text} of {name} is not a number from 0 to 1.",
             "Correct the table's option.",
+        )
+
+
+def _refuse_external_paths(name: TableName, schema: PaimonSchema) -> None:
+    beside = schema.options.get("index-file-in-data-file-dir", "false").lower() == "true"
+    if external_paths(schema.options) is not None and beside:
+        raise NotSupportedError(
+            f"{name} keeps index files beside data files (option index-file-in-data-file-dir) that "
+            f"lie outside its directory (option {OPTION}), which is not supported.",
+            _OTHER_ENGINE,
         )
 
 

@@ -36,6 +36,7 @@ POSITION_FIELD = "position"
 class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
+    ``directory`` is where in the table a file that replaces it belongs, None: beside it.
     A tuple, because tables with many files are unpickled in every task.
     """
 
@@ -43,6 +44,7 @@ class SourceFile(NamedTuple):
     row_count: int
     size: int
     vector: VectorLocation | None = None
+    directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,10 @@ class PaimonMergeSink:
         return read_row(self._factory.layout.filesystem, path, row_id[POSITION_FIELD], columns)
 
     def _new_path(self, directory: str) -> str:
-        name = f"{self._factory.name_prefix}{self._task}-{len(self._paths)}.parquet"
-        self._paths.append(posixpath.join(directory, name))
+        number = len(self._paths)
+        name = f"{self._factory.name_prefix}{self._task}-{number}.parquet"
+        place = self._factory.layout.outside(directory, int(self._task, 16) + number)
+        self._paths.append(posixpath.join(place, name))
         return self._paths[-1]
 
     def _new_index_path(self, directory: str) -> str:
@@ -173,7 +177,7 @@ class PaimonMergeSink:
         return deleted < source.row_count and deleted <= share * source.row_count
 
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
-        target = self._new_path(posixpath.dirname(source.path))
+        target = self._new_path(source.directory or posixpath.dirname(source.path))
         layout = self._factory.layout
         written = rewrite(layout.filesystem, source.path, target, changes, layout.compression)
         carried = source.row_count - len(changes.positions)

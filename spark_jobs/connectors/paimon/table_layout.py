@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout
 from spark_jobs.connectors.paimon.partition_path import PartitionKey, PartitionLayout
@@ -91,4 +92,6 @@ def new_file_layout(
         ),
         target_file_size=target_file_size,
         compression=compression(table),
+        table_path=table.path,
+        external=external_paths(table.options),
     )
