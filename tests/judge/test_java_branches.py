@@ -7,6 +7,7 @@ import uuid
 import pyarrow as pa
 import pytest
 
+from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName, TableSource
 from spark_jobs.contract.statements import (
     DeleteAction,
@@ -16,6 +17,7 @@ from spark_jobs.contract.statements import (
     UpdateAllAction,
 )
 from spark_jobs.main import run
+from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, update
 from tests.judge.writer import JavaTable
@@ -107,6 +109,25 @@ def test_a_branch_into_its_own_main(spark, warehouse):
     assert merged.error is None, merged.error
     assert found(warehouse) == [(2, "B"), (3, "c")]
     assert found(warehouse, "b") == [(1, "go"), (2, "B"), (3, "c")]
+
+
+def test_expiry_by_java_keeps_the_base_of_a_running_statement(warehouse):
+    main = JavaTable.create(warehouse.path, "d.t", rows_of().schema)
+    main.append(rows_of((1, "a")))
+    branch = main.new_branch("b")
+    connector = open_connector(CatalogSpec("paimon", str(warehouse.path)), {})
+    table = connector.metadata.load_table(TableName("d", "t$branch_b"))
+    operation = Operation("mine", "digest", {})
+    connector.writes.begin_merge(table, MergeWrite(operation, (), ((),), (), 2**27))
+    branch.append(rows_of((2, "b")))
+
+    branch.expire()
+
+    snapshots = warehouse.path / "d.db/t/branch/branch-b/snapshot"
+    assert (snapshots / "snapshot-1").exists()
+    connector.writes.release_guard(table, "mine")
+    branch.expire()
+    assert not (snapshots / "snapshot-1").exists()
 
 
 def test_expiry_by_java_leaves_both_readable(spark, warehouse):

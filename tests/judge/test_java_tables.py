@@ -34,6 +34,10 @@ TABLES = {
     "index files": ([], INDEXES),
     "deletion vectors": ([], VECTORS),
     "partitioned deletion vectors": (["part"], VECTORS),
+    "deletion vectors beside the data": (
+        ["part"],
+        {**VECTORS, "index-file-in-data-file-dir": "true"},
+    ),
     "buckets": ([], BUCKETS),
     "partitioned buckets": (["part"], BUCKETS),
     "buckets with deletion vectors": (["part"], {**BUCKETS, **VECTORS}),
@@ -113,3 +117,23 @@ def test_statements_on_a_table_of_java(spark, warehouse, name):
         wanted = [row for row in expected if row["id"] == id_]
         found = read_with_java(warehouse.path, "d.t", where=("id", id_))
         assert not [row for row in wanted if row not in found], id_
+
+
+def test_large_vectors_of_both_writers(spark, warehouse):
+    """Runs, bitmaps and arrays of Java's, and those that are written here on top of them."""
+    options = {**VECTORS, "merge.deletion-vectors.rewrite-share": "1"}
+    rows = pa.table({"id": pa.array(range(200_000), pa.int64())})
+    table = JavaTable.create(warehouse.path, "d.t", rows.schema, (), options)
+    table.append(rows)
+    gone = {*range(0, 65_536, 3), *range(65_536, 131_072), 131_500, 199_999}
+    table.delete("id", sorted(gone))
+
+    deleted = delete(spark, warehouse, "t.id % 10 = 1 OR t.id BETWEEN 131072 AND 190000")
+
+    assert deleted.error is None, deleted.error
+    left = [i for i in range(131_072) if i not in gone and i % 10 != 1]
+    left += [i for i in range(190_001, 199_999) if i % 10 != 1]
+    found = read_with_java(warehouse.path, "d.t")
+    assert sorted(row["id"] for row in found) == left
+    assert len(facts_from_java(warehouse.path, "d.t").files) == 1, "the file stays"
+    assert deleted.metrics.deleted == 200_000 - len(gone) - len(left)
