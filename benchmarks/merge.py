@@ -1,8 +1,9 @@
 """MERGE against a plain Spark copy-on-write plan, alternating in one process.
 
-``python -m benchmarks.merge [--rows N] [--changes N] [--runs N]``. Prints seconds of each run, the
-medians' ratio, the phases of this project's side, the peak memory of Python workers, and whether
-both sides wrote the same rows.
+``python -m benchmarks.merge [--table cow|dv] [--rows N] [--changes N] [--runs N]``. Prints each
+run's seconds, the medians' ratio, the phases of this project's side, the bytes that it wrote, the
+peak memory of Python workers, and whether both sides have the same rows afterwards.
+``--table dv``: this project's table has deletion vectors; the plain plan copies on write as before.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
 from benchmarks import lineitem, plain_spark
 from benchmarks.memory import PeakMemory
+from spark_jobs.connectors.paimon.native import native
+from spark_jobs.connectors.paimon.vectors import read_vector
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.contract.result import JobResult
@@ -56,6 +61,7 @@ class Bench:
     spark: SparkSession
     rows: int
     changes: int
+    vectors: bool
 
     @property
     def master(self) -> Path:
@@ -81,6 +87,8 @@ class Bench:
         """Seconds, result and warehouse of this project's MERGE on a fresh copy."""
         warehouse = ROOT / f"run-{uuid.uuid4().hex}"
         link_warehouse(self.master, warehouse)
+        if self.vectors:
+            enable_vectors(warehouse)
         request = JobRequest(
             operation_id=uuid.uuid4().hex,
             target=TABLE,
@@ -135,6 +143,15 @@ def link_warehouse(master: Path, copy: Path) -> None:
     shutil.copytree(master, copy, copy_function=link_data)
 
 
+def enable_vectors(warehouse: Path) -> None:
+    """Let the table mark deleted rows from now on."""
+    from pypaimon import CatalogFactory
+    from pypaimon.schema.schema_change import SchemaChange
+
+    change = SchemaChange.set_option("deletion-vectors.enabled", "true")
+    CatalogFactory.create({"warehouse": str(warehouse)}).alter_table(str(TABLE), [change], False)
+
+
 def table_files(warehouse: Path) -> list[str]:
     """The paths of the data files of the latest snapshot."""
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
@@ -142,11 +159,30 @@ def table_files(warehouse: Path) -> list[str]:
     return [file.path for file in connector.metadata.plan_files(table)]
 
 
-def fingerprint(files: list[str]) -> tuple[object, ...]:
-    """A value that two sets of files share when they hold the same rows."""
+def fingerprint(files: list[str], deleted: pa.Table | None = None) -> tuple[object, ...]:
+    """A value that two sets of files share when they hold the same rows.
+
+    ``deleted`` (``path`` string, ``row`` bigint) are rows that do not count.
+    """
     columns = ", ".join(name for name, _ in lineitem.COLUMNS)
-    query = f"SELECT count(*), sum(hash({columns})) FROM read_parquet({files})"
+    rows = f"read_parquet({files}, filename = 'path', file_row_number = true)"
+    query = f"SELECT count(*), sum(hash({columns})) FROM {rows} t"
+    if deleted is not None:
+        query += " ANTI JOIN deleted d ON t.path = d.path AND t.file_row_number = d.row"
     return duckdb.sql(query).fetchone() or ()
+
+
+def marked_rows(warehouse: Path) -> pa.Table:
+    """The rows that deletion vectors mark: ``path`` (string) and ``row`` (bigint)."""
+    connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
+    table = connector.metadata.load_table(TABLE)
+    vectors = native(table).vectors
+    marked = [pa.table({"path": pa.array([], pa.string()), "row": pa.array([], pa.int64())})]
+    for file in connector.metadata.plan_files(table):
+        if file.deleted_row_count:
+            rows = read_vector(pafs.LocalFileSystem(), vectors[Path(file.path).name])
+            marked.append(pa.table({"path": [file.path] * len(rows), "row": rows}))
+    return pa.concat_tables(marked)
 
 
 def measure(bench: Bench, name: str, runs: int) -> None:
@@ -161,13 +197,14 @@ def measure(bench: Bench, name: str, runs: int) -> None:
             f"{name} run {number}{' (warm-up)' if number == 0 else ''}: "
             f"this {seconds:.2f} s {dict(result.metrics.seconds)}, "
             f"plain Spark {plain_seconds:.2f} s, "
+            f"{result.metrics.bytes_added / 2**20:.1f} MiB written, "
             f"largest Python worker {memory.largest_worker / 2**20:.0f} MiB",
             flush=True,
         )
         if number:
             ours.append(seconds)
             plain.append(plain_seconds)
-        same = fingerprint(table_files(warehouse)) == fingerprint(
+        same = fingerprint(table_files(warehouse), marked_rows(warehouse)) == fingerprint(
             [str(path) for path in out.glob("*.parquet")]
         )
         shutil.rmtree(warehouse)
@@ -205,9 +242,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--changes", type=int, default=120_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--table", choices=["cow", "dv"], default="cow")
     parser.add_argument("--only", choices=sorted(STATEMENTS))
     parsed = parser.parse_args()
-    bench = Bench(session(), parsed.rows, parsed.changes)
+    bench = Bench(session(), parsed.rows, parsed.changes, parsed.table == "dv")
     bench.prepare()
     for name in [parsed.only] if parsed.only else STATEMENTS:
         measure(bench, name, parsed.runs)
