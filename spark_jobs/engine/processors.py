@@ -132,9 +132,9 @@ class ChangeOnlyUpdatedColumnsProcessor(RowChangeProcessor):
     """An UPDATE stays one row, unless it assigns a column that decides where the row is stored."""
 
     def splits(self, case: AnalyzedCase) -> bool:
-        """True where an UPDATE assigns a column of the insert layout."""
+        """True where an UPDATE assigns a column that decides, after the insert layout."""
         return case.operation == rows.UPDATE and any(
-            column in self._insert_layout.cluster_by for column in case.values
+            column in self._insert_layout.deciding_columns for column in case.values
         )
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.cases import SPREAD_SEED
+from spark_jobs.engine.derivation import with_derived_columns
 from spark_jobs.engine.names import quote
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import WriteLayout
@@ -59,8 +60,10 @@ def redistribute(
 
     A task sees its UPDATE and DELETE rows first, ordered as ``update_layout`` says, then its INSERT
     rows ordered as ``insert_layout`` says. New rows that ``insert_layout`` clusters together spread
-    over as many tasks as they fill files of the target size.
+    over as many tasks as they fill files of the target size. What that layout derives is added.
     """
+    if insert_layout.derived is not None:
+        changes = with_derived_columns(changes, insert_layout.derived)
     is_insert = F.col(rows.OPERATION) == rows.INSERT
     insert_key = F.hash(F.lit("insert"), *_columns(insert_layout.cluster_by))
     if size.files_for(size.new_rows) > 1:

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spark_jobs.spi.connector import MergeSinkFactory
 
 FRAGMENT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedColumns:
+    """What the engine computes for INSERT rows before they are shuffled.
+
+    ``columns`` are names below ``rows.RESERVED_PREFIX`` and Spark types in DDL form. ``function``
+    runs on executors and is picklable: from the table columns ``inputs``, found by name in a batch,
+    it makes one array for each of ``columns``. Rows of other operations have NULL there.
+    """
+
+    inputs: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    function: Callable[[pa.RecordBatch], Sequence[pa.Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +38,20 @@ class WriteLayout:
     ``cluster_by``: rows equal in these columns meet in one sink task. ``order_by``: the order in
     which a task sees its rows. Both name columns of a change row, or fields of the row id with a
     dot (``__merge_row_id.file``). ``file_ordinal``: the only column of ``cluster_by``, if it is a
-    ``PlannedFile.ordinal``; then the files' sizes decide which of them share a task.
+    ``PlannedFile.ordinal``; then the files' sizes decide which of them share a task. ``derived``:
+    columns that change rows get beforehand; the other two may name them.
     """
 
     cluster_by: tuple[str, ...]
     order_by: tuple[str, ...]
     file_ordinal: str | None = None
+    derived: DerivedColumns | None = None
+
+    @property
+    def deciding_columns(self) -> frozenset[str]:
+        """The columns whose values decide where a row is stored."""
+        inputs = self.derived.inputs if self.derived else ()
+        return frozenset((*self.cluster_by, *inputs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,10 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 EXECUTOR_MODULES = (
     "spark_jobs.files.*",
     "spark_jobs.connectors.*.sink",
+    "spark_jobs.connectors.paimon.buckets",
     "spark_jobs.connectors.paimon.deletion_vector",
     "spark_jobs.engine.cardinality",
+    "spark_jobs.engine.derivation",
     "spark_jobs.engine.spill",
     "spark_jobs.engine.tasks",
     "spark_jobs.engine.writer",

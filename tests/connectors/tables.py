@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.buckets import BUCKET_COLUMN
+from spark_jobs.connectors.paimon.table_layout import bucket_function
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.spi import rows
@@ -60,12 +62,23 @@ def change_rows(
 
 
 def inserts(table: TableHandle, values: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
-    """INSERT rows, clustered by partition as the engine does it."""
+    """INSERT rows, clustered by partition and bucket as the engine does it."""
+    buckets = [0] * len(values)
+    derived = None
+    if table.native.buckets is not None:
+        derived = bucket_function(table.native, table.native.buckets)
+        buckets = derived(change_rows(table, rows.INSERT, values))[0].to_pylist()
 
-    def partition(row: Mapping[str, Any]) -> tuple[str, ...]:
-        return tuple(repr(row.get(key)) for key in table.partition_keys)
+    def place(index: int) -> tuple[str, ...]:
+        partition = [repr(values[index].get(key)) for key in table.partition_keys]
+        return (*partition, f"{buckets[index]:09}")
 
-    return change_rows(table, rows.INSERT, sorted(values, key=partition))
+    order = sorted(range(len(values)), key=place)
+    batch = change_rows(table, rows.INSERT, [values[index] for index in order])
+    if derived is None:
+        return batch
+    sorted_buckets = pa.array([buckets[index] for index in order], pa.int32())
+    return batch.append_column(BUCKET_COLUMN, sorted_buckets)
 
 
 def begin(

@@ -179,7 +179,9 @@ def test_partition_types_without_a_portable_directory_are_refused(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (set_option("bucket", "4"), "fixed buckets"),
+        (set_option("bucket", "4"), "4 buckets but no bucket key"),
+        (set_option("bucket", "-2"), "bucket = -2"),
+        (set_option("bucket", "0"), "bucket = 0"),
         (set_type("TIMESTAMP(9)"), "precision 7 to 9"),
         (set_type({"type": "ARRAY", "element": "TIMESTAMP(7)"}), "precision 7 to 9"),
     ],

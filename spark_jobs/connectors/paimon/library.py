@@ -38,6 +38,12 @@ class PaimonSchema:
     options: Mapping[str, str]
     comment: str | None = None
 
+    @property
+    def bucket_key(self) -> tuple[str, ...]:
+        """The columns of option ``bucket-key``."""
+        names = self.options.get("bucket-key", "").split(",")
+        return tuple(name.strip() for name in names if name.strip())
+
 
 def open_catalog(options: Mapping[str, str]) -> Any:
     """The catalog that the options describe; a missing warehouse is not noticed."""
@@ -223,10 +229,14 @@ def new_data_file(
     size: int,
     rows: int,
     statistics: Mapping[str, ColumnStatistics],
+    sequence_numbers: tuple[int, int] = (0, 0),
     *,
     is_external: bool = False,
 ) -> Any:
-    """The manifest's description of a new file of an append table; external: outside of it."""
+    """The manifest's description of a new file of an append table; external: outside of it.
+
+    ``sequence_numbers`` are the first and the last one of the file's rows.
+    """
     from pypaimon.data.timestamp import Timestamp
     from pypaimon.manifest.schema.data_file_meta import DataFileMeta
     from pypaimon.manifest.schema.simple_stats import SimpleStats
@@ -247,8 +257,8 @@ def new_data_file(
         max_key=GenericRow([], []),
         key_stats=SimpleStats.empty_stats(),
         value_stats=values,
-        min_sequence_number=0,
-        max_sequence_number=0,
+        min_sequence_number=sequence_numbers[0],
+        max_sequence_number=sequence_numbers[1],
         schema_id=schema_id(table),
         level=0,
         extra_files=[],

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.planning import plan_files
 from spark_jobs.connectors.paimon.refusals import (
     refuse_name,
     refuse_new_branch,
+    refuse_rescaled,
     refuse_unreadable,
     refuse_unwritable,
 )
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
-from spark_jobs.connectors.paimon.table_layout import has_deletion_vectors
+from spark_jobs.connectors.paimon.table_layout import bucket_function, has_deletion_vectors
 from spark_jobs.connectors.paimon.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.types import is_nullable, to_spark
 from spark_jobs.contract.request import TableName
@@ -24,7 +26,7 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import WriteLayout
+from spark_jobs.spi.writes import DerivedColumns, WriteLayout
 
 
 class PaimonMetadata:
@@ -92,6 +94,9 @@ class PaimonMetadata:
         """
         target = native(table)
         refuse_unwritable(table.name, target.schema)
+        if target.buckets is not None:
+            entries = self._reading(table.name, lambda: target.located_entries)
+            refuse_rescaled(table.name, target.buckets, entries)
         if has_deletion_vectors(target):
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
@@ -104,8 +109,17 @@ class PaimonMetadata:
         return ()
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
-        """New rows by partition; those of a table without partitions anywhere."""
-        return WriteLayout(table.partition_keys, table.partition_keys)
+        """New rows by partition and bucket; those of a table with neither anywhere."""
+        target = native(table)
+        if target.buckets is None:
+            return WriteLayout(table.partition_keys, table.partition_keys)
+        derived = DerivedColumns(
+            inputs=target.schema.bucket_key,
+            columns=((BUCKET_COLUMN, "int"),),
+            function=bucket_function(target, target.buckets),
+        )
+        columns = (*table.partition_keys, BUCKET_COLUMN)
+        return WriteLayout(columns, columns, derived=derived)
 
     def update_layout(self, table: TableHandle) -> WriteLayout:
         """Changes of one file together, in the file's order."""

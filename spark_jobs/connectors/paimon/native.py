@@ -29,6 +29,12 @@ class PaimonTable:
         return self.schema.options
 
     @property
+    def buckets(self) -> int | None:
+        """The number of fixed buckets; None for ``bucket = -1``."""
+        count = int(self.options.get("bucket", "-1"))
+        return None if count == -1 else count
+
+    @property
     def path(self) -> str:
         """The table's directory."""
         return library.table_path(self.table)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.external_paths import ExternalPaths
 from spark_jobs.connectors.paimon.partition_path import PartitionLayout
 from spark_jobs.files.conform import conform
@@ -21,13 +22,21 @@ from spark_jobs.files.parquet_write import ParquetFileWriter, WrittenFile
 _ROW_GROUP_BYTES = 64 * 1024 * 1024
 
 
+class Place(NamedTuple):
+    """Values of the partition columns, and the bucket in that partition."""
+
+    partition: tuple[Any, ...]
+    bucket: int
+
+
 @dataclass(frozen=True, slots=True)
 class NewFileLayout:
     """How new files of a table look.
 
     ``root`` is the table's directory for data files in ``filesystem``; ``schema`` has all columns
     in the table's order; ``target_file_size`` is in bytes. With ``external``, new files go there,
-    into directories that are named as those below ``table_path`` would be.
+    into directories that are named as those below ``table_path`` would be. ``bucketed``: new rows
+    come with their bucket; those of other tables have bucket 0.
     """
 
     filesystem: pafs.FileSystem
@@ -38,6 +47,7 @@ class NewFileLayout:
     compression: Compression
     table_path: str
     external: ExternalPaths | None
+    bucketed: bool
 
     @property
     def row_group_bytes(self) -> int:
@@ -50,10 +60,10 @@ class NewFileLayout:
             return directory
         return self.external.root(number) + directory.removeprefix(self.table_path)
 
-    def bucket_directory(self, partition: Sequence[Any]) -> str:
-        """Where the data files of a partition are."""
-        relative = self.partitions.directory(partition)
-        return "/".join(part for part in (self.root, relative, "bucket-0") if part)
+    def bucket_directory(self, place: Place) -> str:
+        """Where the data files of a bucket are."""
+        relative = self.partitions.directory(place.partition)
+        return "/".join(part for part in (self.root, relative, f"bucket-{place.bucket}") if part)
 
 
 @dataclass(slots=True)
@@ -74,19 +84,19 @@ class _Pending:
 
 
 class NewRowsWriter:
-    """Writes rows that come clustered by partition; files roll at the target size."""
+    """Writes rows that come clustered by partition and bucket; files roll at the target size."""
 
     def __init__(self, layout: NewFileLayout, new_path: Callable[[str], str]) -> None:
         self._layout = layout
         self._new_path = new_path
         self._keys = [key.name for key in layout.partitions.keys]
-        self._partition: tuple[Any, ...] | None = None
+        self._place = Place((), 0)
         self._pending = _Pending()
         self._writer: ParquetFileWriter | None = None
-        self._written: list[tuple[tuple[Any, ...], WrittenFile]] = []
+        self._written: list[tuple[Place, WrittenFile]] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Take rows that have all columns of the table, in any order.
+        """Take rows that have all columns of the table, in any order, and perhaps their bucket.
 
         Raises:
             DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE, with the column.
@@ -94,11 +104,12 @@ class NewRowsWriter:
         schema = self._layout.schema
         columns = [conform(rows.column(field.name), field) for field in schema]
         table = pa.Table.from_arrays(columns, schema=schema)
-        for start, end in _runs(table, self._keys):
-            self._write_run(table.slice(start, end - start))
+        buckets = self._buckets(rows)
+        for start, end in _runs(table, self._keys, buckets):
+            self._write_run(table.slice(start, end - start), int(buckets[start]))
 
-    def finish(self) -> list[tuple[tuple[Any, ...], WrittenFile]]:
-        """Close what is open; all written files with their partition values."""
+    def finish(self) -> list[tuple[Place, WrittenFile]]:
+        """Close what is open; all written files with their places."""
         self._close_file()
         return self._written
 
@@ -107,18 +118,24 @@ class NewRowsWriter:
         if self._writer is not None:
             self._writer.close_quietly()
 
-    def _write_run(self, run: pa.Table) -> None:
-        partition = tuple(run.column(name)[0].as_py() for name in self._keys)
-        if self._partition != partition:
+    def _buckets(self, rows: pa.RecordBatch) -> npt.NDArray[np.int32]:
+        if self._layout.bucketed:
+            buckets: npt.NDArray[np.int32] = rows.column(BUCKET_COLUMN).to_numpy()
+            return buckets
+        return np.zeros(rows.num_rows, dtype=np.int32)
+
+    def _write_run(self, run: pa.Table, bucket: int) -> None:
+        place = Place(tuple(run.column(name)[0].as_py() for name in self._keys), bucket)
+        if self._place != place:
             self._close_file()
-            self._partition = partition
+            self._place = place
         self._pending.add(run)
         if self._pending.size >= self._layout.row_group_bytes:
             self._write_row_group()
 
     def _write_row_group(self) -> None:
         if self._writer is None:
-            path = self._new_path(self._layout.bucket_directory(self._partition or ()))
+            path = self._new_path(self._layout.bucket_directory(self._place))
             self._writer = ParquetFileWriter(
                 self._layout.filesystem,
                 path,
@@ -138,15 +155,17 @@ class NewRowsWriter:
 
     def _finish_file(self) -> None:
         if self._writer is not None:
-            self._written.append((self._partition or (), self._writer.finish()))
+            self._written.append((self._place, self._writer.finish()))
             self._writer = None
 
 
-def _runs(table: pa.Table, keys: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Start and end of each run of rows that are equal in ``keys``; NULL equals NULL."""
+def _runs(
+    table: pa.Table, keys: Sequence[str], buckets: npt.NDArray[np.int32]
+) -> Iterator[tuple[int, int]]:
+    """Start and end of each run of rows of one bucket and equal ``keys``; NULL equals NULL."""
     if table.num_rows == 0:
         return
-    changes: npt.NDArray[np.bool_] = np.zeros(table.num_rows - 1, dtype=np.bool_)
+    changes: npt.NDArray[np.bool_] = buckets[1:] != buckets[:-1]
     for key in keys:
         column = table.column(key).combine_chunks().dictionary_encode(null_encoding="encode")
         if isinstance(column, pa.ChunkedArray):

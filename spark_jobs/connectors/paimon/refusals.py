@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.external_paths import OPTION, external_paths
@@ -127,12 +127,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     Raises:
         NotSupportedError: with the reason.
     """
-    bucket = schema.options.get("bucket", "-1")
-    if bucket != "-1":
-        raise NotSupportedError(
-            f"{name} has fixed buckets (option bucket = {bucket}); only bucket = -1 is supported.",
-            _OTHER_ENGINE,
-        )
+    _refuse_buckets(name, schema)
     _refuse_wrong_share(name, schema)
     _refuse_external_paths(name, schema)
     for column in schema.columns:
@@ -141,6 +136,25 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
                 f"Column {column.name} of {name} has timestamps of precision 7 to 9, which can not "
                 "be written so that every engine reads them.",
                 "Change the column to TIMESTAMP(6).",
+            )
+
+
+def refuse_rescaled(
+    name: TableName, buckets: int, located_entries: Sequence[tuple[str, Any]]
+) -> None:
+    """Refuse a table with data files from before its option ``bucket`` was changed.
+
+    Paimon's own writers refuse it as well, or put rows where readers do not look for them.
+
+    Raises:
+        NotSupportedError: with the file.
+    """
+    for path, entry in located_entries:
+        if entry.total_buckets != buckets:
+            raise NotSupportedError(
+                f"{name} now has {buckets} buckets (option bucket), but data file {path} is one of "
+                f"{entry.total_buckets} buckets.",
+                "Rescale the whole table with INSERT OVERWRITE in Paimon's own engines first.",
             )
 
 
@@ -211,6 +225,45 @@ def _refuse_names(name: TableName, schema: PaimonSchema) -> None:
                 f"{name} has a column {column.name}; names with {RESERVED_PREFIX} are reserved.",
                 "Rename the column.",
             )
+
+
+def _refuse_buckets(name: TableName, schema: PaimonSchema) -> None:
+    """Only what rows can be hashed into as Paimon's Java writers do it."""
+    bucket = schema.options.get("bucket", "-1")
+    if bucket == "-1":
+        return
+    if not bucket.isdecimal() or int(bucket) == 0:
+        raise NotSupportedError(
+            f"{name} has option bucket = {bucket}; an append table has -1 or a number of buckets.",
+            _OTHER_ENGINE,
+        )
+    function = schema.options.get("bucket-function.type", "default")
+    if function.lower() != "default":
+        raise NotSupportedError(
+            f"{name} has option bucket-function.type = {function}; only default is supported.",
+            _OTHER_ENGINE,
+        )
+    if not schema.bucket_key:
+        raise NotSupportedError(
+            f"{name} has {bucket} buckets but no bucket key: versions of Paimon differ in where "
+            "its rows belong.",
+            "Set the option bucket-key.",
+        )
+    types = {column.name: column.type for column in schema.columns}
+    for key in schema.bucket_key:
+        _refuse_bucket_key(name, schema, key, types.get(key))
+
+
+def _refuse_bucket_key(name: TableName, schema: PaimonSchema, key: str, kind: Any) -> None:
+    if kind is None:
+        problem = "is no column"
+    elif key in schema.partition_keys:
+        problem = "is a partition key too"
+    elif not isinstance(kind, str):
+        problem = f"has the nested type {kind['type']}"
+    else:
+        return
+    raise NotSupportedError(f"Bucket key {key} of {name} {problem}.", _OTHER_ENGINE)
 
 
 def _refuse_partition_types(name: TableName, schema: PaimonSchema) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.connectors.paimon.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.connectors.paimon.new_rows import NewFileLayout, NewRowsWriter, Place
 from spark_jobs.connectors.paimon.vectors import VectorIndexWriter, VectorLocation, read_vector
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.files.conform import conform
@@ -109,8 +109,8 @@ class PaimonMergeSink:
                     deletion_vectors_added=len(index.vectors),
                 )
             )
-        for partition, written in self._new_rows.finish():
-            document = {"removed": None, "added": _file_document(written, partition)}
+        for place, written in self._new_rows.finish():
+            document = {"removed": None, "added": _file_document(written, place)}
             fragment = Fragment(document, files_added=1, bytes_added=written.size)
             self._fragments.append(fragment)
         return self._fragments
@@ -220,14 +220,15 @@ def _replacement(
     )
 
 
-def _file_document(written: WrittenFile, partition: Sequence[Any] | None) -> dict[str, Any]:
-    """JSON data of a new file; ``partition`` None: that of the file it replaces."""
-    values = None if partition is None else [encode_value(value) for value in partition]
+def _file_document(written: WrittenFile, place: Place | None) -> dict[str, Any]:
+    """JSON data of a new file; ``place`` None: that of the file it replaces."""
+    values = None if place is None else [encode_value(value) for value in place.partition]
     return {
         "path": written.path,
         "size": written.size,
         "rows": written.rows,
         "partition": values,
+        "bucket": None if place is None else place.bucket,
         "statistics": {name: each.to_json() for name, each in written.statistics.items()},
     }
 

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.buckets import BucketFunction
 from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout
@@ -94,4 +95,11 @@ def new_file_layout(
         compression=compression(table),
         table_path=table.path,
         external=external_paths(table.options),
+        bucketed=table.buckets is not None,
     )
+
+
+def bucket_function(table: PaimonTable, buckets: int) -> BucketFunction:
+    """What tells executors the bucket of a row in a table with fixed buckets."""
+    schema = library.arrow_schema(table.table)
+    return BucketFunction(tuple(schema.field(name) for name in table.schema.bucket_key), buckets)
