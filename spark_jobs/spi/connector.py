@@ -176,7 +176,8 @@ class MergeSinkFactory(Protocol):
 class WarehouseStorage:
     """The warehouse as a place for files of a job beside its tables. Picklable.
 
-    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark.
+    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark,
+    which takes every character as it is.
     """
 
     filesystem: pafs.FileSystem

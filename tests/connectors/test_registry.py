@@ -51,7 +51,7 @@ def test_a_local_warehouse_may_be_a_path_or_a_uri(warehouse: Path, form: str) ->
     storage = open_connector(CatalogSpec("paimon", text), {}).storage
 
     assert storage.root == str(warehouse)
-    assert storage.uri == warehouse.as_uri()
+    assert storage.uri == f"file://{warehouse}"
 
 
 def test_other_storage_and_catalogs_are_refused_by_name(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
@@ -40,7 +39,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         metadata=metadata,
         scan=PaimonScan(filesystem),
         writes=PaimonMergeWrites(metadata, filesystem, HardLinkStore()),
-        storage=WarehouseStorage(filesystem, root, Path(root).as_uri()),
+        storage=WarehouseStorage(filesystem, root, f"file://{root}"),
     )
 
 
