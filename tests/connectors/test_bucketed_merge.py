@@ -183,7 +183,7 @@ def test_update_of_the_key_moves_rows(
     spark: SparkSession, warehouse: Path, table: Connector
 ) -> None:
     move = UpdateSpec("t", (Assignment("id", "id + 1000"),), "id >= 10")
-    result = run(spark, warehouse, move, target_file_size=1)
+    result = run(spark, warehouse, move, target_file_size=1_000)
 
     assert result.metrics.updated == 30
     assert notes(table) == {(i if i < 10 else i + 1000): row for i, row in OLD.items()}

@@ -6,7 +6,10 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,8 +21,9 @@ from spark_jobs.engine.redistribution import (
     redistribute,
 )
 from spark_jobs.engine.session import fixed_settings
+from spark_jobs.errors import DataError, ErrorCode, from_marker
 from spark_jobs.spi import rows
-from spark_jobs.spi.writes import WriteLayout
+from spark_jobs.spi.writes import DerivedColumns, WriteLayout
 
 _SCHEMA = (
     f"{rows.OPERATION} TINYINT, {rows.ROW_ID} STRUCT<file: INT, position: BIGINT>,"
@@ -29,6 +33,20 @@ _UPDATES = WriteLayout((f"{rows.ROW_ID}.file",), (f"{rows.ROW_ID}.file", f"{rows
 _PACKED = replace(_UPDATES, file_ordinal=f"{rows.ROW_ID}.file")
 _INSERTS = WriteLayout(("p",), ("p",))
 _FILES, _ROWS_PER_FILE, _NEW = 12, 9, 90
+
+
+def length_and_first(new_rows: pa.RecordBatch) -> list[pa.Array]:
+    lengths = pc.utf8_length(new_rows.column("p"))
+    return [lengths, pc.utf8_slice_codeunits(new_rows.column("p"), 0, 1)]
+
+
+_DERIVED = WriteLayout(
+    ("__merge_length",),
+    ("__merge_length", "__merge_first"),
+    derived=DerivedColumns(
+        ("p",), (("__merge_length", "int"), ("__merge_first", "string")), length_and_first
+    ),
+)
 
 
 def changes(spark: SparkSession) -> DataFrame:
@@ -116,6 +134,46 @@ def test_only_what_the_sink_needs_arrives(spark: SparkSession) -> None:
     arrived = redistribute(changes(spark), _UPDATES, _INSERTS, size())
 
     assert arrived.columns == [rows.OPERATION, rows.ROW_ID, "p"]
+
+
+def test_derived_columns_decide_where_new_rows_go(spark: SparkSession) -> None:
+    texts = [None, "", "b", "a", "bb", "aa", "zz"]
+    new = [(rows.INSERT, None, n, texts[n % len(texts)]) for n in range(70)]
+    old = [(rows.DELETE, (n % _FILES, n), 0, "not looked at") for n in range(100)]
+    frame = spark.createDataFrame([*new, *old], _SCHEMA).repartition(7, F.rand(1))
+
+    tasks = by_task(redistribute(frame, _PACKED, _DERIVED, size()))
+
+    by_length = tasks_of(tasks, inserts=True, key=lambda row: row["__merge_length"])
+    assert by_length.keys() == {None, 0, 1, 2}
+    assert all(len(found) == 1 for found in by_length.values())
+    for of_task in tasks.values():
+        found = [row for row in of_task if row[rows.OPERATION] == rows.INSERT]
+        for row in found:
+            text = row["p"]
+            wanted = (None, None) if text is None else (len(text), text[:1])
+            assert (row["__merge_length"], row["__merge_first"]) == wanted
+        order = [(row["__merge_length"] or 0, row["__merge_first"] or "") for row in found]
+        assert order == sorted(order)
+        others = [row for row in of_task if row[rows.OPERATION] != rows.INSERT]
+        assert {(row["p"], row["__merge_length"], row["__merge_first"]) for row in others} <= {
+            ("not looked at", None, None)
+        }
+    assert sum(map(len, tasks.values())) == 170
+
+
+def test_an_error_while_deriving_is_the_job_s_error(spark: SparkSession) -> None:
+    derived = replace(_DERIVED.derived, function=_no_place)
+    layout = replace(_DERIVED, derived=derived)
+
+    with pytest.raises(PythonException) as raised:
+        redistribute(changes(spark), _UPDATES, layout, size()).collect()
+
+    assert from_marker(str(raised.value)).message == "no place for a row"
+
+
+def _no_place(_: pa.RecordBatch) -> list[pa.Array]:
+    raise DataError(ErrorCode.VALUE_NOT_STORABLE, "no place for a row", "Leave it out.")
 
 
 @pytest.mark.parametrize(
