@@ -50,7 +50,7 @@ test-live: setup ## Run the tests on a live Airflow server only
 .PHONY: test-property
 test-property: setup ## Run N=… random statements, from SEED=… or from the first seed never run
 	@$(SPARK_VENV)/bin/python -m tests.property --statements $(or $(N),300) \
-		$(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .PHONY: test-compat
 test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")

@@ -5,6 +5,7 @@ A kind that is not built yet stands in ``KINDS`` and not in ``BUILT``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -37,3 +38,17 @@ BUCKETED_DV = TableKind("bucketed-dv", marks_rows=True, buckets=2)
 
 KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)}
 BUILT = (APPEND_COW, APPEND_DV)
+
+
+def built_kinds(names: Sequence[str]) -> tuple[TableKind, ...]:
+    """The kinds of these names.
+
+    Raises:
+        ValueError: there is no such kind, or it is not built yet.
+    """
+    built = {kind.name: kind for kind in BUILT}
+    for name in names:
+        if name not in built:
+            problem = "is not built yet; built" if name in KINDS else "is not one of"
+            raise ValueError(f"{name} {problem}: {', '.join(built)}")
+    return tuple(built[name] for name in names)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
+from tests.paimon_vectors import live_indexes, vectors
 from tests.table_kinds import APPEND_COW, TableKind
 
 if TYPE_CHECKING:
@@ -92,17 +93,8 @@ class PaimonHarness(Harness):
         table = self._table()
         return {
             path: list(DeletionVector.read(table.file_io, vector).bit_map())
-            for path, vector in self._vectors()
+            for path, vector in vectors(table)
         }
 
     def live_indexes(self) -> list[Path]:
-        return sorted({Path(vector.dv_index_path) for _, vector in self._vectors()})
-
-    def _vectors(self) -> list[tuple[Path, Any]]:
-        splits = self._table().new_read_builder().new_scan().plan().splits()
-        return [
-            (Path(path), vector)
-            for split in splits
-            for path, vector in zip(split.file_paths, split.data_deletion_files or (), strict=False)
-            if vector is not None
-        ]
+        return sorted(live_indexes(self._table()))

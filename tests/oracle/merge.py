@@ -207,7 +207,9 @@ def _stored(value: Value, column: TableColumn, outcome: Outcome) -> Value:
         return None
     if column.type == "STRING":
         return _as_text(value)
-    if column.type == "INT" and value not in INT_RANGE:
+    if isinstance(value, str):
+        outcome.errors.add(NOT_STORABLE)  # the grammar knows no text that would parse
+    elif column.type == "INT" and value not in INT_RANGE:
         outcome.errors.add(NOT_STORABLE)
     return value
 

@@ -11,17 +11,19 @@ that were not run with this commit; without one, seeds that were never run at al
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.property.cases import STATEMENTS_PER_TABLE
+from tests.property.cases import STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
 from tests.spark_session import local_session
+from tests.table_kinds import BUILT, built_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,14 +36,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.property", description="Random tests.")
     parser.add_argument("--statements", type=int, required=True, help="how many to run")
     parser.add_argument("--seed", type=int, help="the first; default: the first never run")
+    parser.add_argument("--kinds", help="only seeds of these kinds of tables, with commas")
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, default=ROOT / ".property" / "seeds.jsonl")
     parsed = parser.parse_args()
     ledger, commit = Ledger(parsed.ledger), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
-    seeds = range(first, first + -(-parsed.statements // STATEMENTS_PER_TABLE))
+    kinds = built_kinds(parsed.kinds.split(",")) if parsed.kinds else BUILT
+    fitting = (seed for seed in itertools.count(first) if kind_of(seed) in kinds)
+    seeds = list(itertools.islice(fitting, -(-parsed.statements // STATEMENTS_PER_TABLE)))
     missing = ledger.missing(seeds, commit)
-    print(f"commit {commit}: {len(missing)} of the seeds {first}-{seeds[-1]} to run", flush=True)
+    print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
     _run(missing, ledger, commit, deadline)
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]

@@ -5,24 +5,26 @@ Everything about a chain follows from its seed, so that a seed is all that a fai
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tests.oracle.expressions import Row, Value
-from tests.oracle.merge import TableColumn
-from tests.oracle.statements import Statement
-from tests.property.grammar import TYPES, VALUES
-from tests.property.statements import dml, merge
+from tests.oracle.merge import Merge, TableColumn
+from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
+from tests.property.grammar import BEYOND_INT, TYPES, VALUES
+from tests.property.statements import dml, merge, spoiled
+from tests.table_kinds import APPEND_COW, BUILT, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
 FORMS: list[Form] = ["builder", "builder", "sql", "noisy sql"]
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
-_BEYOND_INT = 3_000_000_000
 _KEYS = 40
 _NULL_SHARE = 0.2
+_SPOILED_SHARES = {UpdateTable: 0.3, DeleteFrom: 0.08}
 _SIZES = [0, 5, 10, 20, 20, 30, 30, 40, 40]
 
 
@@ -31,6 +33,7 @@ class Table:
     """A target as it is written: rows by commit, each commit at least one file per partition.
 
     ``statistics``: its files tell their columns' minimum and maximum, so that keys can prune them.
+    ``rewrite_share``: above which share of deleted rows a file is rewritten, None: the default.
     """
 
     columns: tuple[TableColumn, ...]
@@ -38,6 +41,8 @@ class Table:
     commits: tuple[tuple[Row, ...], ...]
     row_group_size: int
     statistics: bool = False
+    kind: TableKind = APPEND_COW
+    rewrite_share: float | None = None
 
     @property
     def rows(self) -> list[Row]:
@@ -69,10 +74,17 @@ class Chain:
     steps: tuple[Step, ...]
 
 
+def kind_of(seed: int) -> TableKind:
+    """The kind of table of a seed."""
+    return BUILT[seed % len(BUILT)]
+
+
 def random_chain(seed: int) -> Chain:
     """The table and the statements of a seed."""
     chance = random.Random(seed)
-    table = _table(chance)
+    table = dataclasses.replace(_table(chance), kind=kind_of(seed))
+    if table.kind.marks_rows:
+        table = dataclasses.replace(table, rewrite_share=chance.choice([None, 0.6, 1.0, 1.0]))
     steps = [_step(chance, table.columns) for _ in range(STATEMENTS_PER_TABLE)]
     return Chain(table, tuple(steps))
 
@@ -121,6 +133,8 @@ def _step(chance: random.Random, target: tuple[TableColumn, ...]) -> Step:
     aliases = chance.choice([("t", "s"), ("target", "src")])
     make = merge if chance.random() < 0.6 else dml
     statement = make(chance, target, columns)
+    if not isinstance(statement, Merge) and chance.random() < _SPOILED_SHARES[type(statement)]:
+        statement = spoiled(chance, statement, target)
     form = chance.choice(FORMS)
     shout = chance.random() < 0.5
     return Step(tuple(columns), tuple(rows), statement, aliases, shout, form)
@@ -158,5 +172,5 @@ def _rows(chance: random.Random, columns: Sequence[TableColumn], keys: Sequence[
 def _value(chance: random.Random, column: TableColumn, nulls: bool) -> Value:
     if nulls and chance.random() < _NULL_SHARE:
         return None
-    known = [7, 8, 9, _BEYOND_INT] if column.name == BIG.name else VALUES[TYPES[column.type]]
+    known = [7, 8, 9, BEYOND_INT] if column.name == BIG.name else VALUES[TYPES[column.type]]
     return chance.choice(known)

@@ -10,12 +10,16 @@ from tests.oracle.merge import Merge, Outcome, Update
 from tests.oracle.statements import Statement, UpdateTable
 from tests.property.cases import Step, Table
 from tests.property.ledger import ranges
+from tests.table_kinds import BUILT
 
 # Of the MERGE statements, and of all statements.
 MERGE_SHARES = ("duplicate source keys", "NULL keys", "BY SOURCE clause", "error outcome")
 LEAST_MERGE_SHARE = 0.30
 SHARES = {"MERGE": 0.4, "UPDATE": 0.1, "DELETE": 0.1, "SQL text": 0.3, "subquery": 0.1}
+SHARES["UPDATE: error outcome"] = 0.015
+SHARES |= {f"on {kind.name}": 0.8 / len(BUILT) for kind in BUILT}
 WORK = ("pruned files", "rewrote files", "carried rows", "partition move", "no change")
+WORK += ("marked rows",)
 LEAST_WORK = 0.03
 
 
@@ -30,13 +34,15 @@ def features(table: Table, target: list[Row], step: Step, outcome: Outcome) -> s
         "partition move": table.partition is not None and "p" in _assigned(statement),
     }
     names = {name for name, is_met in met.items() if is_met} | outcome.errors
+    names.add(f"on {table.kind.name}")
     if isinstance(statement, Merge):
         keys = [row["id"] for row in step.source]
         kind, own = "MERGE", _merge_features(statement, keys, target, outcome)
         return names | {kind} | {f"MERGE: {name}" for name in own}
     if "InSource" in repr(statement):  # ExistsInSource too
         names.add("subquery")
-    return names | {"UPDATE" if isinstance(statement, UpdateTable) else "DELETE"}
+    kind = "UPDATE" if isinstance(statement, UpdateTable) else "DELETE"
+    return names | {kind} | ({f"{kind}: error outcome"} if outcome.errors else set())
 
 
 def _merge_features(

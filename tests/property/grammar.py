@@ -42,6 +42,7 @@ TYPES: dict[ColumnType, Type] = {
     "DATE": "date",
     "BOOLEAN": "boolean",
 }
+BEYOND_INT = 3_000_000_000
 _COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "<=>"]
 _NULL_CONSTANTS = 0.1
 

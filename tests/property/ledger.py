@@ -47,7 +47,7 @@ class Ledger:
             # A line of its own, also behind one that was cut off.
             file.write("\n" + json.dumps(dataclasses.asdict(run), ensure_ascii=False))
 
-    def missing(self, seeds: range, commit: str) -> list[int]:
+    def missing(self, seeds: Sequence[int], commit: str) -> list[int]:
         """The seeds that have not been run with ``commit``."""
         done = {run.seed for run in self.runs() if run.commit == commit}
         return [seed for seed in seeds if seed not in done]

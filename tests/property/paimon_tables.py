@@ -14,6 +14,7 @@ from pypaimon import CatalogFactory, Schema
 
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
+from tests.paimon_vectors import live_indexes
 from tests.property.cases import Table
 
 _ARROW = {
@@ -24,12 +25,23 @@ _ARROW = {
     "BOOLEAN": pa.bool_(),
 }
 DATABASE = "db"
+# A column that statements join on, and sometimes assign: then rows change their bucket.
+BUCKET_KEY = "id"
 
 
 def arrow_table(columns: Sequence[TableColumn], rows: Sequence[Row]) -> pa.Table:
     """Rows as Arrow, with the columns' types and nullability."""
     fields = [pa.field(column.name, _ARROW[column.type], column.nullable) for column in columns]
     return pa.Table.from_pylist(list(rows), schema=pa.schema(fields))
+
+
+def _options(table: Table) -> dict[str, str]:
+    options = table.kind.options(BUCKET_KEY)
+    if table.statistics:
+        options["metadata.stats-mode"] = "full"
+    if table.rewrite_share is not None:
+        options["merge.deletion-vectors.rewrite-share"] = str(table.rewrite_share)
+    return options
 
 
 @dataclass
@@ -51,7 +63,7 @@ class Warehouse:
         schema = Schema.from_pyarrow_schema(
             arrow_table(table.columns, []).schema,
             partition_keys=[table.partition] if table.partition else [],
-            options={"metadata.stats-mode": "full"} if table.statistics else {},
+            options=_options(table),
         )
         self.catalog.create_table(f"{DATABASE}.{name}", schema, False)
         created = PaimonTable(self, name, table.columns)
@@ -98,6 +110,14 @@ class PaimonTable:
     def files(self) -> set[Path]:
         """All data files in the table's folder, live or not."""
         return set(Path(self._open().table_path).rglob("*.parquet"))
+
+    def index_files(self) -> set[Path]:
+        """All files of deletion vectors in the table's folder, live or not."""
+        return set(Path(self._open().table_path).rglob("index/index-*"))
+
+    def live_index_files(self) -> set[Path]:
+        """Those of the latest snapshot."""
+        return live_indexes(self._open())
 
     def row_groups(self) -> list[int]:
         """Number of row groups of each data file."""

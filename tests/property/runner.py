@@ -32,11 +32,19 @@ class Look:
     snapshot_id: int | None
     rows: list[str]
     files: set[Path]
+    index_files: set[Path]
+    live_index_files: set[Path]
 
     @classmethod
     def at(cls, table: PaimonTable) -> Look:
         """The table as it is now."""
-        return cls(table.snapshot_id(), multiset(table.rows(), table.columns), table.files())
+        return cls(
+            table.snapshot_id(),
+            multiset(table.rows(), table.columns),
+            table.files(),
+            table.index_files(),
+            table.live_index_files(),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +107,7 @@ def _work(result: JobResult) -> set[str]:
         "pruned files": 0 < metrics.files_scanned < metrics.files_total,
         "rewrote files": metrics.files_rewritten > 0,
         "carried rows": metrics.carried > 0,
+        "marked rows": metrics.deletion_vectors_added > 0,
     }
     return {name for name, is_met in done.items() if is_met}
 
@@ -123,6 +132,8 @@ def _compare(
     )
     assert len(after.files - before.files) == metrics.files_added
     assert before.files <= after.files, "a file of an older snapshot is gone"
+    assert before.index_files <= after.index_files, "an index of an older snapshot is gone"
+    assert after.index_files - before.index_files <= after.live_index_files, "files were left"
     if outcome.changed:
         assert result.status == "committed"
         assert after.snapshot_id == result.new_snapshot_id == (before.snapshot_id or 0) + 1
@@ -136,3 +147,4 @@ def _require_same(after: Look, before: Look) -> None:
     assert after.snapshot_id == before.snapshot_id
     assert after.rows == before.rows
     assert after.files == before.files, "files were left behind"
+    assert after.index_files == before.index_files, "index files were left behind"

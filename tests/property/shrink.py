@@ -14,6 +14,7 @@ from tests.oracle.expressions import And, Arithmetic, Case, Coalesce, Concat, Ex
 from tests.oracle.merge import Clause, Insert, Merge, Update
 from tests.oracle.statements import Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
+from tests.table_kinds import APPEND_COW
 
 TRIES = 80
 
@@ -44,6 +45,8 @@ def _smaller(chain: Chain) -> Iterator[Chain]:
 
 
 def _smaller_tables(table: Table) -> Iterator[Table]:
+    if table.kind != APPEND_COW:
+        yield dataclasses.replace(table, kind=APPEND_COW, rewrite_share=None)
     if table.partition is not None:
         yield dataclasses.replace(table, partition=None)
     for commits in _without_one(table.commits):

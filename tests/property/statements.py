@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tests.oracle.expressions import (
     And,
+    Case,
     Column,
     Compare,
     Constant,
@@ -30,7 +31,7 @@ from tests.oracle.merge import (
     When,
 )
 from tests.oracle.statements import DeleteFrom, UpdateTable
-from tests.property.grammar import TYPES, Scope, condition, expression
+from tests.property.grammar import BEYOND_INT, TYPES, Scope, condition, expression
 
 _Columns = Sequence[TableColumn]
 _KEYS = ("k", "p")
@@ -59,6 +60,37 @@ def dml(chance: random.Random, target: _Columns, source: _Columns) -> UpdateTabl
     if chance.random() < 0.5:
         return DeleteFrom(where)
     return UpdateTable(_assignments(chance, Scope.of(t=target, bare=True), target), where)
+
+
+def spoiled(
+    chance: random.Random, statement: UpdateTable | DeleteFrom, target: _Columns
+) -> UpdateTable | DeleteFrom:
+    """The statement with something in it that is an error, at least on some rows."""
+    if isinstance(statement, DeleteFrom):
+        nowhere = IsNull(Column("t", "nowhere"))
+        return DeleteFrom(nowhere if statement.where is None else And(statement.where, nowhere))
+    kind = chance.choice(["no such column", "twice", "type", "type", "NULL", "NULL"])
+    if kind == "no such column":
+        return _assigning(statement, "nowhere", Constant(1, "int"))
+    if kind == "twice":
+        again = statement.assignments[0]
+        return UpdateTable((*statement.assignments, again), statement.where)
+    required = [column for column in target if not column.nullable]
+    if kind == "NULL" and required:
+        column = chance.choice(required)
+        value = Constant(None, TYPES[column.type])
+    else:
+        column = chance.choice([column for column in target if column.type == "INT"])
+        value = Constant(BEYOND_INT, "int")
+        if chance.random() < 0.3:
+            return _assigning(statement, column.name, Constant("no number", "string"))
+    on_some_rows = condition(chance, Scope.of(t=target, bare=True), 1)
+    return _assigning(statement, column.name, Case(on_some_rows, value, Column("t", column.name)))
+
+
+def _assigning(statement: UpdateTable, name: str, value: Expression) -> UpdateTable:
+    others = tuple(pair for pair in statement.assignments if pair[0] != name)
+    return UpdateTable((*others, (name, value)), statement.where)
 
 
 def _where(chance: random.Random, target: _Columns, source: _Columns) -> Expression:
