@@ -215,5 +215,8 @@ class JobRequest:
         document: dict[str, Any] = codec.encode(self)
         for name in ("operation_id", "origin", "version"):
             del document[name]
+        # An option that a later release adds, and that is left out, changes no digest.
+        options = document["options"]
+        document["options"] = {name: options[name] for name in options if options[name] is not None}
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
