@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -48,7 +49,10 @@ def ddl(columns: Sequence[Column]) -> str:
 
 def arrow_schema(spark: SparkSession, columns: Sequence[Column]) -> pa.Schema:
     """The columns as pyarrow writes them."""
-    return to_arrow_schema(spark.createDataFrame([], ddl(columns)).schema)
+    schema = spark.createDataFrame([], ddl(columns)).schema
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # from PySpark 4.3 on
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
 
 
 def latest_snapshot(folder: Path) -> int | None:
