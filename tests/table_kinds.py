@@ -36,7 +36,11 @@ APPEND_DV = TableKind("append-dv", marks_rows=True)
 BUCKETED_COW = TableKind("bucketed-cow", buckets=2)
 BUCKETED_DV = TableKind("bucketed-dv", marks_rows=True, buckets=2)
 
-KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)}
+PRIMARY_KEY = TableKind("primary-key")
+
+KINDS = {
+    kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV, PRIMARY_KEY)
+}
 BUILT = (APPEND_COW, APPEND_DV)
 
 

@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.acceptance.attempts import attempts, read_by_hand
@@ -23,10 +23,9 @@ from tests.acceptance.report import Entry, last_line, read_refused, write_report
 from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
 from tests.spark_session import local_session
+from tests.table_kinds import KINDS, TableKind, built_kinds
 
 CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
-BUILT = ("append-cow",)
-KINDS = (*BUILT, "append-dv", "primary-key")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,14 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _kinds(text: str) -> list[str]:
-    kinds = [each.strip() for each in text.split(",")]
-    for kind in kinds:
-        if kind not in KINDS:
-            raise BadCaseError(f"--tables: {kind!r} is not one of: {', '.join(KINDS)}")
-        if kind not in BUILT:
-            raise BadCaseError(f"--tables: {kind} is not built yet; built: {', '.join(BUILT)}")
-    return kinds
+def _kinds(text: str) -> tuple[TableKind, ...]:
+    try:
+        return built_kinds([each.strip() for each in text.split(",")])
+    except ValueError as error:
+        raise BadCaseError(f"--tables: {error}") from None
 
 
 def _runs(path: str, only: list[str]) -> Iterator[Attempt]:
@@ -90,18 +86,18 @@ def _runs(path: str, only: list[str]) -> Iterator[Attempt]:
         yield from attempts(case, by_hand)
 
 
-def _entries(kinds: list[str], runs: list[Attempt]) -> Iterator[Entry]:
+def _entries(kinds: Sequence[TableKind], runs: list[Attempt]) -> Iterator[Entry]:
     with (
         tempfile.TemporaryDirectory(prefix="acceptance-") as folder,
         local_session(Path(folder) / "spark-warehouse", shuffle_partitions=1) as spark,
     ):
         for kind in kinds:
-            warehouse = Path(folder) / kind / "warehouse"
+            warehouse = Path(folder) / kind.name / "warehouse"
             warehouse.mkdir(parents=True)
-            bench = Bench(spark, Warehouse(warehouse))
-            refused = read_refused(kind)
+            bench = Bench(spark, Warehouse(warehouse, kind))
+            refused = read_refused(kind.name)
             for attempt in runs:
-                yield Entry.of(kind, bench.run(attempt), refused)
+                yield Entry.of(kind.name, bench.run(attempt), refused)
 
 
 if __name__ == "__main__":

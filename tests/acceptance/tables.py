@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from spark_jobs.connectors.paimon.types import to_paimon
 from spark_jobs.contract.request import FileSource, SqlSource
 from tests.acceptance.cases import TableCase
 from tests.acceptance.values import as_arrow, comparable
+from tests.table_kinds import APPEND_COW, TableKind
 
 # Options of tables with a key, and what the kind of table under test decides.
 _KEY_OPTIONS = re.compile(
@@ -42,9 +43,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Warehouse:
-    """A local warehouse; every run of a case has a database of its own."""
+    """A local warehouse for tables of one kind; every run of a case has a database of its own."""
 
     path: Path
+    kind: TableKind = APPEND_COW
     catalog: Any = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +58,8 @@ class Warehouse:
         self.catalog.create_database(database, True)
         name = f"{database}.{case.table}"
         partitions = [key for key in map(_identity, case.partitioned_by) if key]
-        schema = Schema(_fields(case), partitions, [], _options(case.props))
+        options = _options(case.props) | self.kind.options(_bucket_key(case, partitions))
+        schema = Schema(_fields(case), partitions, [], options)
         self.catalog.create_table(name, schema, False)
         table = PaimonTable(self, name)
         if case.rows:
@@ -121,6 +124,15 @@ def _fields(case: TableCase) -> list[DataField]:
         native = reassign_field_id(DataTypeParser.parse_data_type(kind), ids)
         fields.append(DataField(number, name, native))
     return fields
+
+
+def _bucket_key(case: TableCase, partitions: Sequence[str]) -> str:
+    """The first column that may decide a bucket."""
+    return next(
+        name
+        for name, kind in case.columns
+        if name not in partitions and not kind.upper().startswith(("ARRAY", "MAP", "STRUCT"))
+    )
 
 
 def _identity(transform: str) -> str | None:

@@ -14,10 +14,12 @@ from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, Sub
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import connection, example_request
 
-# A launcher that starts a child, which ignores SIGTERM, in a session of its own, and waits.
+# A launcher that starts a child, which ignores SIGTERM, in a session of its own, and waits. The
+# child holds no pipe of the launcher, for whose end the submitter would wait.
 FAMILY = """
 child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=subprocess.DEVNULL)
+null = subprocess.DEVNULL
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=null, stderr=null)
 {then}
 """
 
@@ -93,8 +95,10 @@ def test_driver_that_outlives_its_launcher_is_ended_before_the_outcome_is_read(
     launcher = Launcher.make(tmp_path / "env", FAMILY.format(then="sys.exit(1)"))
     submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
     request = example_request()
+    began = time.monotonic()
     with pytest.raises(SubmissionError):
         submitter.submit(SparkJob("dag.task", request))
+    assert time.monotonic() - began < 30, "the driver ended by itself"
     assert job_processes(request.operation_id) == []
 
 
