@@ -28,7 +28,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.job import Job
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import NAME, append_with_pypaimon, create, read
+from tests.connectors.tables import NAME, append, append_with_pypaimon, create, read
 
 BUCKETS = "5"
 SOURCE = """
@@ -201,20 +201,25 @@ def test_delete_leaves_the_others_in_their_buckets(
 
 
 def test_files_of_a_bucket_keep_an_order_of_their_own(
-    spark: SparkSession, warehouse: Path, table: Connector
+    spark: SparkSession, warehouse: Path, connector: Connector
 ) -> None:
-    everything = (Assignment("id", "id + 1000"),)
-    for _ in range(2):
-        run(spark, warehouse, UpdateSpec(everything, "id % 2 = 0"))
-        run(spark, warehouse, merge(MergeCase("not_matched", InsertAllAction()), on="false"))
+    create(connector, {"id": "int", "p": "date"}, ["p"], {"bucket": "2", "bucket-key": "id"})
+    days = [dt.date(2024, 1, 1), dt.date(1960, 1, 1), None]
+    for start in (0, 30):
+        ids = range(start, start + 30)
+        append(connector, [{"id": i, "p": days[i % 3]} for i in ids], f"append {start}")
 
-    new = [e for e in entries(table) if e.file.file_name.count("-") > 6]
+    run(spark, warehouse, DeleteSpec("t", "id % 5 = 0"))
+    run(spark, warehouse, UpdateSpec("t", (Assignment("id", "id + 1000"),), "id % 2 = 0"))
+
     ranges: dict[Any, list[tuple[int, int]]] = {}
-    for entry in new:
+    for entry in entries(connector):
         place = (tuple(entry.partition.values), entry.bucket)
         file = entry.file
         ranges.setdefault(place, []).append((file.min_sequence_number, file.max_sequence_number))
-    assert any(len(each) > 1 for each in ranges.values())
+        assert file.max_sequence_number - file.min_sequence_number >= file.row_count - 1
+    assert len(ranges) == 6
+    assert {len(each) for each in ranges.values()} == {3}
     for each in ranges.values():
         assert all(before[1] < after[0] for before, after in pairwise(sorted(each)))
 

@@ -29,8 +29,10 @@ import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.paimon.stats.SimpleStats;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.ReadBuilder;
+import org.apache.paimon.table.source.Split;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
@@ -45,10 +47,12 @@ import org.apache.paimon.utils.JsonSerdeUtil;
  * {"mode": "rows",  "warehouse": "/w", "table": "db.t", "snapshot": 3, "branch": "b",
  *  "where": {"column": "id", "value": 5}}
  * {"mode": "facts", "warehouse": "/w", "table": "db.t"}
+ * {"mode": "buckets", "warehouse": "/w", "table": "db.t"}
  * </pre>
  *
  * "rows" answers {"field": ...} per column, {"row": [...]} per row and {"end": true}; "facts" answers
- * one {"facts": {...}} and {"end": true}; a failure answers {"error": "..."}. "snapshot", "branch" and
+ * one {"facts": {...}} and {"end": true}; "buckets" answers {"row": [...], "is": 1, "belongs": 2}
+ * per row, with the bucket in which it is and the one where Java's writer would put it; a failure answers {"error": "..."}. "snapshot", "branch" and
  * "where" may be left out; "where" is a filter that the reader may use to skip files, so that wrong
  * column statistics lose rows; rows that do not pass it may still come. With an argument instead of
  * standard input, that argument is the only request.
@@ -91,6 +95,8 @@ public final class ReadPaimon {
                 FileStoreTable table = table(catalog, request);
                 if (request.get("mode").asText().equals("facts")) {
                     say("facts", facts(table));
+                } else if (request.get("mode").asText().equals("buckets")) {
+                    buckets(table);
                 } else {
                     rows(table, request.get("where"));
                 }
@@ -143,6 +149,28 @@ public final class ReadPaimon {
                             throw new IllegalStateException(error);
                         }
                     });
+        }
+    }
+
+    private void buckets(FileStoreTable table) throws Exception {
+        RowType type = table.rowType();
+        try (BatchTableWrite writer = table.newBatchWriteBuilder().newWrite()) {
+            for (DataSplit split : table.newSnapshotReader().read().dataSplits()) {
+                table.newRead()
+                        .createReader((Split) split)
+                        .forEachRemaining(
+                                row -> {
+                                    try {
+                                        Map<String, Object> answer = new LinkedHashMap<>();
+                                        answer.put("row", struct(row, type));
+                                        answer.put("is", split.bucket());
+                                        answer.put("belongs", writer.getBucket(row));
+                                        out.println(JSON.writeValueAsString(answer));
+                                    } catch (Exception error) {
+                                        throw new IllegalStateException(error);
+                                    }
+                                });
+            }
         }
     }
 
@@ -215,6 +243,7 @@ public final class ReadPaimon {
                 facts.put("bucket", split.bucket());
                 facts.put("name", file.fileName());
                 facts.put("rows", file.rowCount());
+                facts.put("sequence", List.of(file.minSequenceNumber(), file.maxSequenceNumber()));
                 facts.put("bytes", file.fileSize());
                 facts.put("statistics", statistics(table, file));
                 files.add(facts);

@@ -32,6 +32,7 @@ class DataFile:
     bucket: int
     rows: int
     bytes: int
+    sequence_numbers: tuple[int, int]
     statistics: dict[str, Statistics]
 
 
@@ -89,6 +90,15 @@ def read_with_java(
     return rows
 
 
+def misplaced_for_java(warehouse: Path | str, table: str) -> list[dict[str, Any]]:
+    """Rows in another bucket than that into which Java's writer would put them.
+
+    ``row`` (a list, as the reader answers), ``is`` and ``belongs``: the two buckets.
+    """
+    answers = server("ReadPaimon").ask(mode="buckets", warehouse=str(warehouse), table=table)
+    return [each for each in answers if each["is"] != each["belongs"]]
+
+
 def facts_from_java(warehouse: Path | str, table: str) -> Facts:
     """Snapshots, partitions, files with statistics, options and schema of ``table``."""
     (answer,) = server("ReadPaimon").ask(mode="facts", warehouse=str(warehouse), table=table)
@@ -123,5 +133,6 @@ def _data_file(types: dict[str, Any], keys: list[Any], facts: dict[str, Any]) ->
         bucket=facts["bucket"],
         rows=facts["rows"],
         bytes=facts["bytes"],
+        sequence_numbers=tuple(facts["sequence"]),
         statistics=statistics,
     )
