@@ -24,19 +24,23 @@ def rows_of(ids, v):
     )
 
 
-@pytest.mark.parametrize("vectors", ["false", "true"])
-def test_statements_on_a_table_with_files_elsewhere(spark, warehouse, tmp_path, vectors):
+VECTORS = {"deletion-vectors.enabled": "true"}
+BUCKETS = {"bucket": "2", "bucket-key": "id"}
+
+
+@pytest.mark.parametrize("kind", [{}, VECTORS, {**BUCKETS, **VECTORS}], ids=repr)
+def test_statements_on_a_table_with_files_elsewhere(spark, warehouse, tmp_path, kind):
     roots = [tmp_path / "first root %20", tmp_path / "second"]
     options = {
         "data-file.external-paths": ",".join(f"file://{root}" for root in roots),
         "data-file.external-paths.strategy": "round-robin",
         "file-index.bloom-filter.columns": "id",
-        "deletion-vectors.enabled": vectors,
+        **kind,
     }
     table = JavaTable.create(warehouse.path, "d.t", rows_of([], "").schema, ["part"], options)
     table.append(rows_of(range(10), "old"))
     table.append(rows_of(range(10, 20), "old"))
-    gone = [3, 4] if vectors == "true" else []
+    gone = [3, 4] if "deletion-vectors.enabled" in kind else []
     if gone:
         table.delete("id", gone)
 
