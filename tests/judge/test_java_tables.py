@@ -82,8 +82,6 @@ def test_statements_on_a_table_of_java(spark, warehouse, name):
     changes = rows_of(range(10, 50), 2)
     merged = merge(spark, warehouse, changes, CASES)
 
-    if "bucket" in options and merged.error and "has fixed buckets" in merged.error.message:
-        pytest.skip(merged.error.message)
     assert merged.error is None, merged.error
     known = {row["id"] for row in expected}
     expected = [row for row in expected if row["id"] < 10] + [

@@ -133,6 +133,12 @@ def test_names_that_views_can_not_have():
     assert source.query == "SELECT * FROM _1_d___b AS `ä-b`"
 
 
+def test_branches_are_named_in_backticks():
+    parsed = read("DELETE FROM d.`t$branch_b` WHERE id IN (SELECT id FROM d.`a$branch_c`)")
+    assert parsed.target == TableName("d", "t$branch_b")
+    assert [each.table for each in parsed.sources] == [TableName("d", "a$branch_c")]
+
+
 def test_common_table_expressions_in_front_are_sources():
     parsed = read(
         "WITH new AS (SELECT * FROM src), late(id, n) AS (SELECT id, 1 FROM new, d.a) "
