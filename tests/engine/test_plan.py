@@ -104,3 +104,38 @@ def test_the_join_follows_from_the_clauses(
         )
     ]
     assert found == joins
+
+
+# All columns but the assigned one, whose old value nobody needs.
+OTHERS = {"id", "k", "n", "req", "p"}
+
+
+@pytest.mark.parametrize(
+    ("clauses", "joins", "columns"),
+    [
+        ((MATCHED,), ["Inner"], [OTHERS]),
+        ((MATCHED, NOT_MATCHED), ["Inner", "LeftAnti"], [OTHERS, {"id"}]),
+        ((matched(delete()), NOT_MATCHED), ["LeftOuter"], [{"id"}]),
+        ((MATCHED, BY_SOURCE), ["LeftOuter"], [OTHERS]),
+        ((MATCHED, NOT_MATCHED, BY_SOURCE), ["FullOuter"], [OTHERS]),
+    ],
+)
+def test_where_rows_are_written_anew_no_outer_join_takes_whole_rows_without_need(
+    clauses: tuple[MergeCase, ...],
+    joins: list[str],
+    columns: list[set[str]],
+    make_table: Callable[..., Harness],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = make_table("append-dv", ORDERS, partitioned=True)
+
+    with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+        plan, _ = planned(statement(*clauses), harness, monkeypatch, broadcast_limit=0)
+
+    kinds = r"SortMergeJoin\b.*?, (Inner|LeftOuter|RightOuter|FullOuter|LeftAnti)"
+    assert re.findall(kinds, plan) == joins
+    read = [
+        set(re.findall(r"(\w+):", schema)) - {"_tmp_metadata_row_index"}
+        for schema in re.findall(r"ReadSchema: struct<(.*)>", plan)
+    ]
+    assert [names for names in read if "c0" not in names] == columns
