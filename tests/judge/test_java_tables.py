@@ -135,3 +135,23 @@ def test_large_vectors_of_both_writers(spark, warehouse):
     assert sorted(row["id"] for row in found) == left
     assert len(facts_from_java(warehouse.path, "d.t").files) == 1, "the file stays"
     assert deleted.metrics.deleted == 200_000 - len(gone) - len(left)
+
+
+def test_vectors_of_a_bucket_stay_when_java_adds_others(spark, warehouse):
+    """Java takes a bucket for one index file when it writes the next one, in any bucket."""
+    rows = pa.schema([("id", pa.int64()), ("part", pa.string())])
+    options = {**VECTORS, "bucket": "1", "bucket-key": "id"}
+    table = JavaTable.create(warehouse.path, "d.t", rows, ["part"], options)
+    for start in range(0, 40, 10):
+        ids = range(start, start + 10)
+        table.append(pa.table({"id": ids, "part": ["a" if i % 2 else "b" for i in ids]}, rows))
+    table.delete("id", [1])
+
+    for where in ("t.id = 11", "t.id IN (12, 13, 23, 33)"):
+        deleted = delete(spark, warehouse, where)
+        assert deleted.error is None, deleted.error
+    table.delete("id", [2])
+
+    left = [i for i in range(40) if i not in (1, 2, 11, 12, 13, 23, 33)]
+    assert sorted(row["id"] for row in read_with_java(warehouse.path, "d.t")) == left
+    assert sorted(row["id"] for row in warehouse.both_readers("d.t")) == left

@@ -18,6 +18,7 @@ from spark_jobs.connectors.paimon.guard import FIRST_SNAPSHOT, BaseGuard
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.publish import Publication, SnapshotStore
+from spark_jobs.connectors.paimon.sequence_numbers import place_of
 from spark_jobs.connectors.paimon.sink import PaimonSinkFactory, SourceFile
 from spark_jobs.connectors.paimon.table_layout import (
     data_file_prefix,
@@ -229,5 +230,6 @@ def _is_published(table: PaimonTable, publication: Publication) -> bool:
 def _source_file(table: PaimonTable, file: PlannedFile) -> SourceFile:
     vector = table.vectors.get(file.path.rpartition("/")[2])
     entry = table.located_entries[file.ordinal][1]
-    directory = table.bucket_directory(entry) if entry.file.external_path is not None else None
+    is_external = entry.file.external_path is not None
+    directory = table.bucket_directory(place_of(entry)) if is_external else None
     return SourceFile(file.path, file.row_count, file.size, vector, directory)

@@ -9,13 +9,12 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon import index_library, library
+from spark_jobs.connectors.paimon import library
 from spark_jobs.connectors.paimon.external_paths import external_paths
-from spark_jobs.connectors.paimon.index_library import IndexFile
+from spark_jobs.connectors.paimon.index_changes import IndexChanges, index_changes
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import Place
 from spark_jobs.connectors.paimon.sequence_numbers import SequenceNumbers, numbers_of, place_of
-from spark_jobs.connectors.paimon.vectors import VectorRange, copied_index
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.files.statistics import ColumnStatistics
 from spark_jobs.files.values import decode_value
@@ -28,8 +27,7 @@ class _Changes:
 
     added: list[Any] = field(default_factory=list)
     removed: list[Any] = field(default_factory=list)
-    index_adds: list[Any] = field(default_factory=list)
-    index_deletes: list[Any] = field(default_factory=list)
+    indexes: IndexChanges = field(default_factory=IndexChanges)
 
 
 def commit_messages(
@@ -38,10 +36,7 @@ def commit_messages(
     filesystem: pafs.FileSystem,
     index_prefix: str,
 ) -> list[Any]:
-    """One message for each bucket that changes.
-
-    An index file with the vector of a file that changes is replaced: what else it holds is copied
-    to a new one, whose name starts with ``index_prefix``.
+    """One message for each bucket that changes; names of new index files get ``index_prefix``.
 
     Raises:
         InternalError: two fragments change the same file.
@@ -51,15 +46,14 @@ def commit_messages(
     changes: dict[Place, _Changes] = defaultdict(_Changes)
     entries = [entry for _, entry in table.located_entries]
     numbers = SequenceNumbers(entries, ordered=table.buckets is not None)
-    touched: set[str] = set()
+    gone: set[str] = set()
     for document in documents:
-        if "index" in document:
-            touched |= _add_index(table, document["index"], changes)
-        else:
-            touched |= _change_file(table, document, changes, numbers)
-    for number, file in enumerate(f for f in table.index_files if touched & f.vectors.keys()):
-        path = f"{file.path.rpartition('/')[0]}/{index_prefix}copy-{number}"
-        _replace_index(table, file, touched, filesystem, path, changes)
+        if "index" not in document:
+            gone |= _change_file(table, document, changes, numbers)
+    written = [document["index"] for document in documents if "index" in document]
+    of_indexes = index_changes(table, written, gone, filesystem, index_prefix)
+    for place, each in of_indexes.items():
+        changes[place].indexes = each
     base_id = table.snapshot.id if table.snapshot else None
     return [
         library.commit_message(
@@ -68,8 +62,8 @@ def commit_messages(
             each.added,
             each.removed,
             base_id,
-            each.index_adds,
-            each.index_deletes,
+            each.indexes.adds,
+            each.indexes.deletes,
         )
         for (partition, bucket), each in sorted(changes.items(), key=lambda item: repr(item[0]))
     ]
@@ -114,42 +108,6 @@ def _change_file(
     if file is not None:
         changes[place].added.append(_data_file(table, file, of_rows))
     return touched
-
-
-def _add_index(
-    table: PaimonTable, index: Mapping[str, Any], changes: dict[Place, _Changes]
-) -> set[str]:
-    """Take a new index file; the names of the data files whose vectors it has."""
-    entries = {v[0]: table.located_entries[v[0]][1] for v in index["vectors"]}
-    vectors = {
-        entries[ordinal].file.file_name: VectorRange(*place) for ordinal, *place in index["vectors"]
-    }
-    place = place_of(next(iter(entries.values())))
-    changes[place].index_adds.append(
-        index_library.new_vector_index(
-            table.table, place.partition, place.bucket, index["path"], index["size"], vectors
-        )
-    )
-    return set(vectors)
-
-
-def _replace_index(
-    table: PaimonTable,
-    file: IndexFile,
-    touched: set[str],
-    filesystem: pafs.FileSystem,
-    path: str,
-    changes: dict[Place, _Changes],
-) -> None:
-    partition, bucket = tuple(file.entry.partition.values), file.entry.bucket
-    changed = changes[Place(partition, bucket)]
-    changed.index_deletes.append(index_library.removed_index(file.entry))
-    kept = {name: table.vectors[name] for name in file.vectors if name not in touched}
-    if kept:
-        size, vectors = copied_index(filesystem, path, kept)
-        changed.index_adds.append(
-            index_library.new_vector_index(table.table, partition, bucket, path, size, vectors)
-        )
 
 
 def _data_file(table: PaimonTable, file: Mapping[str, Any], numbers: tuple[int, int]) -> Any:

@@ -11,6 +11,8 @@ from spark_jobs.connectors.paimon import index_library, library
 from spark_jobs.connectors.paimon.external_paths import local_file
 from spark_jobs.connectors.paimon.index_library import IndexFile
 from spark_jobs.connectors.paimon.library import PaimonSchema
+from spark_jobs.connectors.paimon.new_rows import Place
+from spark_jobs.connectors.paimon.sequence_numbers import place_of
 from spark_jobs.connectors.paimon.vectors import VectorLocation
 from spark_jobs.spi.tables import TableHandle
 
@@ -53,21 +55,21 @@ class PaimonTable:
         """
         if self.snapshot is None:
             return ()
-        directories: dict[tuple[Any, ...], str] = {}
+        directories: dict[Place, str] = {}
         located = []
         for entry in library.live_entries(self.table, self.snapshot):
             if entry.file.external_path is not None:
                 located.append((local_file(entry.file.external_path), entry))
                 continue
-            bucket = (*entry.partition.values, entry.bucket)
-            if bucket not in directories:
-                directories[bucket] = self.bucket_directory(entry)
-            located.append((f"{directories[bucket]}/{entry.file.file_name}", entry))
+            place = place_of(entry)
+            if place not in directories:
+                directories[place] = self.bucket_directory(place)
+            located.append((f"{directories[place]}/{entry.file.file_name}", entry))
         return tuple(sorted(located, key=lambda each: each[0]))
 
-    def bucket_directory(self, entry: Any) -> str:
-        """Where in the table's directory the data files of the entry's bucket belong."""
-        return library.bucket_directory(self.table, entry.partition.values, entry.bucket)
+    def bucket_directory(self, place: Place) -> str:
+        """Where in the table's directory the data files of a bucket belong."""
+        return library.bucket_directory(self.table, place.partition, place.bucket)
 
     @cached_property
     def index_files(self) -> tuple[IndexFile, ...]:
