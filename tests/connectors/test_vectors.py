@@ -108,6 +108,28 @@ def test_an_index_file_is_replaced_and_its_other_vectors_are_copied(connector: C
     assert len(after) == 3
 
 
+def test_a_fixed_bucket_has_one_index_file(connector: Connector, warehouse: Path) -> None:
+    create(connector, {"id": "int"}, (), {**ENABLED, "bucket": "1", "bucket-key": "id"})
+    for first in (0, 10, 20):
+        append(connector, [{"id": first + i} for i in range(10)], f"append-{first}")
+
+    def on_disk() -> set[Path]:
+        return {path for path in warehouse.rglob("index-*") if path.parent.name == "index"}
+
+    delete(connector, "one", {0: [1]}, {1: [1]})
+    first = index_files(connector)
+    assert len(first) == 1
+    assert on_disk() == set(first), "what the tasks wrote is put into one file"
+
+    delete(connector, "two", {2: [2]})
+
+    second = index_files(connector)
+    assert len(second) == 1
+    assert on_disk() == {*first, *second}
+    assert vectors(connector) == {0: 1, 1: 1, 2: 1}
+    assert len(read(connector)) == 27
+
+
 @pytest.mark.parametrize("task_count", [1, 2])
 def test_updated_rows_are_deleted_and_written_anew_in_one_snapshot(
     connector: Connector, task_count: int
