@@ -41,7 +41,7 @@ PRIMARY_KEY = TableKind("primary-key")
 KINDS = {
     kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV, PRIMARY_KEY)
 }
-BUILT = (APPEND_COW, APPEND_DV)
+BUILT = (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)
 
 
 def built_kinds(names: Sequence[str]) -> tuple[TableKind, ...]:

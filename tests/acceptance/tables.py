@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -58,13 +59,23 @@ class Warehouse:
         self.catalog.create_database(database, True)
         name = f"{database}.{case.table}"
         partitions = [key for key in map(_identity, case.partitioned_by) if key]
-        options = _options(case.props) | self.kind.options(_bucket_key(case, partitions))
+        options = _options(case.props) | self._kind_options(case, partitions)
         schema = Schema(_fields(case), partitions, [], options)
         self.catalog.create_table(name, schema, False)
         table = PaimonTable(self, name)
         if case.rows:
             table.append(as_arrow(case.rows, table.schema))
         return table
+
+    def _kind_options(self, case: TableCase, partitions: Sequence[str]) -> dict[str, str]:
+        """The first column that may decide the bucket does; where there is none, no bucket is."""
+        keys = [
+            name
+            for name, kind in case.columns
+            if name not in partitions and not kind.upper().startswith(("ARRAY", "MAP", "STRUCT"))
+        ]
+        kind = self.kind if keys else dataclasses.replace(self.kind, buckets=None)
+        return kind.options(keys[0] if keys else "")
 
     def view(self, database: str, case: TableCase) -> FileSource | SqlSource:
         """A view as the source that an operator's user would name."""
@@ -124,15 +135,6 @@ def _fields(case: TableCase) -> list[DataField]:
         native = reassign_field_id(DataTypeParser.parse_data_type(kind), ids)
         fields.append(DataField(number, name, native))
     return fields
-
-
-def _bucket_key(case: TableCase, partitions: Sequence[str]) -> str:
-    """The first column that may decide a bucket."""
-    return next(
-        name
-        for name, kind in case.columns
-        if name not in partitions and not kind.upper().startswith(("ARRAY", "MAP", "STRUCT"))
-    )
 
 
 def _identity(transform: str) -> str | None:

@@ -59,13 +59,15 @@ class PaimonHarness(Harness):
     def append(self, rows: Sequence[Row]) -> None:
         from pypaimon.schema.data_types import PyarrowFieldParser
 
+        from tests.paimon_appends import appends_to_null_partitions
+
         table = self._table()
         schema = PyarrowFieldParser.from_paimon_schema(table.fields)
         builder = table.new_batch_write_builder()
         write, commit = builder.new_write(), builder.new_commit()
         # pypaimon has no option for it.
         small_groups = partial(pq.write_table, row_group_size=ROW_GROUP_SIZE)
-        with mock.patch.object(pq, "write_table", small_groups):
+        with mock.patch.object(pq, "write_table", small_groups), appends_to_null_partitions():
             write.write_arrow(pa.Table.from_pylist(list(rows), schema=schema))
             commit.commit(write.prepare_commit())
         write.close()

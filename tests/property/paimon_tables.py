@@ -14,6 +14,7 @@ from pypaimon import CatalogFactory, Schema
 
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
+from tests.paimon_appends import appends_to_null_partitions
 from tests.paimon_vectors import live_indexes
 from tests.property.cases import Table
 
@@ -90,7 +91,8 @@ class PaimonTable:
         builder = table.new_batch_write_builder()
         writer, commit = builder.new_write(), builder.new_commit()
         try:
-            writer.write_arrow(arrow_table(self.columns, rows))
+            with appends_to_null_partitions():
+                writer.write_arrow(arrow_table(self.columns, rows))
             commit.commit(writer.prepare_commit())
         finally:
             writer.close()
