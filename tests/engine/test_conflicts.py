@@ -55,6 +55,7 @@ def harness(make_table: Callable[..., Harness]) -> Harness:
     return make_table("folder", ORDERS, partitioned=True)
 
 
+@pytest.mark.slow
 def test_a_conflict_can_be_retried_and_leaves_nothing_behind(harness: Harness) -> None:
     connector = harness.open()
     racing = Writes(connector.writes, begun=lambda: harness.append([order(999, "a")]))
@@ -105,6 +106,7 @@ def test_files_of_tasks_that_ended_well_are_removed_when_another_fails(harness: 
     assert after.operations == {f"{OPERATION_ID}.json"}
 
 
+@pytest.mark.slow
 def test_files_of_tasks_that_outlive_the_failure_are_removed(harness: Harness) -> None:
     statement = Behaviour(
         "",

@@ -129,6 +129,7 @@ def run(harness: Harness, request: JobRequest) -> JobResult:
     return Job(request, harness.spark, harness.open()).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -174,6 +175,7 @@ def test_a_later_try_finds_what_an_earlier_one_did(harness: Harness, *, lost: bo
     assert JobResult.from_json(stored.read_text()) == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["same try", "other statement"])
 def test_an_id_that_was_used_is_refused(harness: Harness, change: str) -> None:
     request = request_of(COUNT_UP, harness)

@@ -35,6 +35,7 @@ def statement(*clauses: MergeCase, on: str = "t.id = s.id") -> Behaviour:
     return Behaviour("", _SOURCE, clauses, on=on)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clauses", "columns"),
     [

@@ -25,6 +25,7 @@ _UPDATE = (matched(update(n="0")),)
 _UPSERT = (*_UPDATE, not_matched(insert(id="s.id", req="'r'")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("on", "source", "clauses", "files"),
     [

@@ -180,6 +180,7 @@ class Racing:
         return getattr(self.real, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ LOCAL = pafs.LocalFileSystem()
 _CODECS = [Compression(), Compression("snappy", None), Compression("none", None)]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
