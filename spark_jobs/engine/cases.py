@@ -5,7 +5,7 @@ After Trino's plan for MERGE: ``CASE WHEN present AND condition THEN …`` in so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,7 +13,7 @@ from pyspark.sql.types import AtomicType
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.expressions import Expression
-from spark_jobs.engine.names import column_of
+from spark_jobs.engine.names import column_of, quote
 from spark_jobs.engine.store_assignment import Place, stored
 from spark_jobs.spi import rows
 
@@ -48,13 +48,17 @@ def with_operation(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
 
 
 def with_values(
-    joined: DataFrame, merge: AnalyzedMerge, values: Mapping[int, Mapping[str, Expression]]
+    joined: DataFrame,
+    merge: AnalyzedMerge,
+    values: Mapping[int, Mapping[str, Expression]],
+    copied: Collection[str],
 ) -> DataFrame:
-    """``joined``'s change columns and the assigned table columns, in the table's order.
+    """``joined``'s change columns and the assigned and copied table columns, in the table's order.
 
     ``values[case_number]`` are the expressions to evaluate for a case. Each is evaluated once, and
     only on the rows of its case. ``__merge_spread_seed`` (bigint) depends on the joined row alone,
-    not on assigned values, which may be nondeterministic.
+    not on assigned values, which may be nondeterministic. ``copied`` columns keep the target's
+    value.
     """
     raw = {
         (number, name): F.when(F.col(rows.CASE_NUMBER) == number, expression.column).alias(
@@ -65,11 +69,12 @@ def with_values(
     }
     change = [rows.OPERATION, rows.CASE_NUMBER, rows.ROW_ID, SPREAD_SEED]
     seeded = joined.withColumn(SPREAD_SEED, _spread_seed(joined, merge))
-    evaluated = seeded.select(*change, *raw.values())
+    kept = [F.col(column_of(merge.target_alias, name)) for name in copied]
+    evaluated = seeded.select(*change, *raw.values(), *kept)
     columns = [
-        _assigned_column(merge, name, values)
+        F.col(quote(name)) if name in copied else _assigned_column(merge, name, values)
         for name in merge.table.column_names
-        if any(name in assigned for assigned in values.values())
+        if name in copied or any(name in assigned for assigned in values.values())
     ]
     return evaluated.select(*change, *columns)
 

@@ -32,6 +32,9 @@ class RowChangeProcessor(ABC):
         self._merge = merge
         self._insert_layout = insert_layout
         self._split = [case.number for case in merge.cases if self.splits(case)]
+        assigned = {column for case in merge.cases for column in case.values}
+        columns = merge.table.column_names if self._split else ()
+        self._copied = [column for column in columns if column not in assigned]
         self._values = {case.number: self._values_of(case) for case in merge.cases}
 
     @abstractmethod
@@ -41,7 +44,7 @@ class RowChangeProcessor(ABC):
     @property
     def target_columns(self) -> frozenset[str]:
         """Target columns that the statement and its change rows need."""
-        needed = self._merge.target_columns
+        needed = self._merge.target_columns.union(self._copied)
         for values in self._values.values():
             needed = needed.union(*(value.target_columns for value in values.values()))
         return needed
@@ -92,22 +95,28 @@ class RowChangeProcessor(ABC):
         if self._merge.strict and self._merge.has("matched"):
             keep = keep | F.col(MATCHED)
         kept = with_operation(numbered.where(keep), self._merge)
-        return self._with_split_updates(with_values(kept, self._merge, self._values))
+        return self._with_split_updates(with_values(kept, self._merge, self._values, self._copied))
 
     def _with_split_updates(self, changes: DataFrame) -> DataFrame:
+        """``changes`` with ``__merge_from_update``; DELETE rows carry no values."""
         if not self._split:
             return changes.withColumn(rows.FROM_UPDATE, F.lit(False))
         split = F.col(rows.CASE_NUMBER).isin(self._split)
-        stored = [name for name in self._merge.table.column_names if name in changes.columns]
         halves = F.array(F.lit(rows.DELETE), F.lit(rows.INSERT)).cast("array<tinyint>")
         operations = F.when(split, halves).otherwise(F.array(rows.OPERATION))
-        is_insert = F.col(rows.OPERATION) == rows.INSERT
-        is_delete = F.col(rows.OPERATION) == rows.DELETE
-        return (
-            changes.withColumn(rows.FROM_UPDATE, split)
-            .withColumn(rows.OPERATION, F.explode(operations))
-            .withColumn(rows.ROW_ID, F.when(~is_insert, F.col(rows.ROW_ID)))
-            .withColumns({name: F.when(~is_delete, F.col(quote(name))) for name in stored})
+        exploded = changes.withColumn(rows.FROM_UPDATE, split).withColumn(
+            rows.OPERATION, F.explode(operations)
+        )
+        without = dict.fromkeys(self._merge.table.column_names, rows.DELETE)
+        without[rows.ROW_ID] = rows.INSERT
+        # Texts, because each part of a column's expression is a call of the JVM.
+        return exploded.selectExpr(
+            *(
+                f"if({rows.OPERATION} = {without[name]}, NULL, {quote(name)}) AS {quote(name)}"
+                if name in without
+                else quote(name)
+                for name in exploded.columns
+            )
         )
 
     def _values_of(self, case: AnalyzedCase) -> Mapping[str, Expression]:
@@ -116,6 +125,7 @@ class RowChangeProcessor(ABC):
         return {
             column: case.values.get(column) or self._old_value(column)
             for column in self._merge.table.column_names
+            if column not in self._copied
         }
 
     def _old_value(self, column: str) -> Expression:
