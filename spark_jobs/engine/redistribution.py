@@ -23,6 +23,7 @@ from spark_jobs.spi.writes import WriteLayout
 
 _TASK = "__merge_task"
 _BYTES_PER_TASK = 2**30
+_MOST_TASKS = 10_000
 _32_BITS = 2**32 - 1
 
 
@@ -46,11 +47,14 @@ class WriteSize:
 
     @property
     def sink_tasks(self) -> int:
-        """Sink tasks: enough for all cores twice over and for at most 1 GiB of files in each."""
+        """Sink tasks: enough for all cores twice over and for at most 1 GiB of files in each.
+
+        Never more than 10,000: tiny files are then written one after another.
+        """
         new_files = self.files_for(self.new_rows)
         file_bytes = sum(self.file_sizes.values())
         wanted = max(2 * self.parallelism, math.ceil(file_bytes / _BYTES_PER_TASK), new_files)
-        return min(len(self.file_sizes) + new_files, wanted)
+        return min(len(self.file_sizes) + new_files, wanted, _MOST_TASKS)
 
 
 def redistribute(
