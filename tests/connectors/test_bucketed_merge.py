@@ -30,6 +30,8 @@ from spark_jobs.engine.job import Job
 from spark_jobs.spi.connector import Connector
 from tests.connectors.tables import NAME, append, append_with_pypaimon, create, read
 
+pytestmark = pytest.mark.slow
+
 BUCKETS = "5"
 SOURCE = """
 SELECT * FROM VALUES (3, 'three', 'new', 0), (4, 'four', 'new', 1), (103, 'x', 'new', 0),

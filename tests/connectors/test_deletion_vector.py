@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypaimon.deletionvectors.bitmap_deletion_vector import BitmapDeletionVector
 from pypaimon.utils.roaring_bitmap import RoaringBitmap
@@ -115,6 +115,7 @@ def deleted(draw: st.DrawFn) -> BitMap:
     return found - BitMap(draw(st.lists(st.integers(0, 2**20), max_size=40)))
 
 
+@settings(deadline=None)
 @given(positions=deleted(), optimised=st.booleans())
 def test_any_positions_both_ways(positions: BitMap, optimised: bool) -> None:
     if optimised:
@@ -128,6 +129,7 @@ def test_any_positions_both_ways(positions: BitMap, optimised: bool) -> None:
     assert decode(encode(found), SOURCE).tolist() == list(positions)
 
 
+@settings(deadline=None)
 @given(positions=deleted(), data=st.data())
 def test_a_flipped_bit_or_a_missing_end_is_damage(positions: BitMap, data: st.DataObject) -> None:
     intact = encode(np.array(positions, np.int64))
