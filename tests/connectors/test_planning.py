@@ -126,7 +126,6 @@ def test_files_of_an_older_schema_are_refused(connector: Connector) -> None:
     [
         ("file_name", "data-1.orc", "is not a parquet file"),
         ("file_name", "_data-1.parquet", "hidden file"),
-        ("external_path", "file:///x/data-1.parquet", "lies outside the table"),
         ("write_cols", ["id"], "only some columns"),
         ("first_row_id", 0, "only some columns"),
     ],
