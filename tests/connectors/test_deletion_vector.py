@@ -177,6 +177,12 @@ def test_a_broken_bitmap_is_refused_though_its_checksum_is_right(name: str) -> N
     assert caught.value.code is ErrorCode.METADATA_UNREADABLE
 
 
+@pytest.mark.parametrize("cardinality", [0, 2, 65_536])
+def test_a_vector_of_another_cardinality_than_the_manifests_is_refused(cardinality: int) -> None:
+    with pytest.raises(CatalogError, match="3 positions instead of"):
+        decode(encode(np.array([1, 2, 70_000], np.int64)), SOURCE, cardinality)
+
+
 def test_two_vectors_are_not_one() -> None:
     one = encode(np.array([1], np.int64))
 

@@ -267,6 +267,19 @@ def test_a_damaged_vector_fails_the_task(connector: Connector) -> None:
         delete(connector, "two", {0: [1]})
 
 
+def test_a_vector_that_deletes_more_rows_than_there_are_is_an_error(connector: Connector) -> None:
+    filled(connector)
+    delete(connector, "one", {0: [0]})
+    table = connector.metadata.load_table(NAME)
+    for _, entry in native(table).located_entries:
+        entry.file.row_count = 0
+
+    with pytest.raises(CatalogError, match="deletes 1 rows of 0") as raised:
+        connector.metadata.plan_files(table)
+
+    assert raised.value.code is ErrorCode.METADATA_UNREADABLE
+
+
 def test_vectors_of_64_bits_are_refused_by_name(connector: Connector) -> None:
     with pytest.raises(NotSupportedError, match=r"deletion-vectors\.bitmap64"):
         create(connector, COLUMNS, [], {**ENABLED, "deletion-vectors.bitmap64": "true"})

@@ -18,6 +18,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from tests.property.cases import STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
@@ -64,11 +67,20 @@ def _run(seeds: list[int], ledger: Ledger, commit: str, deadline: float | None) 
                 print(f"out of time before seed {seed}")
                 return
             run = _run_seed(spark, seed, commit)
+            if run.failure and not _answers(spark):
+                raise SystemExit(f"Spark ended while seed {seed} ran, which says nothing about it")
             ledger.add(run)
             if run.failure:
                 print(run.failure, flush=True)
             if number % _PROGRESS == 0:
                 print(f"{number} of {len(seeds)} seeds", flush=True)
+
+
+def _answers(spark: SparkSession) -> bool:
+    try:
+        return spark.range(1).count() == 1
+    except (Py4JError, PySparkException, OSError):
+        return False
 
 
 def _run_seed(spark: SparkSession, seed: int, commit: str) -> Run:

@@ -38,10 +38,11 @@ _U2 = np.dtype("<u2")
 _U4 = np.dtype("<u4")
 
 
-def decode(data: bytes, source: str) -> Positions:
+def decode(data: bytes, source: str, cardinality: int | None = None) -> Positions:
     """The deleted positions, ascending, of the one vector that ``data`` consists of.
 
-    ``source`` names the vector in errors: the index file and the data file.
+    ``source`` names the vector in errors: the index file and the data file. ``cardinality`` is how
+    many positions there must be, where that is known: no more are ever made.
 
     Raises:
         NotSupportedError: the vector is a 64-bit one.
@@ -63,7 +64,7 @@ def decode(data: bytes, source: str) -> Positions:
     if zlib.crc32(data[4:-4]) != _CRC.unpack_from(data, len(data) - 4)[0]:
         raise _damaged(source, "its checksum is wrong")
     try:
-        return _bitmap_positions(memoryview(data)[_HEAD.size : -_CRC.size])
+        return _bitmap_positions(memoryview(data)[_HEAD.size : -_CRC.size], cardinality)
     except _BrokenBitmapError as error:
         raise _damaged(source, str(error)) from None
 
@@ -102,13 +103,16 @@ class _Reader:
         return np.frombuffer(taken, dtype).astype(np.int64)
 
 
-def _bitmap_positions(data: memoryview) -> Positions:
+def _bitmap_positions(data: memoryview, expected: int | None) -> Positions:
     reader = _Reader(data)
     has_runs, has_offsets = _container_kinds(reader)
     count = len(has_runs)
     keys, cardinalities = reader.take(_U2, 2 * count).reshape(count, 2).T
     if (np.diff(keys) <= 0).any():
         raise _BrokenBitmapError("its containers are out of order")
+    stated = int(cardinalities.sum()) + count
+    if expected is not None and stated != expected:
+        raise _BrokenBitmapError(f"it has {stated} positions instead of {expected}")
     if has_offsets:
         reader.take(_U4, count)  # not needed: containers follow one another
     containers = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_jobs.connectors.paimon import library
-from spark_jobs.connectors.paimon.native import native
+from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.types import has_nanoseconds
 from spark_jobs.errors import NotSupportedError
@@ -42,6 +42,7 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
 
     Raises:
         NotSupportedError: a file that can not be read right here, with the reason.
+        ValueError: a deletion vector deletes more rows than its file has.
     """
     table = native(handle)
     refuse_indexes(table, handle.name)
@@ -52,7 +53,6 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     files = []
     for ordinal, (path, entry) in enumerate(table.located_entries):
         refuse_file(table, handle.name, entry, schema_id, differing)
-        vector = table.vectors.get(entry.file.file_name)
         files.append(
             PlannedFile(
                 ordinal=ordinal,
@@ -61,11 +61,23 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
                 row_count=entry.file.row_count,
                 size=entry.file.file_size,
                 ranges=FileRanges(entry, columns),
-                deleted_row_count=vector.cardinality if vector else 0,
+                deleted_row_count=_deleted_row_count(table, entry.file),
             )
         )
     _require_unique_names(handle, table.located_entries)
     return tuple(files)
+
+
+def _deleted_row_count(table: PaimonTable, file: Any) -> int:
+    vector = table.vectors.get(file.file_name)
+    if vector is None:
+        return 0
+    if not 0 <= vector.cardinality <= file.row_count:
+        raise ValueError(
+            f"the deletion vector of {file.file_name} deletes {vector.cardinality} rows of "
+            f"{file.row_count}"
+        )
+    return vector.cardinality
 
 
 def _has_bounds(paimon_type: Any) -> bool:

@@ -70,7 +70,8 @@ def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positi
     Raises:
         JobError: the vector is damaged or of a kind that is not supported.
     """
-    return decode(read_bytes(filesystem, location), f"{location.path} at {location.offset}")
+    source = f"{location.path} at {location.offset}"
+    return decode(read_bytes(filesystem, location), source, location.cardinality)
 
 
 @dataclass(frozen=True, slots=True)
