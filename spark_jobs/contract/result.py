@@ -45,7 +45,8 @@ class Metrics:
     ``matched`` counts pairs of a source row and a target row that ON joined; ``inserted``,
     ``updated`` and ``deleted`` count target rows, each once; ``carried`` were copied unchanged into
     rewritten files. ``files_total`` is the table's file count at the base snapshot,
-    ``files_scanned`` what was left after pruning. ``seconds`` is wall time per phase.
+    ``files_scanned`` what was left after pruning. ``bytes_added`` are those of data files and
+    deletion vectors. ``seconds`` is wall time per phase.
     """
 
     source_rows: int = 0

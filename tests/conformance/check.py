@@ -109,8 +109,9 @@ def check_metrics(
         files_added=len(added),
         files_removed=len(removed),
         files_rewritten=sum(any(row["id"] in stay for row in file.rows) for file in added),
+        # An index file begins with a byte that belongs to no vector.
         bytes_added=sum(file.size for file in added)
-        + sum(after.indexes[path] for path in new_indexes),
+        + sum(after.indexes[path] - 1 for path in new_indexes),
         bytes_removed=sum(file.size for file in removed),
         deletion_vectors_added=len(marked(before, after)),
         attempts=1,

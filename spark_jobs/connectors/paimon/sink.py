@@ -105,7 +105,7 @@ class PaimonMergeSink:
             self._fragments.append(
                 Fragment(
                     {"index": index.to_json()},
-                    bytes_added=index.size,
+                    bytes_added=index.vector_bytes,
                     deletion_vectors_added=len(index.vectors),
                 )
             )

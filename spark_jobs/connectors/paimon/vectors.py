@@ -82,6 +82,11 @@ class WrittenIndex:
     size: int
     vectors: Mapping[int, tuple[int, int, int]]
 
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of the vectors, which stay the same when they are copied into another file."""
+        return self.size - len(_VERSION)
+
     def to_json(self) -> dict[str, Any]:
         """The file as JSON data."""
         vectors = [[ordinal, *each] for ordinal, each in self.vectors.items()]
