@@ -47,7 +47,8 @@ def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
     if _ALL:
         return (True, False)
     if kind is not None and kind.buckets is not None:
-        writes = behaviour in (*clauses.BEHAVIOURS, *filtered.BEHAVIOURS)
+        writing = (*clauses.BEHAVIOURS, *filtered.BEHAVIOURS) if kind.marks_rows else ()
+        writes = behaviour in writing
         return (True,) if behaviour.smoke or writes else ()
     in_both = behaviour.smoke or (behaviour in clauses.BEHAVIOURS and connector != "folder")
     return (True, False) if in_both else (True,)
