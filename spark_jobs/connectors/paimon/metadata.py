@@ -18,7 +18,7 @@ from spark_jobs.connectors.paimon.refusals import (
     refuse_unwritable,
 )
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
-from spark_jobs.connectors.paimon.table_layout import bucket_function, has_deletion_vectors
+from spark_jobs.connectors.paimon.table_layout import bucket_function
 from spark_jobs.connectors.paimon.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.types import is_nullable, to_spark
 from spark_jobs.contract.request import TableName
@@ -97,7 +97,7 @@ class PaimonMetadata:
         if target.buckets is not None:
             entries = self._reading(table.name, lambda: target.located_entries)
             refuse_rescaled(table.name, target.buckets, entries)
-        if has_deletion_vectors(target):
+        if target.marks_rows:
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 

@@ -37,6 +37,11 @@ class PaimonTable:
         return None if count == -1 else count
 
     @property
+    def marks_rows(self) -> bool:
+        """Whether rows are deleted by vectors (option ``deletion-vectors.enabled``)."""
+        return self.options.get("deletion-vectors.enabled", "false").lower() == "true"
+
+    @property
     def path(self) -> str:
         """The table's directory."""
         return library.table_path(self.table)

@@ -99,8 +99,7 @@ def refuse_indexes(table: PaimonTable, name: TableName) -> None:
     Raises:
         NotSupportedError: with the kind of index.
     """
-    enabled = table.options.get("deletion-vectors.enabled", "false").lower() == "true"
-    if table.vectors and not enabled:
+    if table.vectors and not table.marks_rows:
         raise NotSupportedError(
             f"{name} has deletion vectors, but its option deletion-vectors.enabled is not true: "
             "engines do not agree on whether the rows are deleted.",

@@ -31,17 +31,12 @@ _CODECS: Final = {
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 
 
-def has_deletion_vectors(table: PaimonTable) -> bool:
-    """Whether rows are deleted by vectors (option ``deletion-vectors.enabled``)."""
-    return table.options.get("deletion-vectors.enabled", "false").lower() == "true"
-
-
 def rewrite_share(table: PaimonTable, asked: float | None) -> float | None:
     """The share of deleted rows above which a file is rewritten; None: it always is.
 
     ``asked`` is the statement's own; else the table's option or the default holds.
     """
-    if not has_deletion_vectors(table):
+    if not table.marks_rows:
         return None
     if asked is not None:
         return asked
