@@ -12,7 +12,14 @@ from spark_jobs.contract.result import JobResult
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Cluster, Submission
 from tests.conformance.behaviour import Behaviour
-from tests.conformance.check import OPERATION_ID, check_files, check_metrics, readable, request_of
+from tests.conformance.check import (
+    OPERATION_ID,
+    check_files,
+    check_metrics,
+    readable,
+    request_of,
+    staying,
+)
 from tests.conformance.harness import Harness, TableState
 from tests.conformance.tables import SeedTable
 
@@ -48,16 +55,10 @@ class ClusterMerge:
         after = self.harness.state()
         assert readable(after.rows) == readable(self.behaviour.expected_rows)
         assert result.new_snapshot_id == after.snapshot_id == (self.before.snapshot_id or 0) + 1
-        check_metrics(
-            self.behaviour,
-            result,
-            self.before,
-            after,
-            partitioned=self.harness.partitioned,
-        )
+        stay = staying(self.behaviour, self.harness)
+        check_metrics(self.behaviour, result, self.before, after, stay)
         if not leftovers:
-            partitioned = self.harness.partitioned
-            check_files(self.behaviour, self.before, after, partitioned=partitioned)
+            check_files(self.behaviour, self.before, after, stay)
         assert after.operations == {f"{OPERATION_ID}.json"}
         assert not list(self.harness.warehouse.rglob("consumer-*"))
         return after
