@@ -36,8 +36,6 @@ def _cases() -> Iterator[object]:
 
 
 def _is_quick(behaviour: Behaviour, connector: str) -> bool:
-    if connector == "append-dv":
-        return behaviour.fails is None
     return connector == "append-cow" or behaviour.name == "all kinds of clauses together"
 
 

@@ -72,6 +72,7 @@ def test_a_conflict_can_be_retried_and_leaves_nothing_behind(harness: Harness) -
     assert len(after.rows) == len(ORDERS.rows) + 1
 
 
+@pytest.mark.slow
 def test_an_unknown_outcome_keeps_the_files_and_a_later_try_finds_the_snapshot(
     harness: Harness,
 ) -> None:
@@ -94,6 +95,7 @@ def test_an_unknown_outcome_keeps_the_files_and_a_later_try_finds_the_snapshot(
     assert harness.state().files == published.files
 
 
+@pytest.mark.slow
 def test_files_of_tasks_that_ended_well_are_removed_when_another_fails(harness: Harness) -> None:
     failing = replace(STATEMENT, source="VALUES (101, 1), (222, 1), (143, 0), (1, 1) AS s(id, n)")
     before = harness.state()

@@ -49,6 +49,7 @@ def test_default_in_an_update(harness: Harness) -> None:
     assert rows_after(harness, statement)[101] == ["none", 7, "r", None]
 
 
+@pytest.mark.slow
 def test_default_in_a_merge(harness: Harness) -> None:
     statement = Behaviour(
         "",

@@ -58,6 +58,7 @@ def test_files_that_are_read(
     assert metrics.files_total == _FILES
 
 
+@pytest.mark.slow
 def test_a_delete_of_whole_files_needs_no_readable_file(
     make_table: Callable[..., Harness],
 ) -> None:

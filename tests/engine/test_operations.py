@@ -194,6 +194,7 @@ def test_an_id_that_was_used_is_refused(harness: Harness, change: str) -> None:
     assert JobResult.from_json(stored) == first
 
 
+@pytest.mark.slow
 def test_a_try_after_a_failure_does_the_work(harness: Harness) -> None:
     good = request_of(COUNT_UP, harness)
     bad = request_of(replace(COUNT_UP, clauses=(matched(update(n="1 / 0")),)), harness)

@@ -111,6 +111,7 @@ def test_the_join_follows_from_the_clauses(
 OTHERS = {"id", "k", "n", "req", "p"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clauses", "joins", "columns"),
     [

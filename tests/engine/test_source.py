@@ -122,6 +122,7 @@ def harness(make_table: Callable[..., Harness]) -> Harness:
     return make_table("folder", ORDERS, partitioned=False)
 
 
+@pytest.mark.slow
 def test_clauses_see_the_same_random_values(harness: Harness) -> None:
     random = Behaviour(
         "",
