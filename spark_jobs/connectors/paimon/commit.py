@@ -13,7 +13,6 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon import index_library, library
 from spark_jobs.connectors.paimon.commit_messages import commit_messages
 from spark_jobs.connectors.paimon.conflicts import refuse_changes_since, to_job_error
-from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.guard import FIRST_SNAPSHOT, BaseGuard
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
@@ -133,7 +132,7 @@ class PaimonMergeWrites:
         del fragments
         if self.find_commit(table, handle.native.operation_id) is not None:
             return
-        external = external_paths(native(table).options)
+        external = native(table).external
         for root in (native(table).path, *(external.roots if external else ())):
             self._remove_files(root, (handle.native.name_prefix, handle.native.index_prefix))
         self._guard(table, handle.native.operation_id).release()

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon import library
-from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.index_changes import IndexChanges, index_changes
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import Place
@@ -115,7 +114,7 @@ def _data_file(table: PaimonTable, file: Mapping[str, Any], numbers: tuple[int, 
         name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
     }
     path, size, rows = file["path"], file["size"], file["rows"]
-    is_external = external_paths(table.options) is not None
+    is_external = table.external is not None
     return library.new_data_file(
         table.table, path, size, rows, statistics, numbers, is_external=is_external
     )

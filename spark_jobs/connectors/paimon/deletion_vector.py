@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-
-Positions = npt.NDArray[np.int64]
+from spark_jobs.files.file_changes import Positions
 
 _MAGIC = 1581511376
 # Vectors of 64 bits are Iceberg's, whose magic number is little-endian.

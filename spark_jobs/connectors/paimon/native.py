@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from spark_jobs.connectors.paimon import index_library, library
-from spark_jobs.connectors.paimon.external_paths import local_file
+from spark_jobs.connectors.paimon.external_paths import ExternalPaths, external_paths, local_file
 from spark_jobs.connectors.paimon.index_library import IndexFile
 from spark_jobs.connectors.paimon.library import PaimonSchema
 from spark_jobs.connectors.paimon.new_rows import Place
@@ -71,6 +71,15 @@ class PaimonTable:
                 directories[place] = self.bucket_directory(place)
             located.append((f"{directories[place]}/{entry.file.file_name}", entry))
         return tuple(sorted(located, key=lambda each: each[0]))
+
+    @cached_property
+    def external(self) -> ExternalPaths | None:
+        """Where new files go instead of the table's directory.
+
+        Raises:
+            NotSupportedError: the table's options say what can not be honoured.
+        """
+        return external_paths(self.options)
 
     def bucket_directory(self, place: Place) -> str:
         """Where in the table's directory the data files of a bucket belong."""

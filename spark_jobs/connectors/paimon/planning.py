@@ -47,8 +47,8 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     table = native(handle)
     refuse_indexes(table, handle.name)
     schema_id = library.schema_id(table.table)
-    written = {entry.file.schema_id for _, entry in table.located_entries}
-    differing = {each for each in written if not library.has_same_columns(table.table, each)}
+    older = {entry.file.schema_id for _, entry in table.located_entries} - {schema_id}
+    differing = {each for each in older if not library.has_same_columns(table.table, each)}
     columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
     files = []
     for ordinal, (path, entry) in enumerate(table.located_entries):

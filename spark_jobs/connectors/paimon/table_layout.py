@@ -8,7 +8,6 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon import library
 from spark_jobs.connectors.paimon.buckets import BucketFunction
-from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout
 from spark_jobs.connectors.paimon.partition_path import PartitionKey, PartitionLayout
@@ -89,7 +88,7 @@ def new_file_layout(
         target_file_size=target_file_size,
         compression=compression(table),
         table_path=table.path,
-        external=external_paths(table.options),
+        external=table.external,
         bucketed=table.buckets is not None,
     )
 
