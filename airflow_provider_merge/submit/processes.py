@@ -13,10 +13,16 @@ import psutil  # type: ignore[import-untyped]
 
 MARK = "AIRFLOW_MERGE_OPERATION"
 _ZOMBIE = psutil.STATUS_ZOMBIE
+_PAUSE = 0.02
+# A process that is started while the others are listed is in no list yet, and one that the kernel
+# is just loading has no environment yet: it is there a look later.
+_QUIET_LOOKS = 5
 
 
 def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 30.0) -> int:
     """End every process of the operation and wait until none is left; how many there were.
+
+    None is left when several looks in a row find none.
 
     Python processes are killed at once, since the driver could still commit. The JVM has
     ``patience`` seconds to remove its temporary files and leave its cluster.
@@ -26,9 +32,12 @@ def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 
     """
     started = time.monotonic()
     ended: set[int] = set()
-    while alive := job_processes(operation_id):
+    quiet_looks = 0
+    while quiet_looks < _QUIET_LOOKS:
+        alive = job_processes(operation_id)
+        quiet_looks = 0 if alive else quiet_looks + 1
         elapsed = time.monotonic() - started
-        if elapsed > timeout:
+        if alive and elapsed > timeout:
             raise TimeoutError(f"processes {[each.pid for each in alive]} can not be ended")
         for process in alive:
             try:
@@ -41,7 +50,7 @@ def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 
                 continue
             ended.add(process.pid)
         # Not psutil.wait_procs: it would take the launcher's exit code away from subprocess.
-        time.sleep(0.02)
+        time.sleep(_PAUSE)
     return len(ended)
 
 
