@@ -45,8 +45,12 @@ class ErrorCode(Enum):
     NOT_SUPPORTED = ("NOT_SUPPORTED", False)
 
     WAREHOUSE_NOT_FOUND = ("WAREHOUSE_NOT_FOUND", False)
+    WAREHOUSE_ACCESS_DENIED = ("WAREHOUSE_ACCESS_DENIED", False)
     TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", False)
     TABLE_DIFFERS = ("TABLE_DIFFERS", False)
+    SNAPSHOT_NOT_FOUND = ("SNAPSHOT_NOT_FOUND", False)
+    TAG_NOT_FOUND = ("TAG_NOT_FOUND", False)
+    TAG_EXISTS = ("TAG_EXISTS", False)
     SOURCE_NOT_FOUND = ("SOURCE_NOT_FOUND", False)
     SOURCE_UNREADABLE = ("SOURCE_UNREADABLE", False)
     METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
@@ -57,10 +61,15 @@ class ErrorCode(Enum):
     VALUE_NOT_STORABLE = ("VALUE_NOT_STORABLE", False)
     NOT_NULL_VIOLATION = ("NOT_NULL_VIOLATION", False)
     EXPRESSION_FAILED = ("EXPRESSION_FAILED", False)
+    ROW_OUTSIDE_PARTITION = ("ROW_OUTSIDE_PARTITION", False)
+    PARTITION_NOT_EXPECTED = ("PARTITION_NOT_EXPECTED", False)
+    PARTITION_NOT_FOUND = ("PARTITION_NOT_FOUND", False)
+    SOURCE_EMPTY = ("SOURCE_EMPTY", False)
 
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
     COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", False)
+    COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", False)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", True)
     SPARK_FAILED = ("SPARK_FAILED", True)
@@ -148,8 +157,12 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
     **dict.fromkeys(
         (
             ErrorCode.WAREHOUSE_NOT_FOUND,
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
             ErrorCode.TABLE_NOT_FOUND,
             ErrorCode.TABLE_DIFFERS,
+            ErrorCode.SNAPSHOT_NOT_FOUND,
+            ErrorCode.TAG_NOT_FOUND,
+            ErrorCode.TAG_EXISTS,
             ErrorCode.SOURCE_NOT_FOUND,
             ErrorCode.SOURCE_UNREADABLE,
             ErrorCode.METADATA_UNREADABLE,
@@ -164,6 +177,10 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.VALUE_NOT_STORABLE,
             ErrorCode.NOT_NULL_VIOLATION,
             ErrorCode.EXPRESSION_FAILED,
+            ErrorCode.ROW_OUTSIDE_PARTITION,
+            ErrorCode.PARTITION_NOT_EXPECTED,
+            ErrorCode.PARTITION_NOT_FOUND,
+            ErrorCode.SOURCE_EMPTY,
         ),
         DataError,
     ),
@@ -172,6 +189,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.COMMIT_CONFLICT,
             ErrorCode.COMMIT_OUTCOME_UNKNOWN,
             ErrorCode.COMMIT_HISTORY_EXPIRED,
+            ErrorCode.COMMITS_OF_OTHERS,
             ErrorCode.OPERATION_ID_REUSED,
         ),
         CommitError,

@@ -26,6 +26,9 @@ RUN_ID: Final = "merge.run-id"
 TASK_ID: Final = "merge.task-id"
 MAP_INDEX: Final = "merge.map-index"
 
+# The most that any of the numbers has.
+_DIGITS: Final = 19
+
 
 def operation_properties(request: JobRequest, base_snapshot_id: int | None) -> dict[str, str]:
     """The properties that identify the work of ``request`` on a base snapshot."""
@@ -58,7 +61,7 @@ def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, s
     base = properties.get(BASE_SNAPSHOT_ID, "")
     try:
         metrics = json.loads(properties.get(METRICS, "{}"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise codec.invalid(METRICS, f"not a JSON document: {error}") from None
     return JobResult(
         operation_id=properties.get(OPERATION_ID, ""),
@@ -66,8 +69,14 @@ def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, s
         target=target,
         request_digest=properties.get(REQUEST_DIGEST, ""),
         metrics=codec.decode(Metrics, metrics, METRICS),
-        base_snapshot_id=int(base) if base else None,
+        base_snapshot_id=_number(BASE_SNAPSHOT_ID, base) if base else None,
         new_snapshot_id=snapshot_id,
-        try_number=int(properties.get(TRY_NUMBER, "0")),
-        retries=int(properties.get(RETRIES, "0")),
+        try_number=_number(TRY_NUMBER, properties.get(TRY_NUMBER, "0")),
+        retries=_number(RETRIES, properties.get(RETRIES, "0")),
     )
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal() or len(text) > _DIGITS:
+        raise codec.invalid(name, f"{text[:100]!r} is not a number")
+    return int(text)

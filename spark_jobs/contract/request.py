@@ -7,21 +7,22 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.statements import MergeSpec, Statement
-from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.maintenance import CreateTagSpec
+from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 
 VERSION = 1
 
+Isolation = Literal["serializable", "snapshot"]
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# With what catalogs add to it, a name must fit into the 255 bytes of a folder's name.
+_LONGEST_NAME = 240
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-
-
-def _require(condition: bool, problem: str, remedy: str = "") -> None:
-    if not condition:
-        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,15 @@ class TableName:
     def __post_init__(self) -> None:
         for name in ("database", "table"):
             value = getattr(self, name)
-            # A name becomes a folder below the warehouse: it must not lead out of it.
+            # A name becomes a folder below the warehouse: it must not lead out of it. What follows
+            # a "$" may be the name of a branch, which is no part of the folder's name.
             safe = (
                 bool(value.strip())
-                and value not in (".", "..")
-                and not re.search(r"[/\\\0]", value)
+                and value.partition("$")[0] not in (".", "..")
+                and not re.search(r"[/\\\x00-\x1f\x7f\ud800-\udfff]", value)
+                and len(value.encode(errors="replace")) <= _LONGEST_NAME
             )
-            _require(safe, f"{name}: {value!r} is not a name of a {name}")
+            require(safe, f"{name}: {value!r} is not a name of a {name}")
 
     @classmethod
     def parse(cls, text: str) -> TableName:
@@ -52,7 +55,7 @@ class TableName:
         parts = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", text)
         names = [quoted.replace("``", "`") if quoted else plain for quoted, plain in parts]
         rebuilt = re.fullmatch(r"(`(?:[^`]|``)+`|[^.`]+)\.(`(?:[^`]|``)+`|[^.`]+)", text.strip())
-        _require(
+        require(
             rebuilt is not None and len(names) == 2,
             f"{text!r} is not a table name",
             "Write database.table.",
@@ -75,9 +78,9 @@ class CatalogSpec:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require(bool(self.connector.strip()), "connector: is empty")
+        require(bool(self.connector.strip()), "connector: is empty")
         absolute = self.warehouse.startswith("/") or "://" in self.warehouse
-        _require(
+        require(
             absolute,
             f"warehouse: {self.warehouse!r} is not an absolute path or URI",
             "A relative path means another folder on each machine: write /path or scheme://path.",
@@ -140,20 +143,31 @@ class JobOptions:
     ``target_file_size``: bytes at which new data files roll. ``broadcast_limit``: bytes of source
     that may be sent to every executor. ``rewrite_share``: on tables with deletion vectors, the
     share of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table
-    decides.
+    decides. ``filter_share``: up to how many source rows for each target row the target is read
+    through a dynamic filter; None: the engine decides.
+    decides. ``isolation``: which commits of others are a conflict (rule 12); None is serializable.
     """
 
     session_time_zone: str = "UTC"
     target_file_size: int = 128 * 1024 * 1024
     broadcast_limit: int = 150 * 1024 * 1024
     rewrite_share: float | None = None
+    filter_share: float | None = None
+    isolation: Isolation | None = None
 
     def __post_init__(self) -> None:
-        _require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
-        _require(self.target_file_size > 0, "target_file_size: must be positive")
-        _require(self.broadcast_limit >= 0, "broadcast_limit: must not be negative")
+        require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
+        require(self.target_file_size > 0, "target_file_size: must be positive")
+        require(self.broadcast_limit >= 0, "broadcast_limit: must not be negative")
         share = self.rewrite_share
-        _require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
+        require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
+        share = self.filter_share
+        require(share is None or share >= 0, "filter_share: must not be negative")
+        levels = get_args(Isolation)
+        require(
+            self.isolation is None or self.isolation in levels,
+            f"isolation: {self.isolation!r} is not one of: {', '.join(levels)}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +175,8 @@ class JobRequest:
     """Everything that a job needs to know, but no secret.
 
     ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
-    retry finds it there instead of applying the statement again.
+    retry finds it there instead of applying the statement again. ``dry_run``: everything is done
+    but the commit, and nothing is kept but the counts.
     """
 
     operation_id: str
@@ -171,24 +186,35 @@ class JobRequest:
     sources: tuple[Source, ...] = ()
     options: JobOptions = field(default_factory=JobOptions)
     origin: Origin = field(default_factory=Origin)
+    dry_run: bool = False
     version: int = VERSION
 
     def __post_init__(self) -> None:
-        _require(
+        require(
             _OPERATION_ID.fullmatch(self.operation_id) is not None,
             f"operation_id: {self.operation_id!r} is not an id of letters, digits, _ and -",
         )
         names = [source.name for source in self.sources]
         for name in names:
-            _require(
+            require(
                 _NAME.fullmatch(name) is not None,
                 f"sources: {name!r} can not name a source",
                 "Use letters, digits and _, not starting with a digit.",
             )
             lowered = [each.lower() for each in names]
-            _require(lowered.count(name.lower()) == 1, f"sources: {name} occurs more than once")
-        if isinstance(self.statement, MergeSpec):
-            _require(
+            require(lowered.count(name.lower()) == 1, f"sources: {name} occurs more than once")
+        require(
+            not (self.dry_run and isinstance(self.statement, CreateTableSpec)),
+            "dry_run: CREATE TABLE has none",
+            "Leave dry_run out: an equal table that exists is left alone.",
+        )
+        require(
+            not (self.dry_run and isinstance(self.statement, CreateTagSpec)),
+            "dry_run: a new tag has none",
+            "Leave dry_run out: it removes nothing.",
+        )
+        if isinstance(self.statement, MergeSpec | InsertIntoSpec | InsertOverwriteSpec):
+            require(
                 self.statement.source in names,
                 f"statement.source: {self.statement.source!r} is not among the sources {names}",
             )
@@ -209,12 +235,14 @@ class JobRequest:
     def digest(self) -> str:
         """SHA-256 (hex) of what the statement means: the same for every try of the same work.
 
-        It covers target, catalog, statement, sources and options; not the operation id, the origin
-        (which holds the try number) or the version.
+        It covers target, catalog, statement, sources, options and whether it is a dry run; not the
+        operation id, the origin (which holds the try number) or the version.
         """
         document: dict[str, Any] = codec.encode(self)
         for name in ("operation_id", "origin", "version"):
             del document[name]
+        if not self.dry_run:
+            del document["dry_run"]
         # An option that a later release adds, and that is left out, changes no digest.
         options = document["options"]
         document["options"] = {name: options[name] for name in options if options[name] is not None}

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.errors import ErrorCode, JobError, error_of
 
 VERSION = 1
 
-Status = Literal["committed", "unchanged", "failed"]
+Status = Literal["committed", "unchanged", "failed", "dry_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Metrics:
 
     ``matched`` counts pairs of a source row and a target row that ON joined; ``inserted``,
     ``updated`` and ``deleted`` count target rows, each once; ``carried`` were copied unchanged into
-    rewritten files. ``files_total`` is the table's file count at the base snapshot,
+    rewritten files. ``partitions_changed`` are partitions in which files came, went or had rows
+    marked, 0 on a table without. ``files_total`` is the table's file count at the base snapshot,
     ``files_scanned`` what was left after pruning. ``bytes_added`` are those of data files and
     deletion vectors. ``seconds`` is wall time per phase.
     """
@@ -55,6 +57,7 @@ class Metrics:
     updated: int = 0
     deleted: int = 0
     carried: int = 0
+    partitions_changed: int = 0
     files_total: int = 0
     files_scanned: int = 0
     files_added: int = 0
@@ -71,8 +74,13 @@ class Metrics:
 class JobResult:
     """The outcome of one job.
 
-    ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot) or
-    ``failed`` (``error`` is set). Snapshot ids are the table's own; None where there is none.
+    ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot),
+    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot) or ``failed``
+    (``error`` is set). Snapshot ids are the table's own; None where there is none.
+    ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
+    changed, or would, in the order of the names; none where only a snapshot tells of the job.
+    ``maintenance`` is what a maintenance statement did, for which ``committed`` means that anything
+    was changed; None for other statements.
     ``settings`` are the Spark settings that bear meaning, as the job fixed them.
     """
 
@@ -87,6 +95,8 @@ class JobResult:
     settings: Mapping[str, str] = field(default_factory=dict)
     try_number: int = 1
     retries: int = 0
+    partitions: tuple[str, ...] = ()
+    maintenance: MaintenanceReport | None = None
     version: int = VERSION
 
     def to_json(self) -> str:

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.maintenance import MaintenanceStatement
 
 When = Literal["matched", "not_matched", "not_matched_by_source"]
 Cardinality = Literal["effective", "strict"]
@@ -23,11 +25,6 @@ _CLAUSE_TEXT: dict[str, str] = {
 }
 
 
-def _require(condition: bool, problem: str, remedy: str = "") -> None:
-    if not condition:
-        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy)
-
-
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """``column = value``; ``column`` may be a nested field (``address.city``)."""
@@ -36,8 +33,8 @@ class Assignment:
     value: str
 
     def __post_init__(self) -> None:
-        _require(bool(self.column.strip()), "assignment: column is empty")
-        _require(bool(self.value.strip()), f"assignment to {self.column}: value is empty")
+        require(bool(self.column.strip()), "assignment: column is empty")
+        require(bool(self.value.strip()), f"assignment to {self.column}: value is empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class UpdateAction:
     kind: ClassVar[str] = "update"
 
     def __post_init__(self) -> None:
-        _require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
+        require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,8 @@ class InsertAction:
     kind: ClassVar[str] = "insert"
 
     def __post_init__(self) -> None:
-        _require(bool(self.values), "values: INSERT needs at least one value")
-        _require(
+        require(bool(self.values), "values: INSERT needs at least one value")
+        require(
             not self.columns or len(self.columns) == len(self.values),
             f"columns: INSERT names {len(self.columns)} columns but has {len(self.values)} values",
         )
@@ -106,15 +103,15 @@ class MergeCase:
     condition: str | None = None
 
     def __post_init__(self) -> None:
-        _require(
+        require(
             self.condition is None or bool(self.condition.strip()),
             "condition: is empty",
             "Leave the condition out where the clause shall always apply.",
         )
-        _require(self.when in _ALLOWED_ACTIONS, f"when: {self.when!r} is no kind of clause")
+        require(self.when in _ALLOWED_ACTIONS, f"when: {self.when!r} is no kind of clause")
         allowed = _ALLOWED_ACTIONS[self.when]
         names = " or ".join(action.kind.upper() for action in allowed)
-        _require(
+        require(
             isinstance(self.action, allowed),
             f"action: {_CLAUSE_TEXT[self.when]} takes {names}, not {self.action.kind.upper()}",
         )
@@ -140,14 +137,14 @@ class MergeSpec:
 
     def __post_init__(self) -> None:
         for name in ("source", "on", "target_alias", "source_alias"):
-            _require(bool(getattr(self, name).strip()), f"{name}: is empty")
+            require(bool(getattr(self, name).strip()), f"{name}: is empty")
         modes = get_args(Cardinality)
-        _require(
+        require(
             self.cardinality in modes,
             f"cardinality: {self.cardinality!r} is not one of: {', '.join(modes)}",
         )
-        _require(bool(self.cases), "cases: MERGE needs at least one WHEN clause")
-        _require(
+        require(bool(self.cases), "cases: MERGE needs at least one WHEN clause")
+        require(
             self.target_alias.lower() != self.source_alias.lower(),
             f"source_alias: target and source are both called {self.source_alias!r}",
             "Give one of them another alias.",
@@ -158,7 +155,7 @@ class MergeSpec:
         unconditional: dict[str, int] = {}
         for number, case in enumerate(self.cases, start=1):
             text = _CLAUSE_TEXT[case.when]
-            _require(
+            require(
                 case.when not in unconditional,
                 f"cases[{number - 1}]: clause {number} ({text}) can never apply, because clause "
                 f"{unconditional.get(case.when)} of the same kind has no condition",
@@ -180,7 +177,7 @@ class DeleteSpec:
     kind: ClassVar[str] = "delete"
 
     def __post_init__(self) -> None:
-        _require(bool(self.target_alias.strip()), "target_alias: is empty")
+        require(bool(self.target_alias.strip()), "target_alias: is empty")
         _require_where(self.where)
 
 
@@ -197,13 +194,13 @@ class UpdateSpec:
     kind: ClassVar[str] = "update"
 
     def __post_init__(self) -> None:
-        _require(bool(self.target_alias.strip()), "target_alias: is empty")
-        _require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
+        require(bool(self.target_alias.strip()), "target_alias: is empty")
+        require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
         _require_where(self.where)
 
 
 def _require_where(where: str | None) -> None:
-    _require(
+    require(
         where is None or bool(where.strip()),
         "where: is empty",
         "Leave it out where every row is meant.",
@@ -220,8 +217,8 @@ class ColumnSpec:
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        _require(bool(self.name.strip()), "name: is empty")
-        _require(bool(self.type.strip()), f"type: of column {self.name} is empty")
+        require(bool(self.name.strip()), "name: is empty")
+        require(bool(self.type.strip()), f"type: of column {self.name} is empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +233,14 @@ class CreateTableSpec:
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
-        _require(bool(self.columns), "columns: a table needs at least one column")
+        require(bool(self.columns), "columns: a table needs at least one column")
         names = [column.name.lower() for column in self.columns]
         for name in names:
-            _require(names.count(name) == 1, f"columns: {name} occurs more than once")
+            require(names.count(name) == 1, f"columns: {name} occurs more than once")
         for key in ("partition_keys", "primary_key"):
             for name in getattr(self, key):
-                _require(name.lower() in names, f"{key}: {name} is not a column of the table")
+                require(name.lower() in names, f"{key}: {name} is not a column of the table")
 
 
-Statement = MergeSpec | DeleteSpec | UpdateSpec | CreateTableSpec
+RowStatement = MergeSpec | DeleteSpec | UpdateSpec
+Statement = RowStatement | PartitionStatement | CreateTableSpec | MaintenanceStatement

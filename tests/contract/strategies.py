@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from spark_jobs.contract.inserts import (
+    DropPartitionsSpec,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    TruncateTableSpec,
+)
+from spark_jobs.contract.maintenance import (
+    CreateTagSpec,
+    DeleteTagSpec,
+    ExpireSnapshotsSpec,
+    Kept,
+    MaintenanceReport,
+    RemoveOrphanFilesSpec,
+    RollbackSpec,
+)
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
@@ -94,6 +109,72 @@ def merges(draw: st.DrawFn, source: str) -> MergeSpec:
     )
 
 
+_partitions = st.dictionaries(names.map(str.lower), words, min_size=1, max_size=2)
+_no_partition: st.SearchStrategy[dict[str, str]] = st.just({})
+_some_words = st.lists(words, max_size=2).map(tuple)
+truncates = st.builds(TruncateTableSpec, _no_partition | _partitions, st.booleans())
+drops = st.builds(
+    DropPartitionsSpec,
+    st.lists(_partitions, min_size=1, max_size=2).map(tuple),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+_numbers = st.none() | st.integers(min_value=1)
+_durations = st.sampled_from(["7 d", "12h", "30 min", "0 s", "5 ms"])
+_limits = _durations | st.sampled_from(["2026-01-31T00:00:00Z", "2026-01-31 00:00+01:00"])
+_tags = st.from_regex(r"[a-z][a-z0-9=._ -]{0,8}", fullmatch=True)
+maintenance = st.one_of(
+    st.builds(
+        ExpireSnapshotsSpec,
+        st.none() | st.integers(min_value=9),
+        st.none() | st.integers(1, 9),
+        st.none() | _limits,
+        _numbers,
+    ),
+    st.builds(RemoveOrphanFilesSpec, _limits),
+    st.builds(CreateTagSpec, _tags, _numbers, st.none() | _durations, st.booleans()),
+    st.builds(DeleteTagSpec, st.none() | _tags, st.booleans()),
+    st.builds(RollbackSpec, st.integers(min_value=1), st.none(), st.booleans()),
+    st.builds(RollbackSpec, st.none(), _tags, st.booleans()),
+)
+
+
+@st.composite
+def inserts_into(draw: st.DrawFn, source: str) -> InsertIntoSpec:
+    """An INSERT INTO of ``source``."""
+    by_name = draw(st.booleans())
+    return InsertIntoSpec(
+        source,
+        draw(_no_partition | _partitions),
+        () if by_name else draw(_some_words),
+        by_name,
+        draw(_some_words),
+        draw(_some_words),
+    )
+
+
+@st.composite
+def overwrites(draw: st.DrawFn, source: str) -> InsertOverwriteSpec:
+    """An INSERT OVERWRITE with ``source``."""
+    rows = draw(inserts_into(source))
+    mode = draw(st.sampled_from(["dynamic", "static", "table"]))
+    of_mode = {"dynamic": rows.partition, "static": draw(_partitions), "table": {}}
+    return InsertOverwriteSpec(
+        source,
+        mode,
+        of_mode[mode],
+        rows.columns,
+        rows.by_name,
+        rows.order_by,
+        draw(st.none() | st.lists(_partitions, min_size=1, max_size=2).map(tuple)),
+        mode == "table" and draw(st.booleans()),
+        draw(st.booleans()),
+        rows.partition_columns,
+    )
+
+
 @st.composite
 def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     """A CREATE TABLE with keys that are columns."""
@@ -125,8 +206,11 @@ def requests(draw: st.DrawFn) -> JobRequest:
         )
         for name in source_names
     )
-    merge = merges(draw(st.sampled_from(source_names)))
-    statement = draw(st.one_of(merge, deletes, updates, create_tables()))
+    source = draw(st.sampled_from(source_names))
+    of_source = (merges(source), inserts_into(source), overwrites(source))
+    statement = draw(
+        st.one_of(*of_source, deletes, updates, truncates, drops, create_tables(), maintenance)
+    )
     operation_id = draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,12}", fullmatch=True))
     return JobRequest(
         operation_id,
@@ -141,7 +225,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
 
 counts = st.integers(min_value=0)
 seconds = st.dictionaries(texts, st.floats(allow_nan=False, allow_infinity=False), max_size=3)
-metrics = st.builds(Metrics, *[counts] * 15, seconds)
+metrics = st.builds(Metrics, *[counts] * 16, seconds)
 errors = st.builds(
     ErrorInfo,
     st.sampled_from([*ErrorCode.__members__, "OF_A_NEWER_JOB"]),
@@ -149,10 +233,18 @@ errors = st.builds(
     texts,
     st.booleans(),
 )
+_kept = st.lists(st.builds(Kept, texts, counts, counts), max_size=2).map(tuple)
+reports = st.builds(
+    MaintenanceReport,
+    *[counts] * 6,
+    *[st.none() | counts] * 3,
+    _kept,
+    st.lists(texts, max_size=2).map(tuple),
+)
 results = st.builds(
     JobResult,
     texts,
-    st.sampled_from(["committed", "unchanged", "failed"]),
+    st.sampled_from(["committed", "unchanged", "dry_run", "failed"]),
     texts,
     texts,
     metrics,
@@ -162,4 +254,6 @@ results = st.builds(
     mappings,
     counts,
     counts,
+    st.lists(texts, max_size=3).map(tuple),
+    st.none() | reports,
 )

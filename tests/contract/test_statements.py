@@ -113,11 +113,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "time zone": (lambda: JobOptions(session_time_zone=""), "session_time_zone: "),
     "file size": (lambda: JobOptions(target_file_size=0), "target_file_size: "),
     "broadcast": (lambda: JobOptions(broadcast_limit=-1), "broadcast_limit: "),
+    "isolation": (lambda: JobOptions(isolation="dirty"), "isolation: 'dirty' is not one of: "),
     "rewrite share": (lambda: JobOptions(rewrite_share=1.1), "rewrite_share: "),
     **{
         f"table {name!r}": (lambda name=name: TableName("db", name), "table: ")
-        for name in ("", " ", ".", "..", "a/b", "a\\b", "a\0b")
+        for name in ("", " ", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "..$branch_b", "\ud800")
     },
+    "long table": (lambda: TableName("db", "ü" * 121), "table: "),
+    "long database": (lambda: TableName("d" * 241, "t"), "database: "),
 }
 
 

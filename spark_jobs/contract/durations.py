@@ -1,0 +1,72 @@
+"""Durations (``7 d``, ``30 min``) of parameters and of Paimon's options, and moments in time."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+_FORM: Final = re.compile(r"([0-9]{1,12})\s*([a-zA-Zµ]*)")
+# Milliseconds of a unit, by all its names (Paimon's TimeUtils).
+_UNITS: Final = {
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1000),
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
+}
+
+
+def parse_duration(text: str) -> timedelta:
+    """The duration behind a number and a unit of days to milliseconds.
+
+    Raises:
+        ValueError: it is none, has no unit, or is of more years than a calendar has.
+    """
+    if text.strip().isdecimal():
+        raise ValueError(f"{text!r} has no unit: write {text.strip()} d, h, min, s or ms")
+    return parse_option(text)
+
+
+def parse_option(text: str) -> timedelta:
+    """The duration of a table's option: as Paimon has it, milliseconds where it has no unit.
+
+    Raises:
+        ValueError: it is none, or one of more years than a calendar has.
+    """
+    match = _FORM.fullmatch(text.strip())
+    milliseconds = _UNITS.get(match[2].lower()) if match else None
+    if match is None or milliseconds is None:
+        raise ValueError(f"{text!r} is no duration such as 7 d, 12 h or 30 min")
+    try:
+        return timedelta(milliseconds=int(match[1]) * milliseconds)
+    except OverflowError:
+        raise ValueError(f"{text!r} is too long") from None
+
+
+def before(now: datetime, duration: timedelta) -> datetime:
+    """The moment so long before ``now``, or the beginning of the calendar."""
+    try:
+        return now - duration
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def parse_limit(text: str, now: datetime) -> datetime:
+    """The moment behind a duration before ``now``, or behind a timestamp with an offset.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if _FORM.fullmatch(text.strip()):
+        return before(now, parse_duration(text))
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is neither a duration such as 7 d nor a timestamp such as "
+            "2026-01-31T00:00:00+00:00"
+        ) from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} is a timestamp without an offset such as Z or +01:00")
+    return moment.astimezone(UTC)

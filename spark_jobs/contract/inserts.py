@@ -1,0 +1,167 @@
+"""Statements that add rows or take away whole partitions, and never look at single rows.
+
+A partition spec maps partition columns to constants, each the text of a Spark SQL expression
+without columns (``DATE '2026-01-31'``, ``7``, ``NULL``). It is full when it names every partition
+column, else partial: then it means every partition that agrees with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, get_args
+
+from spark_jobs.contract.checks import require
+
+OverwriteMode = Literal["dynamic", "static", "table"]
+PartitionSpec = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertIntoSpec:
+    """``INSERT INTO target PARTITION (partition) (columns) | BY NAME`` the rows of ``source``.
+
+    ``source`` names one of the request's sources. Its columns are taken by position for
+    ``columns``, or for the table's columns without those of ``partition``; ``by_name``: each for
+    the table's column of the same name. ``order_by`` sorts the rows of each new file: columns,
+    each perhaps with ASC or DESC behind it. ``partition_columns`` are partition columns that the
+    statement names without a value; they say nothing, but have to be right.
+    """
+
+    source: str
+    partition: PartitionSpec = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    by_name: bool = False
+    order_by: tuple[str, ...] = ()
+    partition_columns: tuple[str, ...] = ()
+    kind: ClassVar[str] = "insert_into"
+
+    def __post_init__(self) -> None:
+        _require_rows(self)
+        _require_partition(self.partition, "partition")
+
+
+@dataclass(frozen=True, slots=True)
+class InsertOverwriteSpec:
+    """``INSERT OVERWRITE``: the rows of ``source`` in the place of whole partitions.
+
+    What is replaced is up to ``mode``. ``dynamic``: the partitions that occur in the new rows.
+    ``static``: every partition of the spec ``partition``. ``table``: everything. In the first two,
+    every new row has to belong to ``partition``, and its columns are filled in where the source
+    lacks them. ``expected_partitions``: specs of all partitions that may change, None: any.
+    ``allow_empty``: mode ``table`` may clear the table. ``last_writer_wins``: what others committed
+    meanwhile into the same partitions is replaced too, instead of being a conflict. The other
+    fields are as in ``InsertIntoSpec``.
+    """
+
+    source: str
+    mode: OverwriteMode
+    partition: PartitionSpec = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    by_name: bool = False
+    order_by: tuple[str, ...] = ()
+    expected_partitions: tuple[PartitionSpec, ...] | None = None
+    allow_empty: bool = False
+    last_writer_wins: bool = False
+    partition_columns: tuple[str, ...] = ()
+    kind: ClassVar[str] = "insert_overwrite"
+
+    def __post_init__(self) -> None:
+        _require_rows(self)
+        _require_partition(self.partition, "partition")
+        modes = get_args(OverwriteMode)
+        require(self.mode in modes, f"mode: {self.mode!r} is not one of: {', '.join(modes)}")
+        require(
+            self.mode != "static" or bool(self.partition),
+            "partition: mode static needs the partition that is replaced",
+            "Name it, or use mode table to replace the whole table.",
+        )
+        require(
+            self.mode != "table" or not self.partition,
+            "partition: mode table replaces the whole table",
+            "Use mode static to replace a partition.",
+        )
+        require(
+            self.mode == "table" or not self.allow_empty,
+            "allow_empty: belongs to mode table",
+            "Leave it out: an empty source clears the partition in mode static, and changes "
+            "nothing in mode dynamic.",
+        )
+        _require_expected(self.expected_partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTableSpec:
+    """``TRUNCATE TABLE target PARTITION (partition)``; without a partition, all rows.
+
+    ``last_writer_wins`` is as in ``InsertOverwriteSpec``.
+    """
+
+    partition: PartitionSpec = field(default_factory=dict)
+    last_writer_wins: bool = False
+    kind: ClassVar[str] = "truncate_table"
+
+    def __post_init__(self) -> None:
+        _require_partition(self.partition, "partition")
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitionsSpec:
+    """``ALTER TABLE target DROP IF EXISTS PARTITION (…), PARTITION (…)``.
+
+    Without ``if_exists``, it is an error when a spec has no partition. ``last_writer_wins`` is as
+    in ``InsertOverwriteSpec``.
+    """
+
+    partitions: tuple[PartitionSpec, ...]
+    if_exists: bool = False
+    last_writer_wins: bool = False
+    kind: ClassVar[str] = "drop_partitions"
+
+    def __post_init__(self) -> None:
+        require(bool(self.partitions), "partitions: DROP needs at least one partition")
+        for index, partition in enumerate(self.partitions):
+            require(
+                bool(partition),
+                f"partitions[{index}]: is empty",
+                "To delete all rows, truncate the table.",
+            )
+            _require_partition(partition, f"partitions[{index}]")
+
+
+PartitionStatement = InsertIntoSpec | InsertOverwriteSpec | TruncateTableSpec | DropPartitionsSpec
+
+
+def _require_rows(spec: InsertIntoSpec | InsertOverwriteSpec) -> None:
+    require(bool(spec.source.strip()), "source: is empty")
+    require(
+        not (spec.by_name and spec.columns),
+        "columns: BY NAME takes the source's own names",
+        "Rename the columns in the source, or leave by_name out.",
+    )
+    for name in ("columns", "order_by", "partition_columns"):
+        for index, text in enumerate(getattr(spec, name)):
+            require(bool(text.strip()), f"{name}[{index}]: is empty")
+
+
+def _require_partition(partition: PartitionSpec, name: str) -> None:
+    seen: set[str] = set()
+    for column, value in partition.items():
+        require(bool(column.strip()), f"{name}: the name of a column is empty")
+        require(bool(value.strip()), f"{name}.{column}: the value is empty", "Write NULL or ''.")
+        require(column.lower() not in seen, f"{name}: {column} occurs more than once")
+        seen.add(column.lower())
+
+
+def _require_expected(expected: tuple[PartitionSpec, ...] | None) -> None:
+    if expected is None:
+        return
+    require(
+        bool(expected),
+        "expected_partitions: is empty, so no partition may change",
+        "Name the partitions that may change, or leave it out.",
+    )
+    for index, partition in enumerate(expected):
+        name = f"expected_partitions[{index}]"
+        require(bool(partition), f"{name}: is empty", "Name at least one partition column.")
+        _require_partition(partition, name)

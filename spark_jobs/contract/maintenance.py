@@ -1,0 +1,194 @@
+"""Statements that take care of a table and change none of its rows, and what comes of them.
+
+Limits are durations (``7 d``, before the job's own time) or timestamps with an offset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
+
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.durations import parse_duration, parse_limit
+
+# A tag is a file of its name.
+_TAG: Final = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireSnapshotsSpec:
+    """Expire the oldest snapshots: those beyond the latest ``retain_max``, and older ones.
+
+    The latest ``retain_min`` always stay; of the others those stay that were the latest one at
+    ``older_than`` or later. At most ``max_deletes`` expire at a time. None: the table's option
+    (``snapshot.num-retained.max``, ``snapshot.num-retained.min``, ``snapshot.time-retained``,
+    ``snapshot.expire.limit``), else Paimon's default: unlimited, 10, 1 hour, 50.
+    """
+
+    retain_max: int | None = None
+    retain_min: int | None = None
+    older_than: str | None = None
+    max_deletes: int | None = None
+    kind: ClassVar[str] = "expire_snapshots"
+
+    def __post_init__(self) -> None:
+        for name in ("retain_max", "retain_min", "max_deletes"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"{name}: {value} is not positive")
+        if self.retain_max is not None and self.retain_min is not None:
+            require(
+                self.retain_min <= self.retain_max,
+                f"retain_min: {self.retain_min} is more than retain_max, {self.retain_max}",
+            )
+        if self.older_than is not None:
+            _require_parsed("older_than", self.older_than, _limit)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveOrphanFilesSpec:
+    """Remove files that no snapshot, tag or branch knows and that were stored before a limit.
+
+    Younger ones may belong to a commit that is on its way.
+    """
+
+    older_than: str = "1 d"
+    kind: ClassVar[str] = "remove_orphan_files"
+
+    def __post_init__(self) -> None:
+        _require_parsed("older_than", self.older_than, _limit)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTagSpec:
+    """Give a snapshot a name that keeps it readable; ``snapshot_id`` None: the latest.
+
+    ``retention``: a duration after which the tag may go; None: it stays until it is deleted.
+    """
+
+    tag: str
+    snapshot_id: int | None = None
+    retention: str | None = None
+    if_not_exists: bool = False
+    kind: ClassVar[str] = "create_tag"
+
+    def __post_init__(self) -> None:
+        _require_tag("tag", self.tag)
+        _require_id("snapshot_id", self.snapshot_id)
+        if self.retention is not None:
+            _require_parsed("retention", self.retention, parse_duration)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTagSpec:
+    """Delete a tag, and what only it kept; ``tag`` None: all whose retention is over."""
+
+    tag: str | None
+    if_exists: bool = False
+    kind: ClassVar[str] = "delete_tag"
+
+    def __post_init__(self) -> None:
+        if self.tag is not None:
+            _require_tag("tag", self.tag)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackSpec:
+    """Make an earlier snapshot the latest one; those after it, and tags of them, are dropped.
+
+    One of ``snapshot_id`` and ``tag`` is given. Without ``force`` only commits of the same DAG are
+    dropped, and none that a tag or a running operation needs.
+    """
+
+    snapshot_id: int | None = None
+    tag: str | None = None
+    force: bool = False
+    kind: ClassVar[str] = "rollback"
+
+    def __post_init__(self) -> None:
+        require(
+            (self.snapshot_id is None) != (self.tag is None),
+            "snapshot_id: give either a snapshot or a tag to roll back to",
+        )
+        _require_id("snapshot_id", self.snapshot_id)
+        if self.tag is not None:
+            _require_tag("tag", self.tag)
+
+
+MaintenanceStatement = (
+    ExpireSnapshotsSpec | RemoveOrphanFilesSpec | CreateTagSpec | DeleteTagSpec | RollbackSpec
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What would have gone, had there not been a tag, a branch, a consumer or an operation.
+
+    ``by`` names it (``tag nightly``, ``branch b``, ``consumer c``, ``operation <id>``).
+    ``snapshots`` it keeps from expiring, ``files`` are data files that it alone or with others
+    keeps while their snapshots go.
+    """
+
+    by: str
+    snapshots: int = 0
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """What a maintenance statement did to a table, or would do.
+
+    ``snapshots`` and ``tags`` are counts of what was dropped; ``data_files``, ``index_files`` and
+    ``manifests`` (with lists and statistics) are files that were removed, ``bytes_removed`` their
+    sizes as the table's metadata tells them. ``files`` names up to 1,000 of them, relative to the
+    table, where nothing else does: orphans. ``kept`` has the first 100 reasons by their names.
+    ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those of afterwards, ``snapshot_id`` is
+    that of a tag which was made.
+    """
+
+    snapshots: int = 0
+    tags: int = 0
+    data_files: int = 0
+    index_files: int = 0
+    manifests: int = 0
+    bytes_removed: int = 0
+    earliest_snapshot_id: int | None = None
+    latest_snapshot_id: int | None = None
+    snapshot_id: int | None = None
+    kept: tuple[Kept, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything was, or would be, different afterwards."""
+        removed = (self.snapshots, self.tags, self.data_files, self.index_files, self.manifests)
+        return any(removed) or self.snapshot_id is not None
+
+
+def _limit(text: str) -> datetime:
+    return parse_limit(text, datetime.now(UTC))
+
+
+def _require_parsed(name: str, text: str, parse: Callable[[str], Any]) -> None:
+    problem = ""
+    try:
+        parse(text)
+    except ValueError as error:
+        problem = str(error)
+    require(not problem, f"{name}: {problem}")
+
+
+def _require_id(name: str, value: int | None) -> None:
+    require(value is None or value > 0, f"{name}: {value} is not the id of a snapshot")
+
+
+def _require_tag(name: str, value: str) -> None:
+    fits = _TAG.fullmatch(value) is not None and bool(value.strip())
+    require(fits, f"{name}: {value!r} is not the name of a tag")
+    require(
+        not value.isdecimal(),
+        f"{name}: {value!r} is a number, which engines take for the id of a snapshot",
+        "Add a letter, such as v7.",
+    )

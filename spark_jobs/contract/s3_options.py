@@ -1,0 +1,62 @@
+"""What a catalog's options say about S3, read alike on both sides.
+
+Option names are those that Paimon's Java and Python libraries read: ``fs.s3.accessKeyId`` and the
+like, and the shorter ``s3.access-key`` under any of the prefixes ``s3.``, ``s3a.``, ``fs.s3.`` and
+``fs.s3a.``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+SCHEMES: Final = ("s3", "s3a", "s3n")
+_PREFIXES: Final = ("s3.", "s3a.", "fs.s3.", "fs.s3a.")
+
+
+@dataclass(frozen=True, slots=True)
+class S3Options:
+    """Where the store is and with which key; without a key access is ambient.
+
+    Ambient means environment variables, profiles and roles of the machine.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    access_key: str | None = field(default=None, repr=False)
+    secret_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    path_style: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> S3Options:
+        """What the catalog options, secret ones among them, say."""
+        endpoint = _option(options, "fs.s3.endpoint", "endpoint")
+        if endpoint and "://" not in endpoint:
+            endpoint = f"https://{endpoint}"
+        path_style = _option(options, None, "path-style-access", "path.style.access")
+        return cls(
+            endpoint=endpoint,
+            region=_option(options, "fs.s3.region", "region"),
+            access_key=_option(options, "fs.s3.accessKeyId", "access-key", "access.key"),
+            secret_key=_option(options, "fs.s3.accessKeySecret", "secret-key", "secret.key"),
+            session_token=_option(
+                options,
+                "fs.s3.securityToken",
+                *("session-token", "session.token", "security-token", "security.token"),
+            ),
+            # Few stores other than Amazon's have a host name for each bucket.
+            path_style=path_style.lower() == "true" if path_style else endpoint is not None,
+        )
+
+    @property
+    def addressing_style(self) -> str:
+        """How Amazon's client shall name buckets: ``path`` or ``virtual``."""
+        return "path" if self.path_style else "virtual"
+
+
+def _option(options: Mapping[str, str], first: str | None, *names: str) -> str | None:
+    candidates = [first] if first else []
+    candidates += [prefix + name for prefix in _PREFIXES for name in names]
+    return next((options[name] for name in candidates if options.get(name)), None)

@@ -1,0 +1,92 @@
+"""Limits, names and durations of the statements that take care of a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.durations import parse_duration, parse_limit, parse_option
+from spark_jobs.contract.maintenance import (
+    CreateTagSpec,
+    DeleteTagSpec,
+    ExpireSnapshotsSpec,
+    RemoveOrphanFilesSpec,
+    RollbackSpec,
+)
+from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
+from spark_jobs.errors import ErrorCode, RequestError
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "problem"),
+    [
+        (ExpireSnapshotsSpec, {"retain_max": -1}, "retain_max: -1 is not positive"),
+        (ExpireSnapshotsSpec, {"retain_min": 0}, "retain_min: 0 is not positive"),
+        (ExpireSnapshotsSpec, {"max_deletes": 0}, "max_deletes: 0 is not positive"),
+        (
+            ExpireSnapshotsSpec,
+            {"retain_min": 5, "retain_max": 3},
+            "retain_min: 5 is more than retain_max, 3",
+        ),
+        (ExpireSnapshotsSpec, {"older_than": "-1 d"}, "older_than: '-1 d' is neither a duration"),
+        (ExpireSnapshotsSpec, {"older_than": "1 week"}, "older_than: '1 week' is no duration"),
+        (
+            ExpireSnapshotsSpec,
+            {"older_than": "2026-01-31"},
+            "older_than: '2026-01-31' is a timestamp without an offset",
+        ),
+        (
+            ExpireSnapshotsSpec,
+            {"older_than": "7"},
+            "older_than: '7' has no unit: write 7 d, h, min, s or ms",
+        ),
+        (RemoveOrphanFilesSpec, {"older_than": " 0 "}, "older_than: ' 0 ' has no unit: write 0 d"),
+        (CreateTagSpec, {"tag": "t", "retention": "30"}, "retention: '30' has no unit"),
+        (RemoveOrphanFilesSpec, {"older_than": ""}, "older_than: '' is neither a duration"),
+        (CreateTagSpec, {"tag": "a/b"}, "tag: 'a/b' is not the name of a tag"),
+        (CreateTagSpec, {"tag": " "}, "tag: ' ' is not the name of a tag"),
+        (CreateTagSpec, {"tag": "7"}, "tag: '7' is a number"),
+        (CreateTagSpec, {"tag": "t", "snapshot_id": 0}, "snapshot_id: 0 is not the id"),
+        (CreateTagSpec, {"tag": "t", "retention": "soon"}, "retention: 'soon' is no duration"),
+        (DeleteTagSpec, {"tag": "../x"}, "tag: '../x' is not the name of a tag"),
+        (RollbackSpec, {}, "snapshot_id: give either a snapshot or a tag"),
+        (RollbackSpec, {"snapshot_id": 1, "tag": "t"}, "snapshot_id: give either"),
+    ],
+)
+def test_wrong_input_is_named(kind: Any, fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        kind(**fields)
+
+    assert raised.value.code is ErrorCode.REQUEST_INVALID
+    assert raised.value.message.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("2 d", 48), ("2days", 48), ("3 H", 3), ("90min", 1.5), ("3600000ms", 1)]
+)
+def test_durations_are_those_of_paimon(text: str, hours: float) -> None:
+    assert parse_duration(text) == parse_option(text) == timedelta(hours=hours)
+    assert parse_limit(text, NOW) == NOW - timedelta(hours=hours)
+
+
+def test_options_without_a_unit_are_in_milliseconds() -> None:
+    assert parse_option(" 3600000 ") == timedelta(hours=1)
+
+
+def test_a_timestamp_is_a_moment() -> None:
+    assert parse_limit("2026-01-31T13:00:00+02:00", NOW) == NOW - timedelta(hours=1)
+
+
+def test_a_duration_beyond_the_calendar_is_its_beginning() -> None:
+    assert parse_limit("99999999 d", NOW) == datetime.min.replace(tzinfo=UTC)
+
+
+def test_a_new_tag_has_no_dry_run() -> None:
+    catalog, table = CatalogSpec("paimon", "/w"), TableName("d", "t")
+    with pytest.raises(RequestError, match="dry_run: a new tag has none"):
+        JobRequest("id", table, catalog, CreateTagSpec("t"), dry_run=True)
+    assert JobRequest("id", table, catalog, DeleteTagSpec("t"), dry_run=True).dry_run
