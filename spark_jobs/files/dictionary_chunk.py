@@ -22,6 +22,7 @@ from spark_jobs.files.parquet_footer import (
     MAGIC,
     ElementField,
     MetaField,
+    NotSpliceableError,
     StatisticsField,
     TopColumn,
     number,
@@ -123,7 +124,10 @@ def _read_dictionary(pages: memoryview, meta: Struct) -> _Dictionary:
     if codec != "none":
         body = pa.Codec(codec).decompress(body, uncompressed, asbytes=True)
     about = header[7].data
-    return _Dictionary(pages[:end], length + uncompressed, body, number(about, 1), number(about, 2))
+    count = number(about, 1)
+    if not 0 <= count <= len(body):
+        raise NotSpliceableError(f"{count} entries of a dictionary can not be in {len(body)} bytes")
+    return _Dictionary(pages[:end], length + uncompressed, body, count, number(about, 2))
 
 
 def _indices(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 
 Positions = npt.NDArray[np.int64]
 
@@ -51,20 +51,26 @@ class FileChanges:
     columns: Mapping[str, ColumnChange]
 
     def require_valid(self, row_count: int, source: str) -> None:
-        """Make sure that the positions are in the file.
+        """Make sure that the positions are in the file, whose rows are ``row_count``.
 
         Raises:
-            InternalError: they are not, or not ascending.
+            InternalError: they are not ascending.
+            CatalogError: DATA_FILE_UNREADABLE: the file has fewer rows.
         """
         rows = self.positions
-        ascending = bool(np.all(rows[1:] > rows[:-1]))
-        if ascending and (len(rows) == 0 or (rows[0] >= 0 and rows[-1] < row_count)):
-            return
-        raise InternalError(
-            ErrorCode.INTERNAL_ERROR,
-            f"The changed rows of {source} are not ascending positions below {row_count}.",
-            "This is a defect: report it with the statement.",
-        )
+        if not bool(np.all(rows[1:] > rows[:-1])):
+            raise InternalError(
+                ErrorCode.INTERNAL_ERROR,
+                f"The changed rows of {source} are not ascending.",
+                "This is a defect: report it with the statement.",
+            )
+        if len(rows) and (rows[0] < 0 or rows[-1] >= row_count):
+            raise CatalogError(
+                ErrorCode.DATA_FILE_UNREADABLE,
+                f"{source} has {row_count} rows, but rows {rows[0]} to {rows[-1]} were read or are "
+                "marked as deleted.",
+                "The file or its metadata is damaged; nothing was changed by this statement.",
+            )
 
     def and_deleted(self, positions: Positions) -> FileChanges:
         """These changes and the deletion of further rows, ascending and none of them changed."""

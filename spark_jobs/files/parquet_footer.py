@@ -126,6 +126,8 @@ def read_footer(file: pa.NativeFile) -> Footer:
     if tail[-4:] != MAGIC or size < len(MAGIC) + _TRAILER:
         raise NotSpliceableError("its footer is encrypted, or it is no parquet file")
     length = int.from_bytes(tail[-_TRAILER:-4], "little")
+    if length + _TRAILER > size:
+        raise NotSpliceableError("its footer would be longer than the file")
     if length + _TRAILER > len(tail):
         tail = file.read_at(length + _TRAILER, size - length - _TRAILER)
     return parse_footer(tail[-_TRAILER - length : -_TRAILER])

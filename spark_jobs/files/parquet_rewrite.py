@@ -12,6 +12,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.files.conform import conform
+from spark_jobs.files.damage import reading_file
 from spark_jobs.files.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
 from spark_jobs.files.parquet_footer import NotSpliceableError
 from spark_jobs.files.parquet_options import (
@@ -36,7 +37,19 @@ def rewrite(
         DataError: a new value does not fit its column or must not be NULL.
         NotSupportedError: the file has INT96 timestamps, which pyarrow can not copy.
         InternalError: a position is not in the file, or positions are not ascending.
+        CatalogError: DATA_FILE_UNREADABLE.
     """
+    with reading_file(source):
+        return _rewrite(filesystem, source, target, changes, compression)
+
+
+def _rewrite(
+    filesystem: pafs.FileSystem,
+    source: str,
+    target: str,
+    changes: FileChanges,
+    compression: Compression,
+) -> WrittenFile | None:
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata = plain.metadata
     changes.require_valid(metadata.num_rows, source)

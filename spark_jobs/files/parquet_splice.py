@@ -38,9 +38,12 @@ from spark_jobs.files.parquet_footer import (
 from spark_jobs.files.parquet_options import Compression
 from spark_jobs.files.parquet_write import WrittenFile
 from spark_jobs.files.thrift import STRUCT, Struct, i64, list_of
+from spark_jobs.spi.storage import make_folder
 
 # A row group is read at once; this much of it may belong to something else.
 _GAP_BYTES = 1024 * 1024
+# What fields of other types than the format's, or sizes and counts that lie, make of it.
+_MISUNDERSTOOD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
 def splice(
@@ -53,20 +56,26 @@ def splice(
     """Write ``source`` with ``changes``, which are valid and leave a row, applied to ``target``.
 
     Raises:
-        NotSpliceableError: the file has a feature that is not known here; nothing was written.
+        NotSpliceableError: the file has a feature that is not known here, or is damaged; what was
+            written to ``target`` is of no use.
         DataError: a new value does not fit its column or must not be NULL.
     """
     with filesystem.open_input_file(source) as file:
         footer = footers.read_footer(file)
-        splicer = _Splicer(file, footer, changes, compression)
-        filesystem.create_dir(posixpath.dirname(target), recursive=True)
+        try:
+            splicer = _Splicer(file, footer, changes, compression)
+        except _MISUNDERSTOOD as error:
+            raise NotSpliceableError(f"its footer contradicts itself: {error!r}") from error
+        make_folder(filesystem, posixpath.dirname(target))
         stream = filesystem.open_output_stream(target)
         try:
             size = splicer.write(stream)
             stream.close()
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(OSError, pa.ArrowException):
                 stream.close()
+            if isinstance(error, _MISUNDERSTOOD):
+                raise NotSpliceableError(f"its parts contradict each other: {error!r}") from error
             raise
         return WrittenFile(target, size, splicer.rows, splicer.statistics.result())
 

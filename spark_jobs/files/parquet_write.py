@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.files.parquet_options import Compression, ParquetOptions
 from spark_jobs.files.statistics import ColumnStatistics, StatisticsCollector
+from spark_jobs.spi.storage import make_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class ParquetFileWriter:
         self._path = path
         self._rows = 0
         self._statistics = StatisticsCollector()
-        filesystem.create_dir(posixpath.dirname(path), recursive=True)
+        make_folder(filesystem, posixpath.dirname(path))
         self._stream = filesystem.open_output_stream(path)
         arguments = options.writer_arguments(compression)
         self._writer = pq.ParquetWriter(self._stream, schema, **arguments)

@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.errors import DataError, InternalError, NotSupportedError
+from spark_jobs.errors import CatalogError, DataError, ErrorCode, InternalError, NotSupportedError
 from spark_jobs.files import parquet_options
 from spark_jobs.files.file_changes import ColumnChange, FileChanges
 from spark_jobs.files.parquet_options import Compression
@@ -164,12 +164,20 @@ def test_a_missing_required_value_names_the_column_and_leaves_no_open_file(folde
         rewritten(folder, table, update("a", {0: None}, pa.int64()))
 
 
-@pytest.mark.parametrize("positions", [(2,), (-1,), (1, 0), (0, 0)])
-def test_positions_that_are_not_in_the_file_are_a_defect(
-    folder: Path, positions: tuple[int, ...]
-) -> None:
-    with pytest.raises(InternalError, match="ascending positions below 2"):
+@pytest.mark.parametrize("positions", [(1, 0), (0, 0)])
+def test_positions_out_of_order_are_a_defect(folder: Path, positions: tuple[int, ...]) -> None:
+    with pytest.raises(InternalError, match="not ascending"):
         rewritten(folder, pa.table({"a": [1, 2]}), delete(*positions))
+
+
+@pytest.mark.parametrize("position", [2, -1])
+def test_positions_that_are_not_in_the_file_mean_that_it_is_damaged(
+    folder: Path, position: int
+) -> None:
+    with pytest.raises(CatalogError, match="has 2 rows") as raised:
+        rewritten(folder, pa.table({"a": [1, 2]}), delete(position))
+
+    assert raised.value.code is ErrorCode.DATA_FILE_UNREADABLE
 
 
 def test_int96_timestamps_are_refused_by_name(folder: Path) -> None:
@@ -185,5 +193,5 @@ def test_one_row_is_read_from_its_row_group(folder: Path) -> None:
     )
 
     assert read_row(LOCAL, str(folder / "s.parquet"), 2, ["b", "a"]) == {"b": None, "a": 3}
-    with pytest.raises(IndexError, match="has 3 rows"):
+    with pytest.raises(CatalogError, match="has 3 rows"):
         read_row(LOCAL, str(folder / "s.parquet"), 3, ["a"])

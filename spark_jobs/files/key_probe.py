@@ -1,0 +1,70 @@
+"""Which rows have one of a given set of values."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# An odd number near 2**64 divided by the golden ratio (Knuth, TAOCP vol. 3, 6.4).
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SLOTS_PER_VALUE = 32
+_MOST_BITS = 26
+
+Mask = npt.NDArray[np.bool_]
+
+
+class KeyProbe:
+    """Finds the rows whose value is among ``values`` (ascending, distinct, without NULL).
+
+    Whole numbers and dates are looked up in a bitmap of their hashes first, so that only few need
+    a binary search: Arrow's ``is_in`` hashes all values again for each array.
+    """
+
+    def __init__(self, values: pa.Array) -> None:
+        self._values = values
+        self._is_numeric = pa.types.is_integer(values.type) or pa.types.is_date32(values.type)
+        if self._is_numeric:
+            self._numbers = _numbers(values)
+            bits = max(8, (len(values) * _SLOTS_PER_VALUE).bit_length())
+            self._shift = np.uint64(64 - min(bits, _MOST_BITS))
+            self._slots = np.zeros(1 << min(bits, _MOST_BITS), dtype=bool)
+            self._slots[self._slots_of(self._numbers)] = True
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the values, and of the columns that they are looked for in."""
+        return self._values.type
+
+    def may_be_within(self, minimum: object, maximum: object) -> bool:
+        """False if no value lies between the bounds, both of them included."""
+        if not self._is_numeric:
+            return True
+        low, high = _numbers(pa.array([minimum, maximum], self._values.type))
+        first = np.searchsorted(self._numbers, low)
+        return bool(first < len(self._numbers) and self._numbers[first] <= high)
+
+    def found(self, column: pa.ChunkedArray) -> Mask:
+        """A mask of the rows; NULL is never found."""
+        if not self._is_numeric:
+            among: Mask = pc.is_in(column, value_set=self._values, skip_nulls=True).to_numpy()
+            return among
+        numbers = np.concatenate([_numbers(chunk) for chunk in column.chunks])
+        candidates = np.flatnonzero(self._slots[self._slots_of(numbers)])
+        wanted = numbers[candidates]
+        places = np.searchsorted(self._numbers[:-1], wanted)
+        mask = np.zeros(len(column), dtype=bool)
+        mask[candidates[self._numbers[places] == wanted]] = True
+        return mask & column.is_valid().to_numpy() if column.null_count else mask
+
+    def _slots_of(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        return (numbers.view(np.uint64) * _FACTOR) >> self._shift
+
+
+def _numbers(array: pa.Array) -> npt.NDArray[np.int64]:
+    """Whole numbers or dates as numbers that have their order, 0 for NULL."""
+    if pa.types.is_date32(array.type):
+        array = array.view(pa.int32())
+    numbers: npt.NDArray[np.int64] = pc.fill_null(array, 0).to_numpy().astype(np.int64)
+    return numbers
