@@ -6,18 +6,20 @@ what MERGE needs: DELETE and UPDATE are merges without a source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.maintenance import ConnectorMaintenance
+from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, WriteLayout
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.fs as pafs
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -73,8 +75,31 @@ class ConnectorMetadata(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """Rows that executors read without the JVM.
+
+    ``function``, picklable, is one of ``mapInArrow``: from numbers of tasks it makes batches whose
+    first columns are those that were asked for, in their order. ``files`` has, for each task, the
+    ordinals of the files that it reads.
+    """
+
+    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    files: tuple[tuple[int, ...], ...]
+
+
 class ConnectorScan(Protocol):
     """Reading target rows through Spark. Driver only."""
+
+    def arrow_rows(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+    ) -> ArrowRows | None:
+        """The rows of ``files`` as of the pinned snapshot; None where only ``read`` can."""
+        ...
 
     def read(
         self,
@@ -82,11 +107,13 @@ class ConnectorScan(Protocol):
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
         """The rows of ``files`` as of the pinned snapshot.
 
         Columns: ``columns`` in that order with the table's names and types, then
-        ``__merge_row_id``: a struct, opaque to the engine but for ``WriteLayout``.
+        ``__merge_row_id``: a struct, opaque to the engine but for ``WriteLayout``. Rows of no use
+        under ``dynamic_filter`` may be left out, and it is faster to do so.
         """
         ...
 
@@ -95,13 +122,22 @@ class ConnectorMergeWrites(Protocol):
     """The life of a write. Driver only."""
 
     def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
-        """Prepare the write and guard the base snapshot against expiry; no data file yet."""
+        """Prepare the write and guard the base snapshot against expiry; no data file yet.
+
+        Nothing at all is stored for a dry run, neither here nor by the sinks.
+        """
         ...
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
     ) -> list[Fragment]:
         """What removes ``files`` as they are, without reading them; nothing happens yet."""
+        ...
+
+    def changed_partitions(
+        self, table: TableHandle, fragments: Sequence[Fragment]
+    ) -> Sequence[Mapping[str, Any]]:
+        """The partitions of the fragments' files: Python values by column, perhaps repeated."""
         ...
 
     def finish_merge(
@@ -123,6 +159,7 @@ class ConnectorMergeWrites(Protocol):
     ) -> None:
         """Remove every file that the write left and the guard; it certainly was not published.
 
+        The guard stays where another try of the operation has committed, or may have.
         ``fragments`` may be incomplete: sink tasks that ended well before another one failed have
         written files that the driver never heard of.
         """
@@ -173,23 +210,16 @@ class MergeSinkFactory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class WarehouseStorage:
-    """The warehouse as a place for files of a job beside its tables. Picklable.
-
-    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark,
-    which takes every character as it is.
-    """
-
-    filesystem: pafs.FileSystem
-    root: str
-    uri: str
-
-
-@dataclass(frozen=True, slots=True)
 class Connector:
-    """All of a table format that the engine sees, opened on one catalog."""
+    """All of a table format that the engine sees, opened on one catalog.
+
+    ``locate`` finds the files of a URI with the catalog's keys; None: it knows no such storage.
+    ``maintenance`` None: the connector has none.
+    """
 
     metadata: ConnectorMetadata
     scan: ConnectorScan
     writes: ConnectorMergeWrites
     storage: WarehouseStorage
+    locate: Callable[[str], FileLocation | None] = lambda _uri: None
+    maintenance: ConnectorMaintenance | None = None

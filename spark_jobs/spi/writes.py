@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contract.request import Isolation
 from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from spark_jobs.spi.connector import MergeSinkFactory
 
 FRAGMENT_VERSION = 1
+
+# Which of some files a statement would have read, had they been there: its region of the table.
+ReadRegion = Callable[[Sequence[PlannedFile]], Sequence[PlannedFile]]
+
+
+def whole_table(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+    """The region of a statement that depends on every row."""
+    return files
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,14 @@ class MergeWrite:
     a sink reads only to word an error. ``target_file_size`` is in bytes. ``rewrite_share``: the
     share of deleted rows (0 to 1) above which a file is rewritten where the connector could mark
     them instead; None: the table or the connector decides.
+
+    ``isolation`` and ``region`` decide which commits of others are a conflict (rule 12).
+    ``serializable``: the statement must come out the same on the table that it is published on, so
+    nothing may have changed in ``region``, of which the connector asks with the files that others
+    added, removed or marked meanwhile. ``snapshot``: only what the statement rewrites, marks or
+    removes must still be there, unchanged. ``overwrites``: the snapshot is of the kind OVERWRITE,
+    even if nothing was there to be removed. ``dry_run``: neither begin nor sinks may store
+    anything, but fragments and errors are those of a real write; there will be no finish.
     """
 
     operation: Operation
@@ -81,6 +98,10 @@ class MergeWrite:
     on_columns: tuple[str, ...]
     target_file_size: int
     rewrite_share: float | None = None
+    isolation: Isolation = "serializable"
+    region: ReadRegion = whole_table
+    overwrites: bool = False
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)

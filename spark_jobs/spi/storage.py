@@ -1,0 +1,80 @@
+"""Places for files, as the engine sees them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow.fs as pafs
+
+
+class FileLocation(NamedTuple):
+    """A file or a folder: its path in a file system that executors can use."""
+
+    filesystem: pafs.FileSystem
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseStorage:
+    """The warehouse as a place for files of a job beside its tables. Picklable.
+
+    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark, which
+    takes every character as it is. None: Spark can not reach the warehouse, only pyarrow can.
+    """
+
+    filesystem: pafs.FileSystem
+    root: str
+    uri: str | None
+
+
+def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
+    """Make or replace a small file: readers see the whole content or none of it.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    if not has_folders(filesystem):
+        # The object appears when the stream is closed.
+        with filesystem.open_output_stream(path) as stream:
+            stream.write(content)
+        return
+    # A name of its own: another job may be at the same.
+    folder, _, name = path.rpartition("/")
+    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+    make_folder(filesystem, folder)
+    with filesystem.open_output_stream(temporary) as stream:
+        stream.write(content)
+    filesystem.move(temporary, path)
+
+
+def make_folder(filesystem: pafs.FileSystem, path: str) -> None:
+    """Make a folder and those above it, where storage has such a thing."""
+    if has_folders(filesystem):
+        filesystem.create_dir(path, recursive=True)
+
+
+def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
+    """Remove a folder and all that is in it, if it is there.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    try:
+        filesystem.delete_dir(path)
+    except FileNotFoundError:
+        return
+    except OSError:
+        if has_folders(filesystem):
+            raise
+        # A store over a file system refuses to remove a folder's name before its files, which are
+        # gone by now, and with the last one of them the folder.
+        if filesystem.get_file_info(path).type.name != "NotFound":
+            filesystem.delete_dir(path)
+
+
+def has_folders(filesystem: pafs.FileSystem) -> bool:
+    """False for object stores, where a folder is only the beginning of names."""
+    return str(filesystem.type_name) != "s3"
