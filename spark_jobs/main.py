@@ -1,7 +1,8 @@
 """The job: read the request, run its statement, store the result, set the exit code.
 
 ``spark-submit … main.py --request FILE [--credentials FILE]``. The only place that composes the
-connectors' registry and the engine; ``run`` is the same for tests and notebooks.
+connectors' registry and the engine; ``run`` is the same for tests and notebooks. Statements that
+take care of a table need no Spark session: ``python main.py --no-session --request FILE``.
 """
 
 from __future__ import annotations
@@ -11,37 +12,54 @@ import json
 import logging
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.job import Job
+from spark_jobs.engine.maintenance import MaintenanceJob
 from spark_jobs.engine.operations import OperationLog
 from spark_jobs.engine.progress import Progress, log
+from spark_jobs.engine.redaction import Redaction
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 
 def run(
     request: JobRequest,
-    spark: SparkSession,
+    spark: SparkSession | None,
     credentials: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> JobResult:
     """Run a request on a session that exists; never raises for what the request or data did.
 
-    The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless the
-    warehouse can not be reached. ``progress`` holds the phases that ended before.
+    ``spark`` may be None for statements that take care of a table.
+
+    The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless it is that
+    of a dry run or the warehouse can not be reached. ``progress`` holds the
+    phases that ended before.
     """
+    redaction = Redaction.of((credentials or {}).values())
+    progress = progress or Progress()
     try:
         connector = open_connector(request.catalog, credentials or {})
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
-        return OperationLog.failed(request, translated(error))
-    return Job(request, spark, connector, progress or Progress()).run()
+        return OperationLog.failed(request, redaction.error(translated(error)))
+    statement = request.statement
+    if isinstance(statement, MaintenanceStatement):
+        return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
+    if spark is None:
+        problem = RequestError(
+            ErrorCode.REQUEST_INVALID, f"{statement.kind}: needs a Spark session"
+        )
+        return OperationLog.failed(request, problem)
+    return Job(request, spark, connector, progress, redaction).run()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,20 +72,39 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run one statement on a lakehouse table.")
     parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
     parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
+    parser.add_argument("--no-session", action="store_true", help="start no Spark session")
     parsed = parser.parse_args(arguments)
-    progress = Progress()
-    with progress.phase("session"):
-        spark = SparkSession.builder.getOrCreate()
+    progress, spark = Progress(), None
+    if not parsed.no_session:
+        with progress.phase("session"):
+            spark = SparkSession.builder.getOrCreate()
+        _say_application(spark)
     try:
+        credentials = _credentials(parsed.credentials)
+        Redaction.of(credentials.values()).guard_logs()
         request = JobRequest.from_json(_located(parsed.request).read_text(encoding="utf-8"))
-        result = run(request, spark, _credentials(parsed.credentials), progress)
+        result = run(request, spark, credentials, progress)
+        if request.dry_run:
+            storage = open_connector(request.catalog, credentials).storage
+            OperationLog(storage).hand_over(result)
     except JobError as error:
         log.error("%s", error)
         return 1
+    except Exception:  # noqa: BLE001 - told here: in a trace that Python prints secrets would show
+        log.exception("The job failed without a result.")
+        return 1
     finally:
-        spark.stop()
+        if spark is not None:
+            spark.stop()
     log.info("%s", summary(result))
     return 0 if result.error is None else 1
+
+
+def _say_application(spark: SparkSession) -> None:
+    """Say what airflow_provider_merge.submit.applications makes a link of."""
+    context = spark.sparkContext
+    page = context.uiWebUrl or "none"
+    log.info("Spark application id: %s, web UI: %s", context.applicationId, page)
 
 
 def summary(result: JobResult) -> str:
@@ -78,6 +115,8 @@ def summary(result: JobResult) -> str:
             f" Remedy: {error.remedy}" if error.remedy else ""
         )
     metrics = result.metrics
+    if result.maintenance is not None:
+        return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
     cells = {
         "status": result.status,
         "snapshot": f"{result.base_snapshot_id} -> {result.new_snapshot_id}",
@@ -87,6 +126,7 @@ def summary(result: JobResult) -> str:
         "updated": metrics.updated,
         "deleted": metrics.deleted,
         "carried": metrics.carried,
+        "partitions": metrics.partitions_changed,
         "files": f"{metrics.files_scanned} of {metrics.files_total} scanned, "
         f"{metrics.files_rewritten} rewritten, {metrics.files_added} added, "
         f"{metrics.files_removed} removed",
@@ -100,16 +140,22 @@ def summary(result: JobResult) -> str:
 def _located(name: str) -> Path:
     """The document by its path, or among the files that spark-submit shipped."""
     path = Path(name)
-    for candidate in (path, Path(SparkFiles.get(path.name))):
-        if candidate.is_file():
-            return candidate
+    if path.is_file():
+        return path
+    if SparkSession.getActiveSession() is not None:
+        shipped = Path(SparkFiles.get(path.name))
+        if shipped.is_file():
+            return shipped
     raise RequestError(ErrorCode.REQUEST_INVALID, f"--request: there is no file {name}")
 
 
 def _credentials(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
-    document = json.loads(_located(name).read_text(encoding="utf-8"))
+    try:
+        document = json.loads(_located(name).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        document = None
     if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
         raise RequestError(ErrorCode.REQUEST_INVALID, "--credentials: not a JSON object of strings")
     return document

@@ -60,12 +60,12 @@ def analyze_merge(
     """
     if spec.schema_evolution:
         raise NotSupportedError("schema_evolution: MERGE can not add columns yet")
-    _refuse_reserved_names(table.column_names, "target")
-    _refuse_reserved_names(source_schema.names, "source")
+    refuse_reserved_names(table.column_names, "target")
+    refuse_reserved_names(source_schema.names, "source")
     target = Side(spec.target_alias, target_frame(spark, table))
     source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
     expressions = ExpressionAnalyzer(spark, target, source)
-    types = _declared_types(table)
+    types = declared_types(table)
     analysis = _CaseAnalysis(
         expressions, AssignmentAnalyzer(expressions, table, target, source, types)
     )
@@ -96,10 +96,10 @@ def analyze_filtered(
         AnalysisError: whatever does not fit; the message names the column.
         CatalogError: SOURCE_NOT_FOUND, a subquery reads a table that is no view.
     """
-    _refuse_reserved_names(table.column_names, "target")
+    refuse_reserved_names(table.column_names, "target")
     target = Side(spec.target_alias, target_frame(spark, table))
     expressions = ExpressionAnalyzer(spark, target)
-    types = _declared_types(table)
+    types = declared_types(table)
     on = _EVERY_ROW
     if spec.where is not None:
         on = _require_deterministic(
@@ -132,11 +132,17 @@ def analyze_filtered(
     )
 
 
-def _declared_types(table: TableHandle) -> dict[str, DataType]:
+def declared_types(table: TableHandle) -> dict[str, DataType]:
+    """The types of the table's columns as they are declared, lengths of strings included."""
     return {column.name: parsed_type(column.type) for column in table.columns}
 
 
-def _refuse_reserved_names(names: Sequence[str], side: str) -> None:
+def refuse_reserved_names(names: Sequence[str], side: str) -> None:
+    """Refuse columns that are called like the engine's own.
+
+    Raises:
+        NotSupportedError: with the column.
+    """
     for name in names:
         if name.lower().startswith(rows.RESERVED_PREFIX):
             raise NotSupportedError(

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType
 
 from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
-from spark_jobs.engine.names import find_name, quote
+from spark_jobs.engine.names import find_name, quote, unquoted
 from spark_jobs.engine.nested import Assigned, assign, composed, field_path
 from spark_jobs.engine.store_assignment import Place, require_storable
 from spark_jobs.errors import AnalysisError, ErrorCode
@@ -166,12 +166,7 @@ class AssignmentAnalyzer:
 def split_name(text: str) -> list[str]:
     """The parts of a dotted name; backticks keep a dot inside a part."""
     parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
-    return [_unquoted(part.strip()) for part in parts]
-
-
-def _unquoted(part: str) -> str:
-    quoted = len(part) > 1 and part[0] == part[-1] == "`"
-    return part[1:-1].replace("``", "`") if quoted else part
+    return [unquoted(part.strip()) for part in parts]
 
 
 def _is_default(text: str) -> bool:

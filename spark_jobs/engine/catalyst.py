@@ -180,6 +180,11 @@ def observed_metric(frame: DataFrame, observation: str) -> int:
     return int(metrics.apply(observation).getLong(0)) if metrics.contains(observation) else 0
 
 
+def plan_bytes(frame: DataFrame) -> int:
+    """About how many bytes the frame has, as Spark's optimizer estimates them."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
 def running_tasks(spark: SparkSession) -> int:
     """Tasks of this application that run at this moment, those of failed stages included."""
     tracker = spark._jsparkSession.sparkContext().statusTracker()

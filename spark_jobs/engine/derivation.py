@@ -24,11 +24,17 @@ def with_derived_columns(changes: DataFrame, derived: DerivedColumns) -> DataFra
     names = [*changes.columns, *(name for name, _ in derived.columns)]
     types = [field.dataType for field in changes.schema]
     types += [parsed_type(kind) for _, kind in derived.columns]
-    # PySpark takes the names for texts of its own, in which a dot leads to a field.
     schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(types)])
-    plain = changes.toDF(*schema.names[: len(changes.columns)])
     derivation = Derivation(derived, tuple(changes.columns))
-    return plain.mapInArrow(derivation, schema).toDF(*names)
+    return by_position(changes).mapInArrow(derivation, schema).toDF(*names)
+
+
+def by_position(frame: DataFrame) -> DataFrame:
+    """``frame`` with the names ``c0``, ``c1`` …, as ``mapInArrow`` takes any frame.
+
+    PySpark takes names for texts of its own, in which a dot leads to a field.
+    """
+    return frame.toDF(*(f"c{index}" for index in range(len(frame.columns))))
 
 
 @dataclass(frozen=True, slots=True)

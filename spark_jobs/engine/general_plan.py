@@ -15,12 +15,14 @@ from pyspark.sql import functions as F
 from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.cases import SOURCE_PRESENT
 from spark_jobs.engine.catalyst import observed_metric
-from spark_jobs.engine.join import filtered, join
+from spark_jobs.engine.derivation import by_position
+from spark_jobs.engine.join import filtered, join, reduced
 from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
 from spark_jobs.engine.redistribution import WriteSize, redistribute
 from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.engine.writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.spi.connector import ConnectorScan
+from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
 from spark_jobs.spi.writes import WriteLayout
 
@@ -37,8 +39,9 @@ class PlanResult:
 class GeneralPlan:
     """One run of the general plan over planned files and a materialised source.
 
-    ``source`` is None for DELETE and UPDATE. ``row_id_columns`` are table columns that change rows
-    need beside the row id.
+    ``source`` is None for DELETE and UPDATE. ``dynamic_filter``: what it tells of useful target
+    rows, where the scan shall make use of that. ``row_id_columns`` are table columns that change
+    rows need beside the row id.
     """
 
     spark: SparkSession
@@ -47,6 +50,7 @@ class GeneralPlan:
     scan: ConnectorScan
     files: Sequence[PlannedFile]
     source: MaterializedSource | None
+    dynamic_filter: DynamicFilter | None
     update_layout: WriteLayout
     insert_layout: WriteLayout
     row_id_columns: Sequence[str]
@@ -56,9 +60,9 @@ class GeneralPlan:
     def run(self, writer: ChangeWriter) -> PlanResult:
         """Compute the changes and store them through ``writer``; nothing is published."""
         changes = self.changes()
-        # PySpark takes the names for texts of its own, in which a dot leads to a field.
-        plain = changes.toDF(*(f"c{index}" for index in range(len(changes.columns))))
-        written = plain.mapInArrow(replace(writer, columns=tuple(changes.columns)), REPORT_SCHEMA)
+        written = by_position(changes).mapInArrow(
+            replace(writer, columns=tuple(changes.columns)), REPORT_SCHEMA
+        )
         reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
         return PlanResult(reports, observed_metric(written, JOIN_METRICS))
 
@@ -82,11 +86,13 @@ class GeneralPlan:
         merge = processor.merge
         needed = processor.target_columns.union(self.row_id_columns)
         columns = [name for name in merge.table.column_names if name in needed]
-        target = self.scan.read(self.spark, merge.table, self.files, columns)
+        target = self.scan.read(self.spark, merge.table, self.files, columns, self.dynamic_filter)
         if self.source is None:
             return processor.change_rows(filtered(merge, target))
         source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
         broadcast = self.source.byte_size <= self.broadcast_limit
+        if broadcast and self.dynamic_filter is None:
+            target = reduced(merge, target, source)
         return processor.change_rows(join(merge, target, source, broadcast))
 
     def _write_size(self) -> WriteSize:

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.properties import operation_properties, result_of_snapshot
-from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.contract.statements import (
-    CreateTableSpec,
-    DeleteSpec,
-    MergeSpec,
-    UpdateSpec,
-)
+from spark_jobs.contract.statements import CreateTableSpec, RowStatement
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.merge import MergeRun
 from spark_jobs.engine.operations import OperationLog, require_same_work
+from spark_jobs.engine.overwrite import OverwriteRun
 from spark_jobs.engine.progress import Progress
+from spark_jobs.engine.redaction import Redaction
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source import close_sources, open_sources
+from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
+
+# How often a statement is run when others' commits are in its way, and the first pause in seconds.
+ATTEMPTS: Final = 5
+_PAUSE: Final = 0.2
+# How many of the partitions that changed a result names.
+_NAMED_PARTITIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +46,44 @@ class Job:
     spark: SparkSession
     connector: Connector
     progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
 
     def run(self) -> JobResult:
-        """Run the request and store its result; a failure is a result too."""
+        """Run the request and store its result, but for a dry run; a failure is a result too."""
         log = OperationLog(self.connector.storage)
         settings = meaningful_settings(self.request.options.session_time_zone)
         try:
             with fixed_settings(self.spark, settings):
                 result = replace(self._done(log), settings=settings)
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
-            result = OperationLog.failed(self.request, translated(error))
-        log.store(result)
-        self._release_guard(result)
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+        if not self.request.dry_run:
+            log.store(result)
+            self._release_guard(result)
         return result
 
     def _done(self, log: OperationLog) -> JobResult:
         statement = self.request.statement
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
+        assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.main
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return self._attempted(log, statement, attempt)
+            except CommitError as error:
+                if error.code is not ErrorCode.COMMIT_CONFLICT:
+                    raise
+                self.progress.say(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
+            time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
+        return self._attempted(log, statement, ATTEMPTS)
+
+    def _attempted(
+        self, log: OperationLog, statement: RowStatement | PartitionStatement, attempt: int
+    ) -> JobResult:
+        """Run the statement from fresh snapshots, unless it has been committed already."""
         table = self.connector.metadata.load_table(self.request.target)
+        if self.request.dry_run:
+            return self._tried(log, statement, table)
         log.clear_leftovers(self.request.operation_id)
         earlier = self._earlier(log, table)
         if earlier is not None:
@@ -63,7 +91,18 @@ class Job:
             return earlier
         scratch = log.new_scratch(self.request.operation_id)
         try:
-            return self._changed(statement, table, scratch)
+            return self._changed(statement, table, scratch, attempt)
+        finally:
+            log.clear(scratch)
+
+    def _tried(
+        self, log: OperationLog, statement: RowStatement | PartitionStatement, table: TableHandle
+    ) -> JobResult:
+        """A dry run: no earlier one counts, and nothing is left of it."""
+        scratch = log.dry_run_folder(self.request.operation_id)
+        log.clear(scratch)
+        try:
+            return self._changed(statement, table, scratch, attempt=1)
         finally:
             log.clear(scratch)
 
@@ -97,12 +136,16 @@ class Job:
         return self._result("committed" if created else "unchanged", Metrics())
 
     def _changed(
-        self, spec: MergeSpec | DeleteSpec | UpdateSpec, table: TableHandle, scratch: str
+        self,
+        spec: RowStatement | PartitionStatement,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
     ) -> JobResult:
         sources = self.request.sources
         try:
             frames = open_sources(self.spark, sources, self.connector, table)
-            outcome = MergeRun(
+            outcome = _run_type(spec)(
                 spark=self.spark,
                 connector=self.connector,
                 table=table,
@@ -112,14 +155,18 @@ class Job:
                 options=self.request.options,
                 scratch=scratch,
                 progress=self.progress,
+                attempt=attempt,
+                reads_itself=_is_among(self.request.target, sources),
+                dry_run=self.request.dry_run,
             ).run()
         finally:
             close_sources(self.spark, sources)
-        result = self._result(
-            "unchanged" if outcome.snapshot_id is None else "committed", outcome.metrics
-        )
+        status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
-            result, base_snapshot_id=table.snapshot_id, new_snapshot_id=outcome.snapshot_id
+            self._result("dry_run" if self.request.dry_run else status, outcome.metrics),
+            base_snapshot_id=table.snapshot_id,
+            new_snapshot_id=outcome.snapshot_id,
+            partitions=outcome.partitions[:_NAMED_PARTITIONS],
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
@@ -132,3 +179,13 @@ class Job:
             try_number=self.request.origin.try_number,
             retries=self.request.origin.retries,
         )
+
+
+def _run_type(spec: RowStatement | PartitionStatement) -> Callable[..., MergeRun | OverwriteRun]:
+    return MergeRun if isinstance(spec, RowStatement) else OverwriteRun
+
+
+def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
+    """Whether a source reads the target itself, whose name any spelling finds."""
+    tables = (source.table for source in sources if isinstance(source, TableSource))
+    return str(target).lower() in (str(table).lower() for table in tables)

@@ -10,8 +10,9 @@ NOT MATCHED BY SOURCE, no NOT MATCHED   target LEFT OUTER source
 NOT MATCHED BY SOURCE and NOT MATCHED   FULL OUTER
 ======================================  ======================================
 
-Where target rows without a match are not needed and the source fits a broadcast, the target is
-first reduced by a broadcast LEFT SEMI join: the other rows are neither shuffled nor get a row id.
+Where target rows without a match are not needed, the source fits a broadcast and the scan knows no
+dynamic filter, the target is first reduced by a broadcast LEFT SEMI join: the other rows are
+neither shuffled nor get a row id.
 """
 
 from __future__ import annotations
@@ -41,8 +42,6 @@ def join(
     if merge.has("not_matched_by_source"):
         kind = "full_outer" if merge.has("not_matched") else "left_outer"
         return target.join(source if kind == "full_outer" else small, on, kind)
-    if broadcast_source and merge.region.join_keys:
-        target = _reduced(merge, target, source)
     if not merge.has("not_matched"):
         return target.join(small, on, "inner")
     if merge.has("matched"):
@@ -61,13 +60,17 @@ def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
     return chosen.withColumn(SOURCE_PRESENT, F.lit(True))
 
 
-def _reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
-    """``target`` without the rows that match no source row.
+def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
+    """``target`` without the rows that match no source row, if no clause needs them.
 
     Meanwhile the row id is taken apart: Spark moves a semi join below a scan's own joins and
     projections, unless one of them makes a struct. What a row id costs is then paid for matching
     rows alone.
     """
+    if merge.has("not_matched_by_source") or not merge.region.join_keys:
+        return target
+    target = target.alias(merge.target_alias)
+    source = source.alias(merge.source_alias)
     keys = [column_of(merge.source_alias, name) for name in sorted(merge.on.source_columns)]
     matching = F.broadcast(source.select(*keys).alias(merge.source_alias))
     columns = [F.col(quote(name)) for name in target.columns if name != rows.ROW_ID]
@@ -77,4 +80,4 @@ def _reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> Data
     flat = target.select(*columns, *parts).alias(merge.target_alias)
     matched = flat.join(matching, merge.on.column, "left_semi")
     row_id = F.struct(*[F.col(flat).alias(name) for flat, name in fields.items()])
-    return matched.select(*columns, row_id.alias(rows.ROW_ID)).alias(merge.target_alias)
+    return matched.select(*columns, row_id.alias(rows.ROW_ID))

@@ -2,61 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Final
 
-from pyspark.sql import SparkSession
-
-from spark_jobs.contract.properties import metrics_property
-from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.analyzer import analyze_filtered, analyze_merge
+from spark_jobs.engine.changed_partitions import changed_partitions
+from spark_jobs.engine.dynamic_filters import dynamic_filter
 from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
-from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.pruning import NeededFiles, Pruning
-from spark_jobs.engine.source import MaterializedSource, OpenSource, materialize
-from spark_jobs.engine.stragglers import wait_for_stragglers
+from spark_jobs.engine.source import MaterializedSource, materialize
+from spark_jobs.engine.statement_run import StatementOutcome, StatementRun, counted
 from spark_jobs.engine.subqueries import empty_views, materialize_views
 from spark_jobs.engine.writer import ChangeWriter, TaskReport
-from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation, WriteLayout
+from spark_jobs.errors import JobError
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
+from spark_jobs.spi.writes import (
+    Fragment,
+    MergeHandle,
+    MergeWrite,
+    ReadRegion,
+    WriteLayout,
+    whole_table,
+)
 
-if TYPE_CHECKING:
-    from spark_jobs.spi.connector import Connector
+# Above this many source rows for each target row, a filter would let most rows pass.
+_FILTER_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class MergeOutcome:
-    """What a statement did; ``snapshot_id`` is None when nothing changed."""
+class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
+    """One attempt of MERGE, DELETE or UPDATE."""
 
-    snapshot_id: int | None
-    metrics: Metrics
-
-
-@dataclass(frozen=True, slots=True)
-class MergeRun:
-    """One attempt of one statement on a pinned table.
-
-    ``sources`` are the request's sources, of which there is a temporary view each;
-    ``scratch`` is a folder below the warehouse for this operation's temporary files.
-    """
-
-    spark: SparkSession
-    connector: Connector
-    table: TableHandle
-    spec: MergeSpec | DeleteSpec | UpdateSpec
-    sources: Mapping[str, OpenSource]
-    operation: Operation
-    options: JobOptions
-    scratch: str
-    progress: Progress
-
-    def run(self) -> MergeOutcome:
+    def run(self) -> StatementOutcome:
         """Run the statement.
 
         Raises:
@@ -71,16 +54,22 @@ class MergeRun:
             source, source_rows = self._materialized(merge)
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            files = Pruning(self.spark, merge, planned).needed(source)
+            keys = dynamic_filter(merge, source, self.options.broadcast_limit)
+            pruning = Pruning(self.spark, merge, source, keys)
+            files = pruning.needed(planned)
         self.progress.say(
             f"{len(files.scanned)} of {len(planned)} files to scan, {len(files.dropped)} to drop"
         )
         metrics = Metrics(
-            source_rows=source_rows, files_total=len(planned), files_scanned=len(files.scanned)
+            source_rows=source_rows,
+            files_total=len(planned),
+            files_scanned=len(files.scanned),
+            attempts=self.attempt,
         )
         if _nothing_to_do(merge, files, source):
-            return MergeOutcome(None, metrics)
-        return self._write(merge, processor, files, source, metrics)
+            return StatementOutcome(None, metrics)
+        region = whole_table if self.reads_itself else pruning.touched
+        return self._write(merge, processor, files, source, keys, metrics, region)
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -110,8 +99,10 @@ class MergeRun:
         processor: RowChangeProcessor,
         files: NeededFiles,
         source: MaterializedSource | None,
+        keys: DynamicFilter | None,
         metrics: Metrics,
-    ) -> MergeOutcome:
+        region: ReadRegion,
+    ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
             files=tuple(files.scanned),
@@ -119,51 +110,50 @@ class MergeRun:
             on_columns=tuple(sorted(merge.on.target_columns)),
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
+            isolation=self.options.isolation or "serializable",
+            region=region,
+            dry_run=self.dry_run,
         )
         writes = self.connector.writes
         handle = writes.begin_merge(self.table, write)
-        fragments: list[Fragment] = []
-        try:
+        with self.writing(handle):
             with self.progress.phase("write"):
                 result = PlanResult([], 0)
                 if files.scanned or merge.has("not_matched"):
-                    result = self._physical_plan(merge, processor, files.scanned, source).run(
-                        self._writer(merge, handle, write)
-                    )
+                    plan = self._physical_plan(merge, processor, files.scanned, source, keys)
+                    result = plan.run(self._writer(merge, handle, write))
             dropped = TaskReport(
                 deleted=sum(file.live_row_count for file in files.dropped),
                 fragments=writes.drop_files(self.table, handle, files.dropped),
             )
-            matched = result.matched if merge.has_source else 0
-            result = PlanResult([*result.reports, dropped], matched)
-            fragments = [each for report in result.reports for each in report.fragments]
-            metrics = _counted(metrics, result)
+            reports = [*result.reports, dropped]
+            fragments = [each for report in reports for each in report.fragments]
+            partitions = changed_partitions(self.connector, self.table, fragments)
+            metrics = replace(
+                counted(metrics, reports),
+                matched=result.matched if merge.has_source else 0,
+                partitions_changed=len(partitions),
+            )
             self.progress.say(
                 f"{metrics.inserted} rows to insert, {metrics.updated} to update, "
                 f"{metrics.deleted} to delete, "
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
-            if not fragments:
-                writes.abort_merge(self.table, handle, fragments)
-                return MergeOutcome(None, metrics)
-        except BaseException:
-            wait_for_stragglers(self.spark)
-            writes.abort_merge(self.table, handle, fragments)
-            raise
+            if not fragments or self.dry_run:
+                self.abort(handle)
+                return StatementOutcome(None, metrics, partitions)
         with self.progress.phase("commit"):
             snapshot = self._published(handle, fragments, metrics)
         self.progress.say(f"snapshot {snapshot.snapshot_id} committed")
-        return MergeOutcome(snapshot.snapshot_id, metrics)
+        return StatementOutcome(snapshot.snapshot_id, metrics, partitions)
 
     def _published(
         self, handle: MergeHandle, fragments: Sequence[Fragment], metrics: Metrics
     ) -> CommittedSnapshot:
-        writes = self.connector.writes
         try:
-            return writes.finish_merge(self.table, handle, fragments, self._properties(metrics))
+            return self.publish(self.table, handle, fragments, metrics)
         except JobError as error:
-            if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-                writes.abort_merge(self.table, handle, fragments)
+            self.abort_unpublished(handle, error)
             raise
 
     def _physical_plan(
@@ -172,11 +162,15 @@ class MergeRun:
         processor: RowChangeProcessor,
         files: Sequence[PlannedFile],
         source: MaterializedSource | None,
+        keys: DynamicFilter | None,
     ) -> GeneralPlan:
         """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
         assigned = sorted({name for case in merge.cases for name in case.values})
         insert_layout = metadata.insert_layout(self.table)
+        share = _FILTER_SHARE if self.options.filter_share is None else self.options.filter_share
+        rows = sum(file.row_count for file in files)
+        filters = source is not None and source.row_count <= share * rows
         return GeneralPlan(
             spark=self.spark,
             merge=merge,
@@ -184,6 +178,7 @@ class MergeRun:
             scan=self.connector.scan,
             files=files,
             source=source,
+            dynamic_filter=keys if filters else None,
             update_layout=metadata.update_layout(self.table),
             insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
             row_id_columns=metadata.merge_row_id_columns(self.table, assigned),
@@ -194,16 +189,12 @@ class MergeRun:
     def _writer(self, merge: AnalyzedMerge, handle: MergeHandle, write: MergeWrite) -> ChangeWriter:
         return ChangeWriter(
             sinks=handle.sinks,
-            not_null=tuple(column.name for column in self.table.columns if not column.nullable),
+            not_null=self.required_columns,
             assigned_columns=write.assigned_columns,
             on_columns=write.on_columns,
             labels=tuple(case.label for case in merge.cases),
             allows_repeated_matches=merge.allows_repeated_matches,
         )
-
-    def _properties(self, metrics: Metrics) -> dict[str, str]:
-        timed = replace(metrics, seconds=self.progress.seconds)
-        return {**self.operation.properties, **metrics_property(timed)}
 
 
 def _nothing_to_do(
@@ -214,21 +205,3 @@ def _nothing_to_do(
     can_match = has_rows and merge.has("matched")
     can_change = bool(files.scanned) and (can_match or merge.has("not_matched_by_source"))
     return not can_insert and not can_change and not files.dropped
-
-
-def _counted(metrics: Metrics, result: PlanResult) -> Metrics:
-    fragments = [each for report in result.reports for each in report.fragments]
-    return replace(
-        metrics,
-        matched=result.matched,
-        inserted=sum(report.inserted for report in result.reports),
-        updated=sum(report.updated for report in result.reports),
-        deleted=sum(report.deleted for report in result.reports),
-        carried=sum(each.rows_carried for each in fragments),
-        files_added=sum(each.files_added for each in fragments),
-        files_removed=sum(each.files_removed for each in fragments),
-        files_rewritten=sum(each.files_rewritten for each in fragments),
-        bytes_added=sum(each.bytes_added for each in fragments),
-        bytes_removed=sum(each.bytes_removed for each in fragments),
-        deletion_vectors_added=sum(each.deletion_vectors_added for each in fragments),
-    )

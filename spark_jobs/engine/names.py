@@ -10,6 +10,12 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def unquoted(part: str) -> str:
+    """The name behind an identifier, with or without backticks."""
+    quoted = len(part) > 1 and part[0] == part[-1] == "`"
+    return part[1:-1].replace("``", "`") if quoted else part
+
+
 def column_of(alias: str, column: str) -> str:
     """``alias.column``, both quoted."""
     return f"{quote(alias)}.{quote(column)}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType
 
 
@@ -38,3 +40,11 @@ def column_of_expression(spark: SparkSession, expression: Any) -> Column:
     if hasattr(DataType, "fromDDL"):
         return Column(sql.classic.ExpressionUtils.column(expression))
     return Column(sql.Column(expression))
+
+
+def collected_as_arrow(frame: DataFrame) -> pa.Table:
+    """All rows of ``frame``, on the driver: ``DataFrame.toArrow`` of PySpark 4."""
+    if hasattr(DataFrame, "toArrow"):
+        return frame.toArrow()
+    old: Any = frame
+    return pa.Table.from_batches(old._collect_as_arrow(), to_arrow_schema(frame.schema))  # noqa: SLF001

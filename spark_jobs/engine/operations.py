@@ -18,11 +18,14 @@ import pyarrow.fs as pafs
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.spi.storage import remove_folder, replace_file
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import WarehouseStorage
+    from spark_jobs.spi.storage import WarehouseStorage
 
 FOLDER = "_operations"
+# A dry run leaves nothing in the log: all that it stores meanwhile is in a folder of its own.
+DRY_RUN_PREFIX = "_dry_run-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,17 @@ class OperationLog:
     def new_scratch(operation_id: str) -> str:
         """A folder below the warehouse for the temporary files of one run of an operation."""
         return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
+
+    @staticmethod
+    def dry_run_folder(operation_id: str) -> str:
+        """The folder below the warehouse for everything that a dry run stores."""
+        return f"{DRY_RUN_PREFIX}{operation_id}"
+
+    def hand_over(self, result: JobResult) -> None:
+        """Store the result of a dry run for the one who asked, and who removes its folder."""
+        folder = self.dry_run_folder(result.operation_id)
+        path = f"{self.storage.root}/{folder}/result.json"
+        replace_file(self.storage.filesystem, path, result.to_json().encode())
 
     def read(self, operation_id: str) -> JobResult | None:
         """The stored result of an operation; None when there is none, or one that can't be read."""
@@ -50,23 +64,14 @@ class OperationLog:
         A failure never replaces the result of an earlier run that ended well: it is stored beside
         it, as ``<operation_id>.refused.json``.
         """
-        filesystem = self.storage.filesystem
-        filesystem.create_dir(f"{self.storage.root}/{FOLDER}", recursive=True)
         earlier = self.read(result.operation_id)
         refused = result.error is not None and earlier is not None and earlier.error is None
         path = self._path(result.operation_id, ".refused" if refused else "")
-        # A name of its own: a try that was given up may still live and store its result too.
-        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-        with filesystem.open_output_stream(temporary) as stream:
-            stream.write(result.to_json().encode())
-        filesystem.move(temporary, path)
+        replace_file(self.storage.filesystem, path, result.to_json().encode())
 
     def clear(self, scratch: str) -> None:
         """Remove the temporary files of a run."""
-        try:
-            self.storage.filesystem.delete_dir(f"{self.storage.root}/{scratch}")
-        except FileNotFoundError:
-            return
+        remove_folder(self.storage.filesystem, f"{self.storage.root}/{scratch}")
 
     def clear_leftovers(self, operation_id: str) -> None:
         """Remove the temporary files of runs of this operation that were killed.
@@ -76,7 +81,7 @@ class OperationLog:
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         own = re.escape(operation_id)
         scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
-        result = re.compile(rf"{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
+        result = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
         for info in self.storage.filesystem.get_file_info(folder):
             if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):
                 self.clear(f"{FOLDER}/{info.base_name}")

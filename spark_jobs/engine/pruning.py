@@ -7,32 +7,23 @@ because floating point keys do not prune.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-)
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
+from spark_jobs.engine.dynamic_filters import comparable_keys
 from spark_jobs.engine.expressions import JoinKey
 from spark_jobs.engine.file_conditions import FileConditions, FileTruth
 from spark_jobs.engine.older_spark import try_cast
 from spark_jobs.engine.source import MaterializedSource
+from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
 
-_INTEGRAL = (ByteType, ShortType, IntegerType, LongType)
-_COMPARABLE = (*_INTEGRAL, StringType, DateType, DecimalType)
 _DISTINCT_LIMIT = 10_000
 
 
@@ -46,45 +37,71 @@ class NeededFiles:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Chooses the files that a statement reads."""
+    """Chooses the files that a statement reads; ``source`` is None where there is none.
+
+    ``dynamic_filter`` is that of the source, if it has one.
+    """
 
     spark: SparkSession
     merge: AnalyzedMerge
-    files: Sequence[PlannedFile]
+    source: MaterializedSource | None
+    dynamic_filter: DynamicFilter | None
 
-    def needed(self, source: MaterializedSource | None) -> NeededFiles:
-        """The files in which a clause may apply; ``source`` is None where there is none."""
+    def touched(self, files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+        """Those of ``files`` in which a clause may apply: a ``ReadRegion``."""
+        needed = self.needed(files)
+        return [*needed.scanned, *needed.dropped]
+
+    def needed(self, files: Sequence[PlannedFile]) -> NeededFiles:
+        """The files in which a clause may apply."""
+        source = self.source
         region = self.merge.region
         conditions = FileConditions(
             spark=self.spark,
             alias=self.merge.target_alias,
             partition_keys=self.merge.table.partition_keys,
             types=self.merge.target_types,
-            files=self.files,
+            files=files,
         )
         if source is None:
             truth = conditions.truth(region.on_predicates)
-            return _split(self.files, truth, dropping=self.merge.deletes_all_it_selects)
+            return _split(files, truth, dropping=self.merge.deletes_all_it_selects)
         if region.by_source_predicates is None:
             may_apply = [each.may for each in conditions.truth(region.on_predicates)]
-            files = [file for file, may in zip(self.files, may_apply, strict=True) if may]
-            return NeededFiles(self._by_source(files, source), ())
+            kept = [file for file, may in zip(files, may_apply, strict=True) if may]
+            return NeededFiles(self._by_source(kept, source), ())
         tests = [region.on_predicates, *region.by_source_predicates]
         truths = zip(*map(conditions.truth, tests), strict=True)
-        decided = zip(self.files, truths, strict=True)
+        decided = zip(files, truths, strict=True)
         return NeededFiles([file for file, each in decided if any(t.may for t in each)], ())
 
     def _by_source(
         self, files: Sequence[PlannedFile], source: MaterializedSource
     ) -> Sequence[PlannedFile]:
         """Those of ``files`` that may hold a row equal to a source row in every join key."""
-        region = self.merge.region
-        if region.by_source_predicates is not None or not files:
+        if self.dynamic_filter is not None:
+            for column, values in self.dynamic_filter.values.items():
+                files = self._holding(column, values.to_pylist(), files)
             return files
-        for key in region.join_keys:
-            if _is_comparable(key):
-                files = self._pruned_by(key, files, source)
+        for key in comparable_keys(self.merge) if files else ():
+            files = self._pruned_by(key, files, source)
         return files
+
+    def _holding(
+        self, column: str, values: Sequence[Any], files: Sequence[PlannedFile]
+    ) -> Sequence[PlannedFile]:
+        """Those of ``files`` that may hold one of ``values`` (ascending)."""
+        if not values:
+            return []
+        if column in self.merge.table.partition_keys:
+            wanted = set(values)
+            return [file for file in files if file.partition[column] in wanted]
+
+        def has_value_within(low: Any, high: Any) -> bool:
+            first = bisect_left(values, low)
+            return first < len(values) and bool(values[first] <= high)
+
+        return [file for file in files if _may_hold(file, column, has_value_within)]
 
     def _pruned_by(
         self, key: JoinKey, files: Sequence[PlannedFile], source: MaterializedSource
@@ -101,7 +118,12 @@ class Pruning:
         bounds = values.agg(F.min("value").alias("low"), F.max("value").alias("high")).first()
         if bounds is None or bounds["low"] is None:
             return []
-        return [file for file in files if _overlaps(file, column, bounds.asDict())]
+        least, most = bounds["low"], bounds["high"]
+
+        def overlaps(low: Any, high: Any) -> bool:
+            return bool(low <= most and high >= least)
+
+        return [file for file in files if _may_hold(file, column, overlaps)]
 
 
 def _split(
@@ -114,7 +136,11 @@ def _split(
     return NeededFiles(scanned, dropped)
 
 
-def _overlaps(file: PlannedFile, column: str, bounds: Mapping[str, Any]) -> bool:
+def _may_hold(file: PlannedFile, column: str, is_wanted_within: Callable[[Any, Any], bool]) -> bool:
+    """Whether the statistics of a column leave room for a value that is wanted.
+
+    ``is_wanted_within`` tells it of the smallest and the largest value in the file.
+    """
     known = file.ranges.get(column)
     if known is None:
         return True
@@ -122,14 +148,4 @@ def _overlaps(file: PlannedFile, column: str, bounds: Mapping[str, Any]) -> bool
         return False
     if known.minimum is None or known.maximum is None:
         return True
-    return bool(known.minimum <= bounds["high"] and known.maximum >= bounds["low"])
-
-
-def _is_comparable(key: JoinKey) -> bool:
-    given, wanted = key.source.type, key.type
-    return isinstance(wanted, _COMPARABLE) and _same_family(given, wanted)
-
-
-def _same_family(given: DataType, wanted: DataType) -> bool:
-    both_integral = isinstance(given, _INTEGRAL) and isinstance(wanted, _INTEGRAL)
-    return both_integral or given == wanted
+    return is_wanted_within(known.minimum, known.maximum)

@@ -1,13 +1,11 @@
 """Redistribution: all changes of one file meet in one sink task, in the order the layouts ask for.
 
 The number of partitions is explicit, so adaptive execution can neither split a file over two tasks
-nor merge tasks. Only changes travel, never unchanged rows. Files are packed into tasks by size,
-the largest first into the emptiest task (Graham's LPT rule).
+nor merge tasks. Only changes travel, never unchanged rows.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from spark_jobs.engine.cases import SPREAD_SEED
 from spark_jobs.engine.derivation import with_derived_columns
 from spark_jobs.engine.names import quote
 from spark_jobs.spi import rows
+from spark_jobs.spi.packing import packed
 from spark_jobs.spi.writes import WriteLayout
 
 _TASK = "__merge_task"
@@ -89,17 +88,6 @@ def _update_key(layout: WriteLayout, size: WriteSize) -> Column:
     # One constant of the plan, whatever the number of files.
     literal = F.split(F.lit(",".join(by_ordinal)), ",").cast("array<int>")
     return F.get(literal, F.col(_path(layout.file_ordinal)))
-
-
-def packed(file_sizes: Mapping[int, int], tasks: int) -> dict[int, int]:
-    """A task (from 0) for each file, such that all tasks have about as many bytes."""
-    loads = [(0, 0, task) for task in range(tasks)]
-    placed = {}
-    for ordinal, size in sorted(file_sizes.items(), key=lambda each: (-each[1], each[0])):
-        load, files, task = loads[0]
-        heapq.heapreplace(loads, (load + size, files + 1, task))
-        placed[ordinal] = task
-    return placed
 
 
 def keys_of_partitions(partitions: int) -> list[int]:

@@ -15,6 +15,8 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
         "spark.sql.caseSensitive": "false",
         "spark.sql.session.timeZone": session_time_zone,
         "spark.sql.storeAssignmentPolicy": "ANSI",
+        # Text from tables and requests must not read the driver's environment: ${env:NAME}.
+        "spark.sql.variable.substitute": "false",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
         "spark.sql.parquet.binaryAsString": "false",
         "spark.sql.parquet.inferTimestampNTZ.enabled": "true",

@@ -17,7 +17,7 @@ from spark_jobs.engine.names import find_name, quote
 from spark_jobs.engine.source import OpenSource, materialize
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import WarehouseStorage
+    from spark_jobs.spi.storage import WarehouseStorage
 
 
 @contextmanager

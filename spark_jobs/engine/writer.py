@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.engine.cardinality import CardinalityCheck
+from spark_jobs.engine.task_sinks import task_sinks
 from spark_jobs.engine.tasks import task_key
-from spark_jobs.errors import DataError, ErrorCode, JobError, to_marker
+from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
@@ -52,6 +53,10 @@ class TaskReport:
         fragments = [Fragment.from_json(json.dumps(each)) for each in document.pop("fragments")]
         return cls(**document, fragments=fragments)
 
+    def to_batch(self) -> pa.RecordBatch:
+        """One row with the column ``report`` (string), as ``REPORT_SCHEMA``."""
+        return pa.RecordBatch.from_pydict({"report": [self.to_json()]})
+
     def count(self, batch: pa.RecordBatch) -> None:
         """Add the rows of a checked batch; a split UPDATE counts once, by its INSERT half."""
         operation = batch.column(rows.OPERATION)
@@ -87,31 +92,24 @@ class ChangeWriter:
             One row with the column ``report`` (string): a ``TaskReport`` as JSON. None for a task
             without change rows.
         """
+        report = TaskReport()
         sink: MergeSink | None = None
-        try:
-            report = TaskReport()
+        with task_sinks(self.sinks) as sinks:
             for batch in batches:
                 if batch.num_rows == 0:
                     continue
                 named = batch.rename_columns(list(self.columns))
                 if sink is None:
-                    sink = self.sinks.open(task_key())
+                    sink = sinks.open(task_key())
                     check = CardinalityCheck(sink, self.on_columns, self.allows_repeated_matches)
                 checked = check.checked(named)
                 self._require_not_null(checked)
                 report.count(checked)
                 if checked.num_rows:
                     sink.store_merged_rows(checked)
-            if sink is None:
-                return
-            report.fragments = sink.finish()
-        except BaseException as error:
-            if sink is not None:
-                sink.abort()
-            if isinstance(error, JobError):
-                raise RuntimeError(to_marker(error)) from None
-            raise
-        yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+            report.fragments = sinks.finish()
+        if sink is not None:
+            yield report.to_batch()
 
     def _require_not_null(self, batch: pa.RecordBatch) -> None:
         operation = batch.column(rows.OPERATION)

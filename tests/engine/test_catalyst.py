@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.engine import catalyst
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("text", "names"),

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import pytest
 
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job import ATTEMPTS, Job
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import MergeHandle, MergeWrite
@@ -29,14 +30,17 @@ STATEMENT = Behaviour(
 
 @dataclass(frozen=True)
 class Writes:
-    """The writes of a harness' connector, between whose begin and finish something happens."""
+    """The writes of a harness' connector, around whose begin and finish something happens."""
 
     real: Any
+    beginning: Callable[[], None] = lambda: None
     begun: Callable[[], None] = lambda: None
     finished: Callable[[], None] = lambda: None
     wrapped: Callable[[Any], Any] = lambda sinks: sinks
+    aborting: Callable[[], None] = lambda: None
 
     def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
+        self.beginning()
         handle: MergeHandle = self.real.begin_merge(table, write)
         self.begun()
         return replace(handle, sinks=self.wrapped(handle.sinks))
@@ -45,6 +49,10 @@ class Writes:
         snapshot = self.real.finish_merge(*arguments)
         self.finished()
         return snapshot
+
+    def abort_merge(self, *arguments: Any) -> None:
+        self.aborting()
+        self.real.abort_merge(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.real, name)
@@ -56,20 +64,31 @@ def harness(make_table: Callable[..., Harness]) -> Harness:
 
 
 @pytest.mark.slow
-def test_a_conflict_can_be_retried_and_leaves_nothing_behind(harness: Harness) -> None:
+@pytest.mark.parametrize("conflicts", [1, ATTEMPTS])
+def test_a_conflict_makes_the_statement_run_again_on_the_new_table(
+    harness: Harness, conflicts: int, caplog: pytest.LogCaptureFixture
+) -> None:
     connector = harness.open()
-    racing = Writes(connector.writes, begun=lambda: harness.append([order(999, "a")]))
+    others = iter([[order(990 + number, "a")] for number in range(conflicts)])
+    racing = Writes(connector.writes, begun=lambda: list(map(harness.append, islice(others, 1))))
 
-    result = Job(
-        request_of(STATEMENT, harness), harness.spark, replace(connector, writes=racing)
-    ).run()
+    with caplog.at_level("INFO"):
+        result = Job(
+            request_of(STATEMENT, harness), harness.spark, replace(connector, writes=racing)
+        ).run()
 
-    assert result.error is not None
-    assert (result.error.code, result.error.retryable) == ("COMMIT_CONFLICT", True)
     after = harness.state()
-    assert after.on_disk == set(after.files)
     assert after.operations == {f"{OPERATION_ID}.json"}
-    assert len(after.rows) == len(ORDERS.rows) + 1
+    assert f"conflict in attempt 1 of {ATTEMPTS}: " in caplog.text
+    if conflicts < ATTEMPTS:
+        assert result.error is None
+        assert (result.metrics.attempts, result.metrics.inserted) == (conflicts + 1, 1)
+        assert len(after.rows) == len(ORDERS.rows) + conflicts + 1
+    else:
+        assert result.error is not None
+        assert (result.error.code, result.error.retryable) == ("COMMIT_CONFLICT", True)
+        assert after.on_disk == set(after.files)
+        assert len(after.rows) == len(ORDERS.rows) + conflicts
 
 
 @pytest.mark.slow
@@ -126,3 +145,43 @@ def test_files_of_tasks_that_outlive_the_failure_are_removed(harness: Harness) -
     assert result.error is not None
     assert result.error.code == "NOT_NULL_VIOLATION"
     assert harness.state().on_disk == before.on_disk
+
+
+def storage_fails() -> None:
+    raise OSError("the storage is away")
+
+
+@pytest.mark.slow
+def test_a_clean_up_that_fails_does_not_hide_why_the_statement_failed(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    failing = replace(STATEMENT, source="VALUES (101, 1), (143, 0) AS s(id, n)")
+    connector = harness.open()
+    writes = Writes(connector.writes, aborting=storage_fails)
+
+    with caplog.at_level("INFO"):
+        result = Job(
+            request_of(failing, harness), harness.spark, replace(connector, writes=writes)
+        ).run()
+
+    assert result.error is not None
+    assert (result.error.code, result.error.retryable) == ("EXPRESSION_FAILED", False)
+    assert "cleaning up failed, so files may be left: the storage is away" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_conflict_whose_clean_up_fails_makes_the_statement_run_again(harness: Harness) -> None:
+    connector = harness.open()
+    others = iter([[order(990, "a")]])
+    writes = Writes(
+        connector.writes,
+        begun=lambda: list(map(harness.append, others)),
+        aborting=storage_fails,
+    )
+
+    result = Job(
+        request_of(STATEMENT, harness), harness.spark, replace(connector, writes=writes)
+    ).run()
+
+    assert result.error is None
+    assert (result.metrics.attempts, result.metrics.inserted) == (2, 1)

@@ -21,7 +21,7 @@ from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 from spark_jobs.engine.job import Job
 from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, DataError, ErrorCode
-from spark_jobs.spi.connector import WarehouseStorage
+from spark_jobs.spi.storage import WarehouseStorage
 from tests.conformance.behaviour import (
     Behaviour,
     delete_from,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,8 @@ from tests.conformance.connectors import COPY_ON_WRITE
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
 from tests.engine.plans import planned
+
+pytestmark = pytest.mark.slow
 
 _SOURCE = "VALUES (101, 'x', 'a', 1, true) AS s(id, v, p, n, unused)"
 _INSERT = insert(id="s.id", req="'r'")
@@ -57,7 +60,7 @@ def test_only_the_columns_that_clauses_use_are_read(
 ) -> None:
     harness = make_table(connector, ORDERS, partitioned=True)
 
-    plan, _ = planned(statement(*clauses), harness, monkeypatch)
+    plan, _ = planned(statement(*clauses), harness, monkeypatch, filter_share=0.0)
 
     read = [
         re.findall(r"(\w+):", schema) for schema in re.findall(r"ReadSchema: struct<(.*)>", plan)
@@ -95,7 +98,11 @@ def test_the_join_follows_from_the_clauses(
     # Spark would broadcast tables this small by itself.
     with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
         plan, _ = planned(
-            statement(*clauses), harness, monkeypatch, broadcast_limit=broadcast_limit
+            statement(*clauses),
+            harness,
+            monkeypatch,
+            broadcast_limit=broadcast_limit,
+            filter_share=0.0,
         )
 
     found = [
@@ -105,6 +112,51 @@ def test_the_join_follows_from_the_clauses(
         )
     ]
     assert found == joins
+
+
+@pytest.mark.parametrize(
+    ("clauses", "joins"),
+    [
+        ((MATCHED,), ["BroadcastHashJoin Inner"]),
+        ((MATCHED, NOT_MATCHED), ["SortMergeJoin LeftOuter"]),
+        ((NOT_MATCHED,), ["SortMergeJoin LeftAnti"]),
+    ],
+)
+def test_a_dynamic_filter_takes_the_place_of_the_semi_join(
+    clauses: tuple[MergeCase, ...],
+    joins: list[str],
+    make_table: Callable[..., Harness],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+
+    with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+        plan, _ = planned(statement(*clauses), harness, monkeypatch, filter_share=1000.0)
+
+    found = [" ".join(each) for each in re.findall(r"(\w+Join)\b.*?, (Inner|Left\w+)", plan)]
+    assert found == joins
+    assert "MapInArrow" in plan
+
+
+@pytest.mark.parametrize(
+    ("clauses", "options"),
+    [
+        ((MATCHED,), {"filter_share": 0.0}),
+        ((MATCHED,), {"filter_share": 1000.0, "broadcast_limit": 0}),
+        ((MATCHED, BY_SOURCE), {"filter_share": 1000.0}),
+    ],
+)
+def test_without_a_dynamic_filter_spark_reads_the_files(
+    clauses: tuple[MergeCase, ...],
+    options: dict[str, Any],
+    make_table: Callable[..., Harness],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+
+    plan, _ = planned(statement(*clauses), harness, monkeypatch, **options)
+
+    assert "MapInArrow" not in plan
 
 
 # All columns but the assigned one, whose old value nobody needs.

@@ -29,18 +29,18 @@ _UPSERT = (*_UPDATE, not_matched(insert(id="s.id", req="'r'")))
 @pytest.mark.parametrize(
     ("on", "source", "clauses", "files"),
     [
-        # Keys: by the smallest and the largest of them.
+        # Keys: what has none of them between its smallest and its largest value.
         ("t.id = s.id", "VALUES (101), (105) AS s(id)", _UPDATE, 1),
         ("t.id = s.id", "VALUES (101), (105) AS s(id)", _UPSERT, 1),
         ("s.id + 1 = t.id", "VALUES (220), (221) AS s(id)", _UPDATE, 1),
-        ("t.id = s.id", "VALUES (101), (349), (NULL) AS s(id)", _UPDATE, _ALL - 1),
+        ("t.id = s.id", "VALUES (101), (349), (NULL) AS s(id)", _UPDATE, 2),
         ("t.v = s.v", "VALUES ('v400') AS s(v)", _UPDATE, 1),
         ("((t.id) = (s.id))", "VALUES (101), (105) AS s(id)", _UPDATE, 1),
         ("(t.p = 'a' AND (t.id = s.id))", "VALUES (101), (105) AS s(id)", _UPDATE, 1),
         # Partitions: exactly those of the keys, or those in which ON can hold.
         ("t.p = s.p", "VALUES ('c'), (NULL), ('none') AS s(p)", _UPDATE, 3),
-        ("t.id = s.id AND t.p IN ('b', 'x')", "VALUES (101), (349) AS s(id)", _UPDATE, 3),
-        ("t.id = s.id AND upper(t.p) > 'B'", "VALUES (101), (349) AS s(id)", _UPDATE, 3),
+        ("t.id = s.id AND t.p IN ('b', 'x')", "VALUES (101), (325) AS s(id)", _UPDATE, 1),
+        ("t.id = s.id AND upper(t.p) > 'B'", "VALUES (101), (349) AS s(id)", _UPDATE, 1),
         ("t.p IS NULL AND s.id = 1", "VALUES (1) AS s(id)", _UPDATE, 1),
         # What says nothing about files.
         ("t.id <=> s.id", "VALUES (101) AS s(id)", _UPDATE, _ALL),
@@ -69,5 +69,29 @@ def test_files_that_are_read(
     harness = make_table("folder", ORDERS, partitioned=True)
 
     _, found = planned(Behaviour("", source, clauses, on=on), harness, monkeypatch)
+
+    assert found == files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("on", "source", "files"),
+    [
+        ("t.id = s.id", "VALUES (101), (105) AS s(id)", 1),
+        ("t.id = s.id", "VALUES (101), (349), (NULL) AS s(id)", _ALL - 1),
+        ("t.p = s.p", "VALUES ('c'), (NULL), ('none') AS s(p)", 3),
+    ],
+)
+def test_of_a_large_source_the_smallest_and_the_largest_key_count(
+    on: str,
+    source: str,
+    files: int,
+    make_table: Callable[..., Harness],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = make_table("folder", ORDERS, partitioned=True)
+    behaviour = Behaviour("", source, _UPDATE, on=on)
+
+    _, found = planned(behaviour, harness, monkeypatch, broadcast_limit=0)
 
     assert found == files

@@ -17,13 +17,15 @@ from spark_jobs.engine.cases import SPREAD_SEED
 from spark_jobs.engine.redistribution import (
     WriteSize,
     keys_of_partitions,
-    packed,
     redistribute,
 )
 from spark_jobs.engine.session import fixed_settings
 from spark_jobs.errors import DataError, ErrorCode, from_marker
 from spark_jobs.spi import rows
+from spark_jobs.spi.packing import packed
 from spark_jobs.spi.writes import DerivedColumns, WriteLayout
+
+pytestmark = pytest.mark.slow
 
 _SCHEMA = (
     f"{rows.OPERATION} TINYINT, {rows.ROW_ID} STRUCT<file: INT, position: BIGINT>,"

@@ -1,0 +1,156 @@
+"""The executor half of reading files through pyarrow: without the JVM, or where it can not.
+
+Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from spark_jobs.errors import CatalogError, ErrorCode, to_marker
+
+# Of an INT96 value Spark keeps microseconds too.
+_UNIT = "us"
+
+
+class FileVersion(NamedTuple):
+    """What a file has another of after it was written again: bytes, and nanoseconds of a clock."""
+
+    size: int
+    modified: int | None
+
+    @classmethod
+    def of(cls, file: pafs.FileInfo) -> FileVersion:
+        """The version that a listing found."""
+        return cls(file.size, file.mtime_ns)
+
+
+class FileSplit(NamedTuple):
+    """A part of a file: its row groups that begin at a byte from ``start`` and below ``end``.
+
+    With a ``version``, no other one is read.
+    """
+
+    path: str
+    start: int
+    end: int
+    version: FileVersion | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowFileReader:
+    """The function of ``mapInArrow``: numbers of ``loads`` in (one column), their rows out.
+
+    Batches have the columns of ``schema``; a column that a file does not have is NULL. Picklable.
+    """
+
+    filesystem: pafs.FileSystem
+    is_orc: bool
+    loads: tuple[tuple[FileSplit, ...], ...]
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the splits of the loads.
+
+        Raises:
+            RuntimeError: with the mark of a CatalogError, SOURCE_UNREADABLE.
+        """
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for split in self.loads[number]:
+                    yield from self._rows(split)
+
+    def _rows(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
+        try:
+            for rows in self._read(split):
+                yield self._conformed(rows)
+            self._require_version(split)
+        except (OSError, pa.ArrowException) as error:
+            raise RuntimeError(to_marker(_unreadable(split.path, error))) from None
+
+    def _require_version(self, split: FileSplit) -> None:
+        read = split.version
+        if read and FileVersion.of(self.filesystem.get_file_info(split.path)) != read:
+            raise RuntimeError(to_marker(_changed(split.path)))
+
+    def _read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
+        with self.filesystem.open_input_file(split.path) as stream:
+            if self.is_orc:
+                file = orc.ORCFile(stream)
+                names = [self._found(name, file.schema.names) for name in self.schema.names]
+                for stripe in range(file.nstripes):
+                    yield file.read_stripe(stripe, columns=[name for name in names if name])
+                return
+            with pq.ParquetFile(stream, coerce_int96_timestamp_unit=_UNIT, pre_buffer=True) as file:
+                names = [self._found(name, file.schema_arrow.names) for name in self.schema.names]
+                wanted = [name for name in names if name]
+                # One at a time: what is buffered of a row group stays until the next call.
+                for group in _row_groups(file.metadata, split):
+                    yield from file.iter_batches(row_groups=[group], columns=wanted)
+
+    def _conformed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.schema.names:
+            return rows
+        columns = []
+        for field in self.schema:
+            name = self._found(field.name, rows.schema.names)
+            if name is None:
+                columns.append(pa.nulls(rows.num_rows, field.type))
+            else:
+                columns.append(stored_as(rows.column(name), field.type))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    @staticmethod
+    def _found(wanted: str, names: list[str]) -> str | None:
+        """The file's name of a column: the same, or the only one that differs in case."""
+        if wanted in names:
+            return wanted
+        same = [name for name in names if name.lower() == wanted.lower()]
+        return same[0] if len(same) == 1 else None
+
+
+def stored_as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """``values`` as ``wanted``, without loss; a time without zone is one in UTC where asked for.
+
+    Raises:
+        pa.ArrowInvalid: a value does not fit.
+    """
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return values if values.type == wanted else values.cast(wanted)
+
+
+def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:
+    for number in range(metadata.num_row_groups):
+        first = metadata.row_group(number).column(0)
+        pages = (first.dictionary_page_offset, first.data_page_offset)
+        if split.start <= min(page for page in pages if page is not None) < split.end:
+            yield number
+
+
+def _changed(path: str) -> CatalogError:
+    return CatalogError(
+        ErrorCode.SOURCE_UNREADABLE,
+        f"{path} was written again, or removed, while it was read.",
+        "Give new content a new name, or let the writer end before this statement begins.",
+    )
+
+
+def _unreadable(path: str, error: Exception) -> CatalogError:
+    return CatalogError(
+        ErrorCode.SOURCE_UNREADABLE,
+        f"{path} can not be read: {str(error).strip().splitlines()[0]}",
+        "Check that all files of the source have the same format and columns.",
+    )

@@ -1,0 +1,26 @@
+"""The partitions that a statement changes, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.writes import Fragment
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+
+def changed_partitions(
+    connector: Connector, table: TableHandle, fragments: Sequence[Fragment]
+) -> tuple[str, ...]:
+    """``day=2026-01-31/hour=7`` for each partition, sorted; none for a table without partitions."""
+    if not table.partition_keys:
+        return ()
+    changed = connector.writes.changed_partitions(table, fragments)
+    names = {
+        "/".join(f"{name}={'NULL' if each is None else each}" for name, each in values.items())
+        for values in changed
+    }
+    return tuple(sorted(names))

@@ -1,0 +1,60 @@
+"""The sinks of one task, which end together. Imported by executors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spark_jobs.errors import JobError, to_marker
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.writes import Fragment
+
+log = logging.getLogger("airflow_provider_merge.job")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSinks:
+    """Opens sinks when they are needed, and finishes all of them."""
+
+    factory: MergeSinkFactory
+    opened: list[MergeSink] = field(default_factory=list)
+
+    def open(self, key: str) -> MergeSink:
+        """A new sink; ``key`` as in ``MergeSinkFactory.open``."""
+        sink = self.factory.open(key)
+        self.opened.append(sink)
+        return sink
+
+    def finish(self) -> list[Fragment]:
+        """What all sinks made."""
+        return [fragment for sink in self.opened for fragment in sink.finish()]
+
+    def abort(self) -> None:
+        """Abort all sinks; the driver removes what one leaves that can not."""
+        for sink in self.opened:
+            try:
+                sink.abort()
+            except Exception as error:  # noqa: BLE001 - why the task failed matters more
+                log.warning("a sink could not remove its files: %s", error)
+
+
+@contextmanager
+def task_sinks(factory: MergeSinkFactory) -> Iterator[TaskSinks]:
+    """The sinks of a task; what fails within aborts them.
+
+    Raises:
+        RuntimeError: with the marker of a ``JobError``, which Spark hands to the driver as text.
+    """
+    sinks = TaskSinks(factory)
+    try:
+        yield sinks
+    except BaseException as error:
+        sinks.abort()
+        if isinstance(error, JobError):
+            raise RuntimeError(to_marker(error)) from None
+        raise
