@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -128,6 +129,14 @@ def append(
     return merge(connector, table, inserts(table, values), operation_id=operation_id)
 
 
+def four_files(connector: Connector) -> TableHandle:
+    """A table with two files of two rows in each of two partitions, snapshot 2."""
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    append(connector, [{"id": i, "p": i % 2} for i in range(4)], "one")
+    append(connector, [{"id": i, "p": i % 2} for i in range(10, 14)], "two")
+    return connector.metadata.load_table(NAME)
+
+
 def append_with_pypaimon(table: TableHandle, values: Sequence[Mapping[str, Any]]) -> None:
     """Commit new rows as another engine would."""
     builder = table.native.table.new_batch_write_builder()
@@ -147,7 +156,23 @@ def read(connector: Connector, name: TableName = NAME) -> list[dict[str, Any]]:
     return sorted(found, key=repr)
 
 
+def data_files(warehouse: Path) -> set[str]:
+    """Paths of all data files, live or not, below the warehouse."""
+    return {str(path.relative_to(warehouse)) for path in warehouse.rglob("*.parquet")}
+
+
 def snapshot_ids(connector: Connector, name: TableName = NAME) -> list[int]:
     """Ids of all snapshots."""
     table = connector.metadata.load_table(name).native.table
-    return [snapshot.id for snapshot in library.retained_snapshots(table)]
+    return library.snapshot_ids(table)
+
+
+def overwrite(connector: Connector, number: int) -> None:
+    """Replace all files by one with one row."""
+    table = connector.metadata.load_table(NAME)
+    handle = begin(connector, table, f"op-{number}")
+    files = connector.metadata.plan_files(table)
+    fragments = connector.writes.drop_files(table, handle, files)
+    fragments += store(handle, inserts(table, [{"id": number, "k": "x"}]))
+    connector.writes.finish_merge(table, handle, fragments, {})
+    connector.writes.release_guard(table, f"op-{number}")

@@ -13,6 +13,8 @@ import pytest
 
 from spark_jobs.connectors.paimon import library
 from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
+from spark_jobs.connectors.paimon.new_snapshot import SnapshotWriter
+from spark_jobs.connectors.paimon.publish import HardLinkStore, SnapshotFiles
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -20,11 +22,11 @@ from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle
 from tests.connectors.tables import (
     NAME,
-    append,
     append_with_pypaimon,
     begin,
     change_rows,
     create,
+    four_files,
     inserts,
     merge,
     read,
@@ -35,11 +37,7 @@ from tests.connectors.tables import (
 
 @pytest.fixture
 def table(connector: Connector) -> TableHandle:
-    """Two files of two rows in each of two partitions, snapshot 2."""
-    create(connector, {"id": "int", "p": "int"}, ["p"])
-    append(connector, [{"id": i, "p": i % 2} for i in range(4)], "one")
-    append(connector, [{"id": i, "p": i % 2} for i in range(10, 14)], "two")
-    return connector.metadata.load_table(NAME)
+    return four_files(connector)
 
 
 def delete_first_row(
@@ -199,14 +197,19 @@ def test_an_expired_snapshot_in_between_is_a_conflict(
     connector: Connector, warehouse: Path, table: TableHandle
 ) -> None:
     handle, fragments = delete_first_row(connector, table)
+    of_write = {path for path in data_files(warehouse) if handle.native.name_prefix in path.name}
     append_with_pypaimon(table, [{"id": 50, "p": 1}])
     append_with_pypaimon(table, [{"id": 51, "p": 1}])
+    before = data_files(warehouse) - of_write
     (warehouse / "shop.db/orders/snapshot/snapshot-3").unlink()
 
     code, message = code_of(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
 
     assert code is ErrorCode.COMMIT_CONFLICT
     assert "Snapshot 3, committed while the statement ran, has expired" in message
+    connector.writes.abort_merge(table, handle, fragments)
+    assert data_files(warehouse) == before
+    assert "consumer-merge-op" not in consumers(warehouse)
 
 
 def test_a_file_rewritten_by_two_fragments_is_a_defect(
@@ -226,32 +229,6 @@ def test_a_merge_without_changes_is_not_published(connector: Connector, table: T
     code_of(lambda: connector.writes.finish_merge(table, handle, [], {}))
 
     assert snapshot_ids(connector) == [1, 2]
-
-
-def test_abort_removes_all_files_of_the_write_reported_or_not(
-    connector: Connector, warehouse: Path, table: TableHandle
-) -> None:
-    before = data_files(warehouse)
-    handle, fragments = delete_first_row(connector, table)
-    store(handle, inserts(table, [{"id": 99, "p": 77}]), task="never reported")
-    assert len(data_files(warehouse) - before) == 2
-
-    connector.writes.abort_merge(table, handle, fragments)
-
-    assert data_files(warehouse) == before
-    assert consumers(warehouse).keys() == {"consumer-merge-one", "consumer-merge-two"}
-    assert len(read(connector)) == 8
-
-
-def test_abort_after_a_commit_that_did_happen_removes_nothing(
-    connector: Connector, table: TableHandle
-) -> None:
-    handle, fragments = delete_first_row(connector, table)
-    connector.writes.finish_merge(table, handle, fragments, {})
-
-    connector.writes.abort_merge(table, handle, fragments)
-
-    assert len(read(connector)) == 7
 
 
 def test_the_guard_holds_the_base_until_it_is_released(
@@ -288,16 +265,16 @@ def test_guards_that_nobody_came_back_for_do_not_stay_for_ever(
 
 
 def between_check_and_commit(monkeypatch: pytest.MonkeyPatch, action: Callable[[], None]) -> None:
-    """Run ``action`` once, after the look for conflicts and before pypaimon's own work."""
-    commit_once = library.commit_once
+    """Run ``action`` once, after the look for conflicts and before the publication."""
+    write = SnapshotWriter.write
     actions = [action]
 
-    def interrupted(*arguments: Any) -> None:
+    def interrupted(*arguments: Any) -> Any:
         while actions:
             actions.pop()()
-        commit_once(*arguments)
+        return write(*arguments)
 
-    monkeypatch.setattr(library, "commit_once", interrupted)
+    monkeypatch.setattr(SnapshotWriter, "write", interrupted)
 
 
 def test_rows_appended_at_the_last_moment_are_a_conflict(
@@ -328,7 +305,7 @@ def commit_nothing(table: TableHandle) -> None:
     allowing.new_batch_write_builder().new_commit().commit([])
 
 
-class FailingStore:
+class FailingStore(SnapshotFiles):
     """A storage that fails before, or after, the snapshot is there."""
 
     def __init__(self, store: Any, *, after: bool) -> None:
@@ -353,8 +330,6 @@ def with_store(connector: Connector, store: Any) -> PaimonMergeWrites:
 def test_a_failure_after_the_snapshot_was_stored_is_a_success(
     connector: Connector, table: TableHandle
 ) -> None:
-    from spark_jobs.connectors.paimon.publish import HardLinkStore
-
     handle, fragments = delete_first_row(connector, table)
     writes = with_store(connector, FailingStore(HardLinkStore(), after=True))
 
@@ -365,8 +340,6 @@ def test_a_failure_after_the_snapshot_was_stored_is_a_success(
 def test_a_failure_before_the_snapshot_was_stored_is_certain(
     connector: Connector, table: TableHandle
 ) -> None:
-    from spark_jobs.connectors.paimon.publish import HardLinkStore
-
     handle, fragments = delete_first_row(connector, table)
     writes = with_store(connector, FailingStore(HardLinkStore(), after=False))
 
@@ -380,8 +353,6 @@ def test_a_failure_before_the_snapshot_was_stored_is_certain(
 def test_an_outcome_that_can_not_be_looked_up_is_unknown(
     connector: Connector, table: TableHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spark_jobs.connectors.paimon.publish import HardLinkStore
-
     handle, fragments = delete_first_row(connector, table)
     writes = with_store(connector, FailingStore(HardLinkStore(), after=True))
 

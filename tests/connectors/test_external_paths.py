@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.connectors.paimon.external_paths import external_paths, local_file
+from spark_jobs.connectors.paimon.external_paths import external_paths
+from spark_jobs.connectors.paimon.locations import filesystem_path
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -180,10 +181,10 @@ def test_what_can_not_be_honoured_is_refused_for_targets(
 
 @pytest.mark.parametrize("text", ["/a b/%41", "file:/a b/%41", "file:///a b/%41"])
 def test_paths_are_not_decoded(text: str) -> None:
-    assert local_file(text) == "/a b/%41"
+    assert filesystem_path(text) == "/a b/%41"
 
 
-@pytest.mark.parametrize("text", ["s3://b/x", "hdfs:/x", "file://host/x"])
+@pytest.mark.parametrize("text", ["oss://b/x", "hdfs:/x", "file://host/x"])
 def test_files_on_other_storage_are_named(text: str) -> None:
     with pytest.raises(NotSupportedError, match=text):
-        local_file(text)
+        filesystem_path(text)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +28,87 @@ def table(connector: Connector) -> TableHandle:
 def expire(warehouse: Path, *snapshot_ids: int) -> None:
     for snapshot_id in snapshot_ids:
         (warehouse / f"shop.db/orders/snapshot/snapshot-{snapshot_id}").unlink()
+
+
+@dataclass
+class WatchedFiles:
+    """A table's files; reading takes a moment, in which others may read."""
+
+    real: Any
+    requests: int = 0
+    reading: int = 0
+    most_reading: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def read_file_utf8(self, path: str) -> str:
+        with self.lock:
+            self.requests += 1
+            self.reading += 1
+            self.most_reading = max(self.most_reading, self.reading)
+        time.sleep(0.02)
+        with self.lock:
+            self.reading -= 1
+        text: str = self.real.read_file_utf8(path)
+        return text
+
+    def exists(self, path: str) -> bool:
+        self.requests += 1
+        return bool(self.real.exists(path))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+def fill_up(warehouse: Path, count: int) -> None:
+    """Copies of snapshot 1 by somebody else, up to that id."""
+    folder = warehouse / "shop.db/orders/snapshot"
+    document = json.loads((folder / "snapshot-1").read_text())
+    for number in range(2, count + 1):
+        path = folder / f"snapshot-{number}"
+        if not path.exists():
+            path.write_text(json.dumps({**document, "id": number, "commitUser": "somebody"}))
+    (folder / "LATEST").write_text(str(count))
+
+
+def test_a_long_history_is_read_in_parallel_by_one_request_for_each_snapshot(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    fill_up(warehouse, 150)
+    files = WatchedFiles(table.native.table.file_io)
+    table.native.table.file_io = files
+
+    assert connector.writes.find_commit(table, "two") is None
+
+    # One more looks whether there is a snapshot at all.
+    assert files.requests <= 150 + 1
+    assert files.most_reading > 4
+
+
+@pytest.mark.parametrize("made", [2, 64, 65, 86, 87, 150])
+def test_a_commit_is_found_anywhere_in_a_long_history(
+    connector: Connector, warehouse: Path, table: TableHandle, made: int
+) -> None:
+    fill_up(warehouse, made - 1)
+    append(connector, [{"id": 2}], "two")
+    fill_up(warehouse, 150)
+
+    found = connector.writes.find_commit(table, "two")
+
+    assert found is not None
+    assert found.snapshot_id == made
+
+
+def test_a_commit_among_the_newest_ends_the_search(
+    connector: Connector, warehouse: Path, table: TableHandle
+) -> None:
+    fill_up(warehouse, 149)
+    append(connector, [{"id": 2}], "two")
+    files = WatchedFiles(table.native.table.file_io)
+    table.native.table.file_io = files
+
+    connector.writes.find_commit(table, "two")
+
+    assert files.requests < 100
 
 
 def test_an_operation_finds_its_own_snapshot(connector: Connector, table: TableHandle) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planning import create_table, update_one_day
+from benchmarks.planning import create_table, fill_table, update_one_day
 
 pytestmark = pytest.mark.slow
 
 
 def test_one_day_of_a_thousand(spark, tmp_path: Path) -> None:
-    create_table(tmp_path, days=1000, files_per_day=20)
+    fill_table(create_table(tmp_path), days=1000, files_per_day=20)
 
     result = update_one_day(spark, tmp_path, "one-day")
 

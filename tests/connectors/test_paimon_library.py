@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon import create_library, library, manifest_library
 from spark_jobs.connectors.paimon.library import PaimonColumn, PaimonSchema
 from spark_jobs.contract.request import TableName
 from spark_jobs.files.statistics import ColumnStatistics
@@ -39,7 +39,7 @@ def test_a_schema_comes_back_as_it_was_made(tmp_path: Path) -> None:
         comment="c",
     )
 
-    library.create_table(catalog, NAME, schema)
+    create_library.create_table(catalog, NAME, schema)
     found = library.schema_of(library.find_table(catalog, NAME))
 
     assert found.columns[:3] == schema.columns[:3]
@@ -125,17 +125,17 @@ def test_which_snapshots_change_files(connector: Connector) -> None:
     allowing.new_batch_write_builder().new_commit().commit([])
     native = connector.metadata.load_table(NAME).native.table
 
-    first, empty = library.retained_snapshots(native)
+    first, empty = (library.find_snapshot(native, i) for i in library.snapshot_ids(native))
 
-    assert library.changes_files(native, first)
-    assert not library.changes_files(native, empty)
+    assert [e.file.row_count for e in manifest_library.changed_entries(native, first)] == [1]
+    assert manifest_library.changed_entries(native, empty) == []
 
 
 def test_a_table_without_snapshots(connector: Connector) -> None:
     table = create(connector, {"id": "int"}).native.table
 
     assert library.latest_snapshot(table) is None
-    assert library.retained_snapshots(table) == []
+    assert library.snapshot_ids(table) == []
 
 
 def test_statistics_of_a_new_file_are_read_back(connector: Connector) -> None:

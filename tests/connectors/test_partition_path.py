@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.connectors.paimon.partition_path import PartitionKey, PartitionLayout
 from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.errors import NotSupportedError
 
 DEFAULT = "__DEFAULT_PARTITION__"
 CASES: dict[str, st.SearchStrategy[Any]] = {
@@ -23,6 +25,12 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
     "BIGINT": st.integers(-(2**63), 2**63 - 1),
     "DECIMAL(10, 2)": st.integers(-(10**9), 10**9).map(lambda i: Decimal(i).scaleb(-2)),
     "DECIMAL(38, 10)": st.integers(-(10**12), 10**12).map(lambda i: Decimal(i).scaleb(-10)),
+    "FLOAT": st.floats(0.0010000000474974513, 1e7, width=32, exclude_max=True).flatmap(
+        lambda number: st.sampled_from([number, -number, 0.0])
+    ),
+    "DOUBLE": st.floats(1e-3, 1e7, exclude_max=True).flatmap(
+        lambda number: st.sampled_from([number, -number, 0.0])
+    ),
     "DATE": st.dates(),
     "TIMESTAMP(0)": st.datetimes().map(lambda d: d.replace(microsecond=0)),
     "TIMESTAMP(3)": st.datetimes().map(
@@ -51,7 +59,10 @@ def partitions(draw: st.DrawFn) -> list[tuple[str, str, Any]]:
 @given(keys=partitions(), legacy=st.booleans())
 def test_directories_are_those_of_pypaimon(keys: list[tuple[str, str, Any]], legacy: bool) -> None:
     layout = PartitionLayout(
-        tuple(PartitionKey(name, timestamp_precision(kind)) for name, kind, _ in keys),
+        tuple(
+            PartitionKey(name, timestamp_precision(kind), single=kind == "FLOAT")
+            for name, kind, _ in keys
+        ),
         DEFAULT,
         legacy,
     )
@@ -92,12 +103,23 @@ def expected(keys: list[tuple[str, str, Any]], values: Sequence[Any], *, legacy:
         (dt.date(2013, 1, 1), "p=15706"),
         (Decimal("1E-7"), "p=0.0000001"),
         (True, "p=true"),
+        (12.0, "p=12.0"),
+        (-0.001, "p=-0.001"),
+        (9999999.999999998, "p=9999999.999999998"),
     ],
 )
 def test_well_known_spellings(value: Any, directory: str) -> None:
     layout = PartitionLayout((PartitionKey("p"),), DEFAULT, legacy_names=True)
 
     assert layout.directory([value]) == directory
+
+
+@pytest.mark.parametrize("value", [1e7, 9.99e-4, -1e7, -0.0, math.inf, math.nan])
+def test_numbers_that_java_versions_spell_differently_are_refused(value: float) -> None:
+    layout = PartitionLayout((PartitionKey("p"),), DEFAULT, legacy_names=True)
+
+    with pytest.raises(NotSupportedError, match=r"p = .* can not be a partition"):
+        layout.directory([value])
 
 
 def test_a_table_without_partitions_has_no_directory() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.synchronize
 import os
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
 from spark_jobs.connectors.paimon.publish import HardLinkStore
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
@@ -19,6 +21,7 @@ from tests.connectors.tables import NAME, begin, create, inserts, read, snapshot
 
 CONTEXT = multiprocessing.get_context("spawn")
 PAUSE_SECONDS = 0.05
+LONGEST_SECONDS = 600
 
 
 def test_a_snapshot_is_created_once(tmp_path: Path) -> None:
@@ -39,6 +42,14 @@ def test_the_hint_is_replaced_and_its_failure_ignored(tmp_path: Path) -> None:
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("LATEST", "12")]
 
 
+def test_a_hint_that_can_not_be_replaced_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "LATEST").mkdir()
+
+    HardLinkStore().hint_latest(str(tmp_path / "LATEST"), 1)
+
+    assert [each.name for each in tmp_path.iterdir()] == ["LATEST"]
+
+
 def test_readers_see_a_whole_snapshot_or_none(tmp_path: Path) -> None:
     text = "x" * 1_000_000
     path = tmp_path / "snapshot-1"
@@ -48,7 +59,7 @@ def test_readers_see_a_whole_snapshot_or_none(tmp_path: Path) -> None:
 
     HardLinkStore().create(str(path), text)
 
-    reader.join(60)
+    reader.join(LONGEST_SECONDS)
     assert reader.exitcode == 0
 
 
@@ -60,19 +71,24 @@ def _require_whole(path: str, size: int) -> None:
             return
 
 
-def _merge_with_a_pause(
-    warehouse: str, worker: int, count: int, barrier: Any, results: Any
-) -> None:
-    """Insert ``count`` rows, one merge each, again after each conflict; pause before the link."""
-    link = os.link
+class Meeting(HardLinkStore):
+    """Nobody's first snapshot is published before everybody has one; later ones after a pause."""
 
-    def slow_link(source: Any, target: Any) -> None:
-        time.sleep(PAUSE_SECONDS)
-        link(source, target)
+    def __init__(self, barrier: multiprocessing.synchronize.Barrier) -> None:
+        self._wait = barrier.wait
 
-    os.link = slow_link  # type: ignore[assignment]
-    connector = open_connector(CatalogSpec("paimon", warehouse), {})
-    barrier.wait()
+    def create(self, path: str, text: str) -> bool:
+        self._wait()
+        self._wait = lambda: time.sleep(PAUSE_SECONDS)
+        return super().create(path, text)
+
+
+def _merge_with_others(warehouse: str, worker: int, count: int, barrier: Any, results: Any) -> None:
+    """Insert ``count`` rows, one merge each, again after each conflict."""
+    opened = open_connector(CatalogSpec("paimon", warehouse), {})
+    filesystem = opened.storage.filesystem
+    writes = PaimonMergeWrites(opened.metadata, filesystem, Meeting(barrier))
+    connector = Connector(opened.metadata, opened.scan, writes, opened.storage)
     conflicts = 0
     for i in range(count):
         while not _try_insert(connector, worker * 1000 + i):
@@ -98,24 +114,24 @@ def _try_insert(connector: Connector, value: int) -> bool:
 def test_two_processes_that_race_lose_nothing(connector: Connector, warehouse: Path) -> None:
     create(connector, {"id": "int"})
     workers, count = 2, 6
-    barrier, results = CONTEXT.Barrier(workers), CONTEXT.Queue()
+    barrier, results = CONTEXT.Barrier(workers, timeout=LONGEST_SECONDS), CONTEXT.Queue()
     processes = [
         CONTEXT.Process(
-            target=_merge_with_a_pause, args=(str(warehouse), worker, count, barrier, results)
+            target=_merge_with_others, args=(str(warehouse), worker, count, barrier, results)
         )
         for worker in range(workers)
     ]
     for process in processes:
         process.start()
-    conflicts = sum(results.get(timeout=120)[1] for _ in processes)
+    conflicts = sum(results.get(timeout=LONGEST_SECONDS)[1] for _ in processes)
     for process in processes:
-        process.join(60)
+        process.join(LONGEST_SECONDS)
 
     assert [process.exitcode for process in processes] == [0, 0]
     expected = [worker * 1000 + i for worker in range(workers) for i in range(count)]
     assert sorted(row["id"] for row in read(connector)) == expected
     assert snapshot_ids(connector) == list(range(1, workers * count + 1))
-    assert conflicts > 0
+    assert conflicts > 0, "all began on the same base"
     # What lost a race was removed, and every guard is gone.
     assert len(list(warehouse.rglob("*.parquet"))) == workers * count
     assert list(warehouse.rglob("consumer-*")) == []

@@ -55,8 +55,8 @@ def test_a_local_warehouse_may_be_a_path_or_a_uri(warehouse: Path, form: str) ->
 
 
 def test_other_storage_and_catalogs_are_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(JobError, match=r"s3://bucket/wh is not on a local file system"):
-        open_connector(CatalogSpec("paimon", "s3://bucket/wh"), {})
+    with pytest.raises(JobError, match=r"oss://bucket/wh is on storage of the kind oss"):
+        open_connector(CatalogSpec("paimon", "oss://bucket/wh"), {})
     with pytest.raises(JobError, match="metastore = jdbc"):
         open_connector(CatalogSpec("paimon", str(tmp_path), {"metastore": "jdbc"}), {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,19 +13,45 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
-from spark_jobs.connectors.paimon.scan import PaimonScan
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.connectors.paimon.scan import PaimonScan, Reader
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.engine.failures import translated
+from spark_jobs.errors import ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from tests.connectors.tables import NAME, append, create, read
+
+pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+PREFIXES = [
+    "a %b-",
+    "%41-",
+    "ü,;#?&=+[z]{q}*-",
+    "中\u00a0\u0085\u2028\U0001f600-",
+    "a\u0301-",
+    '"<>|^`-',
+    "",
+]
 SPELLINGS = [
     *("a*b", "ab", "a?b", "[z]", "z", "{q,r}", "q", "x=y %", "100%25", "a+b", "a b", "ü 中 é"),
     *("back\\slash", "a,b", "a;b", "a#b", "a&b", "..", "~", "$x", "`t`", "__DEFAULT_PARTITION__"),
 ]
+
+
+@pytest.fixture(params=["spark", "pyarrow"])
+def reader(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def connector(warehouse: Path, reader: Reader) -> Connector:
+    opened = open_connector(CatalogSpec("paimon", str(warehouse)), {})
+    return replace(opened, scan=PaimonScan(pafs.LocalFileSystem(), reader))
 
 
 def scan(
@@ -49,6 +76,38 @@ def test_rows_of_partitions_of_any_spelling_are_read_once(
     assert sorted(found) == sorted(
         (base + i, p) for base in (0, 100) for i, p in enumerate(SPELLINGS)
     )
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_rows_of_files_of_any_name_are_read(
+    spark: SparkSession, connector: Connector, prefix: str
+) -> None:
+    create(connector, {"id": "int", "p": "int"}, ["p"], {"data-file.prefix": prefix})
+    append(connector, [{"id": i, "p": i % 2} for i in range(4)])
+
+    _, files, frame = scan(spark, connector, ["id"])
+    found = sorted((row.id, row["__merge_row_id"].file) for row in frame.collect())
+
+    assert all(Path(file.path).name.startswith(prefix) for file in files)
+    ordinals = {file.partition["p"]: file.ordinal for file in files}
+    assert found == [(i, ordinals[i % 2]) for i in range(4)]
+
+
+@pytest.mark.parametrize("reader", ["spark"])
+def test_a_file_that_spark_calls_by_another_name_is_an_error(
+    spark: SparkSession, connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(connector, {"id": "int"})
+    append(connector, [{"id": 1}])
+    monkeypatch.setattr("spark_jobs.connectors.paimon.scan._names_in_spark", lambda *_: ["other"])
+
+    _, files, frame = scan(spark, connector, ["id"])
+    with pytest.raises(Exception, match="job-error") as raised:
+        frame.collect()
+
+    error = translated(raised.value)
+    assert error.code is ErrorCode.INTERNAL_ERROR
+    assert Path(files[0].path).name in error.message
 
 
 def test_row_ids_say_where_the_row_is(spark: SparkSession, connector: Connector) -> None:
@@ -84,6 +143,7 @@ def test_ordinals_survive_pruning(spark: SparkSession, connector: Connector) -> 
     assert {(row.p, row["__merge_row_id"].file) for row in frame.collect()} == {(3, 3), (1, 1)}
 
 
+@pytest.mark.parametrize("reader", ["spark"])
 def test_only_the_asked_columns_are_read(spark: SparkSession, connector: Connector) -> None:
     create(connector, {"id": "int", "a": "string", "b": "array<int>", "p": "int"}, ["p"])
     append(connector, [{"id": 1, "p": 1}])
@@ -170,11 +230,41 @@ def test_damaged_files_are_an_error_even_if_the_session_ignores_them(
             Path(files[0].path).write_bytes(b"PAR1 broken PAR1")
         else:
             Path(files[0].path).unlink()
-        with pytest.raises(Exception, match=r"FAILED_READ_FILE|corrupted file|does not exist"):
+        with pytest.raises(
+            Exception, match=r"FAILED_READ_FILE|corrupted file|does not exist|is missing or damaged"
+        ):
             frame.collect()
     finally:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
         spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+
+
+@pytest.mark.parametrize("reader", ["auto"])
+@pytest.mark.parametrize(
+    ("column", "kind", "values", "found"),
+    [
+        ("id", pa.int32(), [3, 7, 99], [3, 7]),
+        ("name", pa.string(), ["n2", "n8"], [2, 8]),
+        ("id", pa.int32(), [], []),
+    ],
+)
+def test_a_dynamic_filter_leaves_out_what_is_of_no_use(
+    spark: SparkSession,
+    connector: Connector,
+    column: str,
+    kind: pa.DataType,
+    values: list[Any],
+    found: list[int],
+) -> None:
+    create(connector, {"id": "int", "name": "string", "p": "int"}, ["p"])
+    append(connector, [{"id": i, "name": f"n{i}", "p": i % 2} for i in range(10)])
+    table = connector.metadata.load_table(NAME)
+    files = connector.metadata.plan_files(table)
+
+    keys = DynamicFilter({column: pa.array(values, kind)})
+    frame = connector.scan.read(spark, table, files, ["id", "p"], keys)
+
+    assert sorted((row.id, row.p) for row in frame.collect()) == [(i, i % 2) for i in found]
 
 
 def test_nanoseconds_may_be_left_out_but_not_read(

@@ -20,15 +20,12 @@ from tests.connectors.tables import (
     begin,
     change_rows,
     create,
+    data_files,
     inserts,
     merge,
     read,
     store,
 )
-
-
-def data_files(warehouse: Path) -> set[str]:
-    return {str(path.relative_to(warehouse)) for path in warehouse.rglob("*.parquet")}
 
 
 @pytest.fixture

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from spark_jobs.connectors.paimon.native import native
+from spark_jobs.connectors.paimon.vectors import (
+    VectorIndexWriter,
+    VectorLocation,
+    copied_index,
+    read_vector,
+)
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -17,6 +28,7 @@ from tests.connectors.tables import (
     begin,
     change_rows,
     create,
+    data_files,
     inserts,
     read,
     store,
@@ -62,10 +74,6 @@ def index_files(connector: Connector) -> list[Path]:
     return [Path(f.path) for f in native(connector.metadata.load_table(NAME)).index_files]
 
 
-def data_files(warehouse: Path) -> set[str]:
-    return {str(path.relative_to(warehouse)) for path in warehouse.rglob("*.parquet")}
-
-
 def test_deleted_rows_are_marked_and_no_data_file_is_written(
     connector: Connector, warehouse: Path
 ) -> None:
@@ -106,6 +114,60 @@ def test_an_index_file_is_replaced_and_its_other_vectors_are_copied(connector: C
     after = index_files(connector)
     assert before not in after
     assert len(after) == 3
+
+
+class _Counting(pafs.FSSpecHandler):  # type: ignore[misc]
+    """The local file system; ``opened`` counts the openings of each file to read it."""
+
+    def __init__(self) -> None:
+        super().__init__(LocalFileSystem(auto_mkdir=True))
+        self.opened: Counter[str] = Counter()
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        self.opened[path] += 1
+        return super().open_input_file(path)
+
+
+def test_an_index_file_is_opened_once_however_many_vectors_are_copied(tmp_path: Path) -> None:
+    handler = _Counting()
+    filesystem = pafs.PyFileSystem(handler)
+    deleted, locations = {}, {}
+    for bucket in range(3):
+        writer = VectorIndexWriter(filesystem, str(tmp_path), lambda f, b=bucket: f"{f}/old-{b}")  # type: ignore[misc]
+        for number in range(20):
+            deleted[100 * bucket + number] = np.arange(number, 1000 + bucket)
+            writer.add(100 * bucket + number, bucket, "", deleted[100 * bucket + number])
+        (index,) = writer.finish()
+        locations |= {
+            str(ordinal): VectorLocation(index.path, *where)
+            for ordinal, where in index.vectors.items()
+            if ordinal % 7
+        }
+    target = str(tmp_path / "new")
+
+    size, ranges = copied_index(filesystem, target, locations)
+
+    assert handler.opened == {str(tmp_path / f"old-{bucket}"): 1 for bucket in range(3)}
+    assert size == Path(target).stat().st_size
+    assert list(ranges) == list(locations)
+    for name, where in ranges.items():
+        location = VectorLocation(target, *where)
+        assert np.array_equal(read_vector(filesystem, location), deleted[int(name)])
+
+
+def test_an_index_file_that_ends_too_early_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    path.write_bytes(bytes(100))
+    locations = {
+        "a": VectorLocation(str(path), 1, 20, 1),
+        "b": VectorLocation(str(path), 60, 40, 1),
+    }
+
+    with pytest.raises(CatalogError, match="ends before the deletion vector at 60") as raised:
+        copied_index(pafs.LocalFileSystem(), str(tmp_path / "new"), locations)
+
+    assert raised.value.code is ErrorCode.METADATA_UNREADABLE
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_fixed_bucket_has_one_index_file(connector: Connector, warehouse: Path) -> None:

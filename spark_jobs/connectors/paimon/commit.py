@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import random
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon import index_library, library
-from spark_jobs.connectors.paimon.commit_messages import commit_messages
-from spark_jobs.connectors.paimon.conflicts import refuse_changes_since, to_job_error
-from spark_jobs.connectors.paimon.guard import FIRST_SNAPSHOT, BaseGuard
+from spark_jobs.connectors.paimon import index_library, library, manifest_library
+from spark_jobs.connectors.paimon.changes import Changes, partitions_of
+from spark_jobs.connectors.paimon.commit_attempt import before_publication, commit_attempt
+from spark_jobs.connectors.paimon.conflicts import Gap, refuse_conflicts
+from spark_jobs.connectors.paimon.guard import BaseGuard
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
-from spark_jobs.connectors.paimon.publish import Publication, SnapshotStore
+from spark_jobs.connectors.paimon.new_rows import Place
+from spark_jobs.connectors.paimon.new_snapshot import Commit
+from spark_jobs.connectors.paimon.parallel import in_parallel
+from spark_jobs.connectors.paimon.publish import SnapshotStore
 from spark_jobs.connectors.paimon.sequence_numbers import place_of
 from spark_jobs.connectors.paimon.sink import PaimonSinkFactory, SourceFile
 from spark_jobs.connectors.paimon.table_layout import (
@@ -25,20 +32,33 @@ from spark_jobs.connectors.paimon.table_layout import (
     rewrite_share,
 )
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.files.discarding import discarding
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite
 
 COMMIT_IDENTIFIER: Final = 1
-_PUBLISH_ATTEMPTS: Final = 20
+_PUBLISH_ATTEMPTS: Final = 50
+_LONGEST_PAUSE: Final = 1.0
+# Snapshots that are read before one of them is looked at.
+_READ_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class PaimonMerge:
-    """A merge that has begun."""
+    """A merge that has begun.
 
-    operation_id: str
+    ``is_first``: no other try of the operation, which may have committed, had left its guard.
+    """
+
+    write: MergeWrite
     name_prefix: str
     index_prefix: str
+    is_first: bool
+
+    @property
+    def operation_id(self) -> str:
+        """The operation, which is the commit's user."""
+        return self.write.operation.operation_id
 
 
 class PaimonMergeWrites:
@@ -52,22 +72,23 @@ class PaimonMergeWrites:
         self._snapshots = snapshots
 
     def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
-        """Guard the base snapshot and describe the sinks; no data file is made."""
+        """Guard the base snapshot, unless it is a dry run, and describe the sinks."""
         target = native(table)
         operation_id = write.operation.operation_id
         token = uuid.uuid4()
         prefix, index_prefix = f"{data_file_prefix(target)}{token}-", f"index-{token}-"
+        filesystem = discarding(self._filesystem) if write.dry_run else self._filesystem
         sinks = PaimonSinkFactory(
             name_prefix=prefix,
             index_prefix=index_prefix,
             index_directory=index_library.index_directory(target.table),
             rewrite_share=rewrite_share(target, write.rewrite_share),
-            files={file.ordinal: _source_file(target, file) for file in write.files},
+            files=_source_files(target, write.files),
             assigned_columns=write.assigned_columns,
-            layout=new_file_layout(target, self._filesystem, write.target_file_size),
+            layout=new_file_layout(target, filesystem, write.target_file_size),
         )
-        self._guard(table, operation_id).set(table.snapshot_id)
-        return MergeHandle(sinks, PaimonMerge(operation_id, prefix, index_prefix))
+        is_first = write.dry_run or self._guard_base(table, operation_id)
+        return MergeHandle(sinks, PaimonMerge(write, prefix, index_prefix, is_first))
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
@@ -83,6 +104,12 @@ class PaimonMergeWrites:
             for file in files
         ]
 
+    def changed_partitions(
+        self, table: TableHandle, fragments: Sequence[Fragment]
+    ) -> Sequence[Mapping[str, Any]]:
+        """The partitions of files that come, go or have rows marked."""
+        return partitions_of(native(table), fragments)
+
     def finish_merge(
         self,
         table: TableHandle,
@@ -90,52 +117,118 @@ class PaimonMergeWrites:
         fragments: Sequence[Fragment],
         properties: Mapping[str, str],
     ) -> CommittedSnapshot:
-        """Publish the fragments as one snapshot on top of the base.
+        """Publish the fragments as one snapshot, behind what others committed without a conflict.
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
         """
-        user = handle.native.operation_id
-        current = native(self._metadata.load_table(table.name))
-        if library.schema_id(current.table) != library.schema_id(native(table).table):
-            raise CommitError(
-                ErrorCode.COMMIT_CONFLICT,
-                f"The schema of {table.name} was changed while the statement ran.",
-                "Run the statement again: it will read the table's new schema.",
+        base, begun = native(table), handle.native
+        if not fragments and not begun.write.overwrites:
+            raise InternalError(
+                ErrorCode.INTERNAL_ERROR,
+                "There is nothing to commit.",
+                "This is a defect: report it with the statement.",
             )
-        messages = commit_messages(
-            native(table), fragments, self._filesystem, handle.native.index_prefix
-        )
-        for _ in range(_PUBLISH_ATTEMPTS):
-            latest = library.latest_snapshot(current.table)
-            refuse_changes_since(current.table, native(table).snapshot, latest)
-            checked_id = latest.id if latest else FIRST_SNAPSHOT - 1
-            directory = f"{current.branch_path}/snapshot"
-            publication = Publication(self._snapshots, directory, checked_id)
-            _attempt(current, publication, user, messages, properties)
-            if _is_published(current, publication):
-                return CommittedSnapshot(checked_id + 1, dict(properties))
+        with before_publication():
+            changes = Changes(
+                base,
+                fragments,
+                self._filesystem,
+                begun.index_prefix,
+                overwrites=begun.write.overwrites,
+            )
+            gap = Gap(base)
+        commit = Commit(begun.operation_id, COMMIT_IDENTIFIER, properties)
+        for attempt in range(_PUBLISH_ATTEMPTS):
+            time.sleep(random.uniform(0, min(0.01 * attempt**2, _LONGEST_PAUSE)))  # noqa: S311
+            with before_publication():
+                latest = self._latest(table)
+                gap.read_up_to(latest.snapshot)
+                _refuse_own_commit(gap, begun.operation_id)
+                change = changes.behind(gap.added)
+                refuse_conflicts(base, gap, change, begun.write.isolation, begun.write.region)
+            snapshot_id = commit_attempt(self._snapshots, latest, change, commit)
+            if snapshot_id is not None:
+                return CommittedSnapshot(snapshot_id, dict(properties))
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
             f"Other writers were faster than this one {_PUBLISH_ATTEMPTS} times.",
             "Run the statement again when fewer writers are at work on the table.",
         )
 
+    def _guard_base(self, table: TableHandle, operation_id: str) -> bool:
+        """Guard the base; whether no other try had left a guard.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT when it had expired before. No guard of this try stays: a
+                later one would take it for that of a try that may have committed.
+        """
+        guard = self._guard(table, operation_id)
+        is_first = guard.set(table.snapshot_id)
+        try:
+            self._require_base(table)
+        except Exception:
+            if is_first:
+                guard.release()
+            raise
+        return is_first
+
+    def _require_base(self, table: TableHandle) -> None:
+        """Check that the base did not expire before it was guarded.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT.
+        """
+        base = table.snapshot_id
+        if base is not None and library.find_snapshot(native(table).table, base) is None:
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                f"Snapshot {base} of {table.name} expired before the statement began.",
+                "Run the statement again; let more snapshots stay when they expire.",
+            )
+
+    def _latest(self, table: TableHandle) -> PaimonTable:
+        """The table as it is now.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT when its schema is another one.
+        """
+        latest = native(self._metadata.load_table(table.name))
+        if library.schema_id(latest.table) != library.schema_id(native(table).table):
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                f"The schema of {table.name} was changed while the statement ran.",
+                "Run the statement again: it will read the table's new schema.",
+            )
+        return latest
+
     def abort_merge(
         self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
     ) -> None:
         """Remove every file of the write, known from a fragment or not, and the guard.
 
-        Nothing is removed when the operation did make a snapshot after all.
+        The guard stays where another try of the operation made a snapshot, or may have made one
+        that has expired. Nothing is removed when this write is in the snapshot after all; a dry run
+        left nothing.
         """
         del fragments
-        if self.find_commit(table, handle.native.operation_id) is not None:
+        target, begun = native(table), handle.native
+        if begun.write.dry_run:
             return
-        external = native(table).external
-        for root in (native(table).path, *(external.roots if external else ())):
-            self._remove_files(root, (handle.native.name_prefix, handle.native.index_prefix))
-        self._guard(table, handle.native.operation_id).release()
+        try:
+            commit = self.find_commit(table, begun.operation_id)
+            needs_guard = commit is not None
+        except CommitError:
+            # What has expired was certainly not made by this write.
+            commit, needs_guard = None, not begun.is_first
+        prefixes = (begun.name_prefix, begun.index_prefix)
+        if commit is not None and _has_files(target, commit, prefixes):
+            return
+        for root in (target.path, *(target.external.roots if target.external else ())):
+            self._remove_files(root, prefixes)
+        if not needs_guard:
+            self._guard(table, begun.operation_id).release()
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
         """Let the base snapshot of a finished operation expire."""
@@ -148,20 +241,23 @@ class PaimonMergeWrites:
             CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the guarded base are gone.
         """
         target = native(table)
-        snapshots = library.retained_snapshots(target.table)
-        for snapshot in reversed(snapshots):
-            identity = (snapshot.commit_user, snapshot.commit_identifier)
-            if identity == (operation_id, COMMIT_IDENTIFIER):
-                return CommittedSnapshot(snapshot.id, dict(snapshot.properties or {}))
+        ids = library.snapshot_ids(target.table)
         base = self._guard(table, operation_id).base()
-        if base is None or not snapshots:
+        # No try of the operation wrote anything before its guard was set.
+        since = [i for i in reversed(ids) if base is None or i >= base]
+        for start in range(0, len(since), _READ_AT_ONCE):
+            chunk = since[start : start + _READ_AT_ONCE]
+            for snapshot in in_parallel(partial(library.find_snapshot, target.table), chunk):
+                if snapshot is not None and _made_by(snapshot, operation_id):
+                    return CommittedSnapshot(snapshot.id, dict(snapshot.properties or {}))
+        if base is None or not ids:
             return None
-        retained = {snapshot.id for snapshot in snapshots}
-        missing = [i for i in range(base, snapshots[-1].id + 1) if i not in retained]
-        if missing:
+        retained = set(ids)
+        missing = next((i for i in range(base, ids[-1]) if i not in retained), None)
+        if missing is not None:
             raise CommitError(
                 ErrorCode.COMMIT_HISTORY_EXPIRED,
-                f"Snapshot {missing[0]} of {table.name} has expired, so whether operation "
+                f"Snapshot {missing} of {table.name} has expired, so whether operation "
                 f"{operation_id} was committed in it can not be known.",
                 "Look at the table's rows; clear the task to run the statement once more.",
             )
@@ -179,56 +275,48 @@ class PaimonMergeWrites:
         return BaseGuard(self._filesystem, native(table).branch_path, operation_id)
 
 
-def _attempt(
-    table: PaimonTable,
-    publication: Publication,
-    user: str,
-    messages: Sequence[Any],
-    properties: Mapping[str, str],
-) -> None:
-    """Have the snapshot prepared and handed to ``publication``, which knows the outcome."""
-    failure = None
-    try:
-        library.commit_once(table.table, publication, user, COMMIT_IDENTIFIER, messages, properties)
-    except RuntimeError as error:
-        failure = error
-    if publication.called:
-        return
-    if failure is None:
-        failure = RuntimeError("there is nothing to commit")
-    raise to_job_error(failure) from failure
+def _made_by(snapshot: Any, operation_id: str) -> bool:
+    identity = (snapshot.commit_user, snapshot.commit_identifier)
+    return bool(identity == (operation_id, COMMIT_IDENTIFIER))
 
 
-def _is_published(table: PaimonTable, publication: Publication) -> bool:
-    """Whether our snapshot is there; False: another writer took its id.
-
-    Raises:
-        CommitError: COMMIT_OUTCOME_UNKNOWN.
-        InternalError: STORAGE_UNAVAILABLE, it is certainly not there.
-    """
-    failure, attempted = publication.failure, publication.snapshot
-    if failure is None or attempted is None:
-        return publication.published
-    try:
-        found = library.find_snapshot(table.table, attempted.id)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise CommitError(
-            ErrorCode.COMMIT_OUTCOME_UNKNOWN,
-            f"Storing snapshot {attempted.id} failed ({failure}), and so did looking for it.",
-            "Run the statement again: it looks for its own snapshot first.",
-        ) from error
-    if found is not None and found.uuid == attempted.uuid:
+def _has_files(table: PaimonTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
+    """Whether files with names of these prefixes came with the commit."""
+    snapshot = library.find_snapshot(table.table, commit.snapshot_id)
+    if snapshot is None:
         return True
-    raise InternalError(
-        ErrorCode.STORAGE_UNAVAILABLE,
-        f"Snapshot {attempted.id} could not be stored: {failure}",
-        "Nothing was published. Check the warehouse's storage, then run the statement again.",
-    ) from failure
+    entries = manifest_library.changed_entries(table.table, snapshot)
+    indexes = index_library.index_files(table.table, snapshot)
+    names = [entry.file.file_name for entry in entries]
+    names += [index_library.index_name(index.entry) for index in indexes]
+    return any(name.startswith(prefixes) for name in names)
 
 
-def _source_file(table: PaimonTable, file: PlannedFile) -> SourceFile:
-    vector = table.vectors.get(file.path.rpartition("/")[2])
-    entry = table.located_entries[file.ordinal][1]
-    is_external = entry.file.external_path is not None
-    directory = table.bucket_directory(place_of(entry)) if is_external else None
-    return SourceFile(file.path, file.row_count, file.size, vector, directory)
+def _refuse_own_commit(gap: Gap, operation_id: str) -> None:
+    """Another driver of the same operation may have been faster."""
+    for each in gap.commits:
+        if _made_by(each.snapshot, operation_id):
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                f"Operation {operation_id} was committed as snapshot {each.snapshot.id} by another "
+                "driver while this one ran.",
+                "Run the statement again: it will find that commit.",
+            )
+
+
+def _source_files(table: PaimonTable, files: Sequence[PlannedFile]) -> dict[int, SourceFile]:
+    buckets: dict[Place, int] = {}
+    found = {}
+    for file in files:
+        entry = table.located_entries[file.ordinal][1]
+        place = place_of(entry)
+        is_external = entry.file.external_path is not None
+        found[file.ordinal] = SourceFile(
+            path=file.path,
+            row_count=file.row_count,
+            size=file.size,
+            bucket=buckets.setdefault(place, len(buckets)),
+            vector=table.vectors.get(entry.file.file_name),
+            directory=table.bucket_directory(place) if is_external else None,
+        )
+    return found

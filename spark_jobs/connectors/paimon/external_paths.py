@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from spark_jobs.connectors.paimon.locations import filesystem_path
 from spark_jobs.errors import NotSupportedError
 
 OPTION: Final = "data-file.external-paths"
@@ -65,25 +66,13 @@ def external_paths(options: Mapping[str, str]) -> ExternalPaths | None:
             f"{OPTION}.",
             _REMEDY,
         )
-    return ExternalPaths(tuple(map(local_file, paths)), weights or (1,) * len(paths))
+    return ExternalPaths(tuple(map(filesystem_path, paths)), weights or (1,) * len(paths))
 
 
-def local_file(text: str) -> str:
-    """The local path behind a path as Paimon's ``Path`` spells it: nothing in it is encoded.
-
-    Raises:
-        NotSupportedError: the path is on other storage.
-    """
-    scheme, colon, rest = text.partition(":")
-    if text.startswith("/") or not colon:
-        return text
-    path = rest.removeprefix("//") if rest.startswith("//") else rest
-    if scheme != "file" or not path.startswith("/"):
-        raise NotSupportedError(
-            f"{text} is not on a local file system, which is all that is supported yet.",
-            "Run this statement with Paimon's own engines.",
-        )
-    return path.rstrip("/")
+def external_roots(options: Mapping[str, str]) -> set[str]:
+    """Where files that were written under these options may lie: local ones, whatever strategy."""
+    paths = [path.strip() for path in options.get(OPTION, "").split(",")]
+    return {filesystem_path(path) for path in paths if path.startswith("file:")}
 
 
 def _weights(options: Mapping[str, str]) -> tuple[int, ...] | None:

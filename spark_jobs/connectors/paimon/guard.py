@@ -7,19 +7,23 @@ looking for this operation's commit.
 from __future__ import annotations
 
 import json
-import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow.fs as pafs
 
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.storage import replace_file
 
 FIRST_SNAPSHOT = 1
 # No try of a task comes as late as this; what is older was left by a job that nobody took up again.
 MAXIMUM_AGE = timedelta(days=7)
-_PREFIX = "consumer-merge-"
+# Of a consumer's file, in bytes.
+_LONGEST = 4096
+OPERATION_PREFIX = "merge-"
+_PREFIX = f"consumer-{OPERATION_PREFIX}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +39,18 @@ class BaseGuard:
         """The consumer's file."""
         return f"{self.root}/consumer/{_PREFIX}{self.operation_id}"
 
-    def set(self, base_id: int | None) -> None:
-        """Guard the base snapshot and all later ones; None: a table without any snapshot.
+    def set(self, base_id: int | None) -> bool:
+        """Guard the base snapshot and all later ones; whether there was no guard before.
 
-        Guards that have reached their maximum age are removed.
+        ``base_id`` is None for a table without any snapshot. What another try of the operation
+        guards already stays guarded. Guards that have reached their maximum age are removed.
         """
         self._remove_expired()
-        text = json.dumps({"nextSnapshot": FIRST_SNAPSHOT if base_id is None else base_id})
-        self.filesystem.create_dir(f"{self.root}/consumer", recursive=True)
-        temporary = f"{self.root}/consumer/.{uuid.uuid4()}.tmp"
-        with self.filesystem.open_output_stream(temporary) as stream:
-            stream.write(text.encode())
-        self.filesystem.move(temporary, self.path)
+        first = FIRST_SNAPSHOT if base_id is None else base_id
+        earlier = self.base()
+        text = json.dumps({"nextSnapshot": min(first, earlier or first)})
+        replace_file(self.filesystem, self.path, text.encode())
+        return earlier is None
 
     def base(self) -> int | None:
         """The first snapshot that is guarded; None when there is no guard.
@@ -56,10 +60,10 @@ class BaseGuard:
         """
         try:
             with self.filesystem.open_input_stream(self.path) as stream:
-                return int(json.loads(stream.read())["nextSnapshot"])
+                return next_snapshot(json.loads(stream.read(_LONGEST)))
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CatalogError(
                 ErrorCode.METADATA_UNREADABLE,
                 f"The consumer file {self.path} is not readable: {error}",
@@ -80,3 +84,15 @@ class BaseGuard:
             if is_guard and info.mtime and info.mtime < datetime.now(UTC) - MAXIMUM_AGE:
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
+
+
+def next_snapshot(consumer: Any) -> int:
+    """The snapshot at which a consumer goes on, from its file's document.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is no consumer's.
+    """
+    value = consumer["nextSnapshot"]
+    if type(value) is not int or value < FIRST_SNAPSHOT:
+        raise ValueError(f"nextSnapshot: {str(value)[:100]} is no snapshot's id")
+    return value

@@ -16,6 +16,7 @@ from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import Place
 from spark_jobs.connectors.paimon.sequence_numbers import place_of
 from spark_jobs.connectors.paimon.vectors import VectorLocation, VectorRange, copied_index
+from spark_jobs.errors import ErrorCode, InternalError
 
 Vectors = Mapping[str, VectorLocation]
 
@@ -90,8 +91,14 @@ def _new_index(table: PaimonTable, document: Mapping[str, Any]) -> tuple[Place, 
         entries[ordinal].file.file_name: VectorRange(*where)
         for ordinal, *where in document["vectors"]
     }
-    place = place_of(next(iter(entries.values())))
-    return place, _NewIndex(document["path"], document["size"], vectors)
+    places = {place_of(entry) for entry in entries.values()}
+    if len(places) > 1:
+        raise InternalError(
+            ErrorCode.INTERNAL_ERROR,
+            "An index file has vectors of several buckets.",
+            "This is a defect: report it with the statement.",
+        )
+    return places.pop(), _NewIndex(document["path"], document["size"], vectors)
 
 
 def _replaced(

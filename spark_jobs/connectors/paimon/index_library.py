@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.external_paths import local_file
+from spark_jobs.connectors.paimon.locations import filesystem_path
+from spark_jobs.connectors.paimon.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_sound_index,
+)
 from spark_jobs.connectors.paimon.vectors import VectorRange
 
 DELETION_VECTORS: Final = "DELETION_VECTORS"
@@ -28,40 +33,41 @@ def index_files(table: Any, snapshot: Any) -> list[IndexFile]:
     """All index files of a snapshot.
 
     Raises:
-        FileNotFoundError: the index manifest is gone, which pypaimon takes for an empty one.
+        CatalogError: METADATA_UNREADABLE, also when the index manifest is gone, which pypaimon
+            takes for an empty one.
     """
     from pypaimon.manifest.index_manifest_file import IndexManifestFile
 
     if snapshot.index_manifest is None:
         return []
-    manifest = IndexManifestFile(table)
-    path = f"{manifest.manifest_path}/{snapshot.index_manifest}"
-    if not manifest.file_io.exists(path):
-        raise FileNotFoundError(f"index manifest {path} does not exist")
-    paths = table.path_factory()
-    return [
-        IndexFile(
-            entry=entry,
-            kind=entry.index_file.index_type,
-            path=local_file(
-                paths.bucket_index_path(
-                    tuple(entry.partition.values), entry.bucket, entry.index_file, table.file_io
-                )
-            ),
-            vectors={
-                name: VectorRange(meta.offset, meta.length, meta.cardinality)
-                for name, meta in (entry.index_file.dv_ranges or {}).items()
-            },
-        )
-        for entry in manifest.read(snapshot.index_manifest)
-        if entry.kind == _ADD
-    ]
+    with reading_metadata(place_of_metadata(table)):
+        manifest = IndexManifestFile(table)
+        path = f"{manifest.manifest_path}/{snapshot.index_manifest}"
+        if not manifest.file_io.exists(path):
+            raise FileNotFoundError(f"index manifest {path} does not exist")
+        entries = [e for e in manifest.read(snapshot.index_manifest) if e.kind == _ADD]
+        return [_index_file(table, entry) for entry in entries]
+
+
+def _index_file(table: Any, entry: Any) -> IndexFile:
+    require_sound_index(entry)
+    file = entry.index_file
+    path = table.path_factory().bucket_index_path(
+        tuple(entry.partition.values), entry.bucket, file, table.file_io
+    )
+    vectors = {
+        name: VectorRange(meta.offset, meta.length, meta.cardinality)
+        for name, meta in (file.dv_ranges or {}).items()
+    }
+    return IndexFile(entry, file.index_type, filesystem_path(path), vectors)
 
 
 def index_directory(table: Any) -> str | None:
     """Where new index files belong; None: beside the data files of their bucket."""
     paths = table.path_factory()
-    return None if paths.index_file_in_data_file_dir else str(paths.index_path())
+    if paths.index_file_in_data_file_dir:
+        return None
+    return filesystem_path(str(paths.index_path()))
 
 
 def new_vector_index(
@@ -93,3 +99,13 @@ def removed_index(entry: Any) -> Any:
     from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
 
     return IndexManifestEntry(_DELETE, entry.partition, entry.bucket, entry.index_file)
+
+
+def index_name(entry: Any) -> str:
+    """The name of the index file of an entry."""
+    return str(entry.index_file.file_name)
+
+
+def marked_files(entry: Any) -> list[str]:
+    """The names of the data files whose vectors are in the index file of an entry."""
+    return list(entry.index_file.dv_ranges or {})

@@ -1,4 +1,4 @@
-"""With ``index_library`` the one place that calls pypaimon, its internals too. Driver only.
+"""With ``*_library`` the one place that calls pypaimon, its internals too. Driver only.
 
 Internals moved in every minor release of pypaimon, so each function here has a contract test
 (tests/connectors/test_paimon_library.py). Objects of pypaimon leave this module only as opaque
@@ -7,13 +7,24 @@ values: ``Any`` in a signature is one of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from spark_jobs.connectors.paimon.checked_files import CheckedFiles
 from spark_jobs.connectors.paimon.field_ids import with_field_id
+from spark_jobs.connectors.paimon.file_names import require_file_name
+from spark_jobs.connectors.paimon.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_sound_entry,
+    require_sound_schema,
+    require_sound_snapshot,
+)
+from spark_jobs.connectors.paimon.snapshot_library import parse_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.files.statistics import ColumnStatistics
 
@@ -61,15 +72,21 @@ def find_table(catalog: Any, name: TableName) -> Any | None:
     from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
 
     try:
-        return catalog.get_table(_identifier(name))
+        return _opened(catalog, name)
     except DatabaseNotExistException:
         return None
     except TableNotExistException:
         spelled = _in_another_case(catalog, name)
     try:
-        return catalog.get_table(_identifier(spelled)) if spelled else None
+        return _opened(catalog, spelled) if spelled else None
     except TableNotExistException:
         return None
+
+
+def _opened(catalog: Any, name: TableName) -> Any:
+    table = catalog.get_table(_identifier(name))
+    table.file_io = CheckedFiles(table.file_io)
+    return table
 
 
 def _in_another_case(catalog: Any, name: TableName) -> TableName | None:
@@ -84,29 +101,14 @@ def _in_another_case(catalog: Any, name: TableName) -> TableName | None:
     return replace(name, table="$".join([*same, *branch])) if len(same) == 1 else None
 
 
-def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
-    """Create the database and the table where they do not exist.
+def schema_of(table: Any) -> PaimonSchema:
+    """The schema that the table object was loaded with.
 
     Raises:
-        ValueError: pypaimon refuses the schema or an option.
+        ValueError: it has values that no schema has.
     """
-    from pypaimon import Schema
-
-    catalog.create_database(name.database, True)
-    fields = _new_fields(schema.columns)
-    native = Schema(
-        fields,
-        list(schema.partition_keys),
-        list(schema.primary_keys),
-        dict(schema.options),
-        schema.comment,
-    )
-    catalog.create_table(_identifier(name), native, True)
-
-
-def schema_of(table: Any) -> PaimonSchema:
-    """The schema that the table object was loaded with."""
     native = table.table_schema
+    require_sound_schema(native)
     return PaimonSchema(
         columns=tuple(
             PaimonColumn(f.name, f.type.to_dict(), f.description, f.default_value)
@@ -166,38 +168,83 @@ def branch_path(table: Any) -> str:
 
 
 def latest_snapshot(table: Any) -> Any | None:
-    """The latest snapshot now; the LATEST hint is checked against the files."""
-    return table.snapshot_manager().get_latest_snapshot()
+    """The latest snapshot now; the LATEST hint is checked against the files.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(place_of_metadata(table)):
+        manager = table.snapshot_manager()
+        snapshot = manager.get_latest_snapshot()
+        if snapshot is not None:
+            require_sound_snapshot(snapshot)
+            if not table.file_io.exists(manager.get_snapshot_path(snapshot.id)):
+                raise ValueError(f"the latest snapshot says that it is {snapshot.id}")
+        return snapshot
 
 
 def find_snapshot(table: Any, snapshot_id: int) -> Any | None:
-    """The snapshot of that id; None when it expired or never was."""
-    return table.snapshot_manager().get_snapshot_by_id(snapshot_id)
+    """The snapshot of that id; None when it expired or never was.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(place_of_metadata(table)):
+        path = table.snapshot_manager().get_snapshot_path(snapshot_id)
+        try:
+            text = table.file_io.read_file_utf8(path)
+        except FileNotFoundError:
+            return None
+        return parse_snapshot(text, snapshot_id)
 
 
-def retained_snapshots(table: Any) -> list[Any]:
-    """All snapshots that still exist, oldest first."""
-    snapshots: list[Any] = table.snapshot_manager().list_snapshots()
-    return snapshots
+def is_same_snapshot(one: Any, other: Any) -> bool:
+    """Whether they are one and the same attempt, wherever they were read.
+
+    Its lists of manifests have names that nothing else has; ``uuid`` is lost on a server that does
+    not know it yet.
+    """
+    return bool(one.delta_manifest_list == other.delta_manifest_list)
+
+
+def snapshot_ids(table: Any) -> list[int]:
+    """The ids of all snapshots that still exist, in their order; nothing but names is read.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(place_of_metadata(table)):
+        directory = table.snapshot_manager().snapshot_dir
+        if not table.file_io.exists(directory):
+            return []
+        names = (info.path.rpartition("/")[2] for info in table.file_io.list_status(directory))
+        found = (re.fullmatch(r"snapshot-([0-9]{1,18})", name) for name in names)
+        return sorted(int(match[1]) for match in found if match)
 
 
 def live_entries(table: Any, snapshot: Any) -> list[Any]:
-    """The manifest entries of all data files of a snapshot, with their statistics."""
+    """The manifest entries of all data files of a snapshot, with their statistics.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
     from pypaimon.manifest.manifest_list_manager import ManifestListManager
     from pypaimon.read.scanner.file_scanner import FileScanner
 
-    scanner = FileScanner(table, lambda: ([], None))
-    manifests = ManifestListManager(table).read_all(snapshot)
-    entries: list[Any] = scanner.read_manifest_entries(manifests, keep_stats=True)
-    return entries
+    with reading_metadata(place_of_metadata(table)):
+        scanner = FileScanner(table, lambda: ([], None))
+        manifests = ManifestListManager(table).read_all(snapshot)
+        for each in manifests:
+            require_file_name("manifest", each.file_name)
+        entries: list[Any] = scanner.read_manifest_entries(manifests, keep_stats=True)
+        for entry in entries:
+            require_sound_entry(entry)
+        return entries
 
 
-def changes_files(table: Any, snapshot: Any) -> bool:
-    """Whether a snapshot added or removed data files."""
-    from pypaimon.manifest.manifest_list_manager import ManifestListManager
-
-    manifests = ManifestListManager(table).read_delta(snapshot)
-    return any(each.num_added_files or each.num_deleted_files for each in manifests)
+def all_options(table: Any) -> list[Mapping[str, str]]:
+    """The options of every schema that the table ever had."""
+    return [schema.options for schema in table.schema_manager.list_all()]
 
 
 def bucket_directory(table: Any, partition: Sequence[Any], bucket: int) -> str:
@@ -209,18 +256,23 @@ def bucket_directory(table: Any, partition: Sequence[Any], bucket: int) -> str:
 
 
 def column_range(entry: Any, column: str) -> tuple[Any, Any, int | None]:
-    """Minimum, maximum and NULL count in a file's statistics; None for what they do not have."""
-    statistics = entry.file.value_stats
-    names = [field.name for field in statistics.min_values.fields]
-    index = names.index(column) if column in names else len(names)
-    if index >= len(statistics.min_values):
-        return None, None, None
-    counts = statistics.null_counts
-    return (
-        statistics.min_values.get_field(index),
-        statistics.max_values.get_field(index),
-        counts[index] if counts else None,
-    )
+    """Minimum, maximum and NULL count in a file's statistics; None for what they do not have.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(entry.file.file_name):
+        statistics = entry.file.value_stats
+        names = [field.name for field in statistics.min_values.fields]
+        index = names.index(column) if column in names else len(names)
+        if index >= len(statistics.min_values):
+            return None, None, None
+        counts = statistics.null_counts
+        return (
+            statistics.min_values.get_field(index),
+            statistics.max_values.get_field(index),
+            counts[index] if counts else None,
+        )
 
 
 def new_data_file(
@@ -270,55 +322,6 @@ def new_data_file(
     )
 
 
-def commit_message(
-    partition: Sequence[Any],
-    bucket: int,
-    new_files: Sequence[Any],
-    deleted_files: Sequence[Any],
-    check_from_snapshot: int | None,
-    index_adds: Sequence[Any] = (),
-    index_deletes: Sequence[Any] = (),
-) -> Any:
-    """What changes in one bucket.
-
-    ``deleted_files`` are the objects of ``live_entries``; ``index_adds`` and ``index_deletes`` are
-    from ``index_library``.
-    """
-    from pypaimon.write.commit_message import CommitMessage
-
-    return CommitMessage(
-        partition=tuple(partition),
-        bucket=bucket,
-        new_files=list(new_files),
-        deleted_files=list(deleted_files),
-        check_from_snapshot=check_from_snapshot,
-        index_adds=list(index_adds),
-        index_deletes=list(index_deletes),
-    )
-
-
-def commit_once(
-    table: Any,
-    publication: Any,
-    user: str,
-    identifier: int,
-    messages: Sequence[Any],
-    properties: Mapping[str, str],
-) -> None:
-    """Write manifests and hand the new snapshot to ``publication``, without any retry.
-
-    ``publication`` has pypaimon's interface ``SnapshotCommit``.
-
-    Raises:
-        RuntimeError: a conflict, or ``publication`` did not succeed.
-    """
-    from pypaimon.write.file_store_commit import FileStoreCommit
-
-    # No retries: what may have happened in between has to be looked at first, by our own rules.
-    once = table.copy_without_time_travel({"commit.max-retries": "0"})
-    FileStoreCommit(publication, once, user).commit(list(messages), identifier, dict(properties))
-
-
 def snapshot_json(snapshot: Any) -> str:
     """The snapshot file's text."""
     from pypaimon.common.json_util import JSON
@@ -331,21 +334,3 @@ def _identifier(name: TableName) -> Any:
     from pypaimon.common.identifier import Identifier
 
     return Identifier.create(name.database, name.table)
-
-
-def _new_fields(columns: Sequence[PaimonColumn]) -> list[Any]:
-    """Fields with ids as pypaimon's own ``Schema.from_pyarrow_schema`` numbers them."""
-    from pypaimon.schema.data_types import (
-        AtomicInteger,
-        DataField,
-        DataTypeParser,
-        reassign_field_id,
-    )
-
-    counter = AtomicInteger(-1)
-    fields = []
-    for column in columns:
-        field_id = counter.increment_and_get()
-        kind = reassign_field_id(DataTypeParser.parse_data_type(column.type), counter)
-        fields.append(DataField(field_id, column.name, kind, column.comment, column.default))
-    return fields

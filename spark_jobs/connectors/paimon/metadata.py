@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon import create_library, library
 from spark_jobs.connectors.paimon.buckets import BUCKET_COLUMN
+from spark_jobs.connectors.paimon.locations import on_same_storage
+from spark_jobs.connectors.paimon.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.planning import plan_files
 from spark_jobs.connectors.paimon.refusals import (
@@ -18,23 +19,24 @@ from spark_jobs.connectors.paimon.refusals import (
     refuse_unwritable,
 )
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
+from spark_jobs.connectors.paimon.storage import PaimonStorage
 from spark_jobs.connectors.paimon.table_layout import bucket_function
 from spark_jobs.connectors.paimon.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.types import is_nullable, to_spark
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import DerivedColumns, WriteLayout
 
 
 class PaimonMetadata:
-    """Implements ``ConnectorMetadata`` for append tables of a filesystem catalog."""
+    """Implements ``ConnectorMetadata`` for append tables."""
 
-    def __init__(self, catalog: Any, warehouse: str) -> None:
+    def __init__(self, catalog: Any, storage: PaimonStorage) -> None:
         self._catalog = catalog
-        self._warehouse = warehouse
+        self._storage = storage
 
     def load_table(self, name: TableName) -> TableHandle:
         """The table with its latest schema, pinned at its latest snapshot.
@@ -47,19 +49,21 @@ class PaimonMetadata:
         if table is None:
             raise CatalogError(
                 ErrorCode.TABLE_NOT_FOUND,
-                f"Table {name} does not exist in the warehouse {self._warehouse}.",
+                f"Table {name} does not exist in the warehouse {self._storage.location}.",
                 "Check the name, or create the table first.",
             )
-        schema = library.schema_of(table)
-        refuse_unreadable(name, schema)
-        snapshot = self._reading(name, library.latest_snapshot, table)
-        return TableHandle(
-            name=name,
-            columns=tuple(_column(column) for column in schema.columns),
-            partition_keys=schema.partition_keys,
-            snapshot_id=snapshot.id if snapshot else None,
-            native=PaimonTable(table, snapshot, schema),
-        )
+        self._require_reachable(name, library.table_path(table))
+        with reading_metadata(f"{name} in {self._storage.location}"):
+            schema = library.schema_of(table)
+            refuse_unreadable(name, schema)
+            snapshot = library.latest_snapshot(table)
+            return TableHandle(
+                name=name,
+                columns=tuple(_column(column) for column in schema.columns),
+                partition_keys=schema.partition_keys,
+                snapshot_id=snapshot.id if snapshot else None,
+                native=PaimonTable(table, snapshot, schema),
+            )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its database; False when an equal table exists.
@@ -73,7 +77,7 @@ class PaimonMetadata:
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
         if self._find(name) is None:
-            library.create_table(self._catalog, name, wanted)
+            create_library.create_table(self._catalog, name, wanted)
             created = True
         else:
             created = False
@@ -132,35 +136,24 @@ class PaimonMetadata:
         planned: tuple[PlannedFile, ...] = self._reading(table.name, plan_files, table)
         return planned
 
+    def _require_reachable(self, name: TableName, location: str) -> None:
+        """Only a catalog's server can put a table on other storage than the warehouse's."""
+        if not on_same_storage(self._storage.location, location):
+            raise NotSupportedError(
+                f"{name} lies at {location}, on other storage than the warehouse "
+                f"{self._storage.location} of the catalog connection.",
+                "Use a connection whose warehouse is on the table's storage.",
+            )
+
     def _find(self, name: TableName) -> Any | None:
         refuse_name(name)
-        require_warehouse(self._warehouse)
+        self._storage.require()
         return self._reading(name, library.find_table, self._catalog, name)
 
     def _reading(self, name: TableName, read: Any, *arguments: Any) -> Any:
         """The result of ``read``, whose failures mean that metadata is damaged or out of reach."""
-        try:
+        with reading_metadata(f"{name} in {self._storage.location}"):
             return read(*arguments)
-        except (OSError, RuntimeError, ValueError, KeyError, EOFError) as error:
-            raise CatalogError(
-                ErrorCode.METADATA_UNREADABLE,
-                f"The metadata of {name} in {self._warehouse} can not be read: {error}",
-                "Check the table's directory and the job's permission to read it.",
-            ) from error
-
-
-def require_warehouse(path: str) -> None:
-    """Refuse a warehouse that is not there: pypaimon would make it.
-
-    Raises:
-        CatalogError: WAREHOUSE_NOT_FOUND.
-    """
-    if not Path(path).is_dir():
-        raise CatalogError(
-            ErrorCode.WAREHOUSE_NOT_FOUND,
-            f"The warehouse {path} does not exist on the driver's machine.",
-            "Check the path; create the directory if it is a new warehouse.",
-        )
 
 
 def _column(column: library.PaimonColumn) -> Column:
@@ -179,5 +172,7 @@ def _default(text: str | None, spark_type: str) -> str | None:
     if text is None:
         return None
     plain = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == "'" else text
-    escaped = plain.replace("\\", "\\\\").replace("'", "\\'")
-    return f"CAST('{escaped}' AS {spark_type})"
+    if "'" in plain or "\\" in plain:
+        # What a backslash means in a literal is for the session to say; in bytes it means nothing.
+        return f"CAST(CAST(X'{plain.encode().hex()}' AS STRING) AS {spark_type})"
+    return f"CAST('{plain}' AS {spark_type})"

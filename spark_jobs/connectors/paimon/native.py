@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from spark_jobs.connectors.paimon import index_library, library
-from spark_jobs.connectors.paimon.external_paths import ExternalPaths, external_paths, local_file
+from spark_jobs.connectors.paimon.external_paths import (
+    OPTION,
+    ExternalPaths,
+    external_paths,
+    external_roots,
+)
 from spark_jobs.connectors.paimon.index_library import IndexFile
 from spark_jobs.connectors.paimon.library import PaimonSchema
+from spark_jobs.connectors.paimon.locations import filesystem_path, path_beside
+from spark_jobs.connectors.paimon.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_within,
+)
 from spark_jobs.connectors.paimon.new_rows import Place
 from spark_jobs.connectors.paimon.sequence_numbers import place_of
 from spark_jobs.connectors.paimon.vectors import VectorLocation
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
 
 @dataclass(frozen=True)
 class PaimonTable:
-    """A table pinned at a snapshot (None: it has none yet)."""
+    """A table pinned at a snapshot (None: it has none yet).
+
+    All paths are those of the warehouse's file system.
+    """
 
     table: Any
     snapshot: Any | None
@@ -44,19 +59,20 @@ class PaimonTable:
     @property
     def path(self) -> str:
         """The table's directory."""
-        return library.table_path(self.table)
+        return filesystem_path(library.table_path(self.table))
 
     @property
     def branch_path(self) -> str:
         """The directory of snapshots and consumers: the table's own, or that of its branch."""
-        return library.branch_path(self.table)
+        return filesystem_path(library.branch_path(self.table))
 
     @cached_property
     def located_entries(self) -> tuple[tuple[str, Any], ...]:
         """Path and manifest entry of every data file, ordered by path: the index is the ordinal.
 
         Raises:
-            NotSupportedError: a file is not on a local file system.
+            CatalogError: METADATA_UNREADABLE.
+            NotSupportedError: a file is on other storage than the table.
         """
         if self.snapshot is None:
             return ()
@@ -64,13 +80,29 @@ class PaimonTable:
         located = []
         for entry in library.live_entries(self.table, self.snapshot):
             if entry.file.external_path is not None:
-                located.append((local_file(entry.file.external_path), entry))
+                path = path_beside(library.table_path(self.table), entry.file.external_path)
+                located.append((path, entry))
                 continue
             place = place_of(entry)
             if place not in directories:
                 directories[place] = self.bucket_directory(place)
             located.append((f"{directories[place]}/{entry.file.file_name}", entry))
+        self._require_own([path for path, _ in located])
         return tuple(sorted(located, key=lambda each: each[0]))
+
+    def _require_own(self, paths: Sequence[str]) -> None:
+        """Check that files lie where this table's files can lie.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: somewhere else.
+        """
+        with reading_metadata(place_of_metadata(self.table)):
+            roots = {self.path}
+            if not all(path.startswith(f"{self.path}/") for path in paths):
+                for options in library.all_options(self.table):
+                    roots |= external_roots(options)
+            for path in paths:
+                require_within(path, roots)
 
     @cached_property
     def external(self) -> ExternalPaths | None:
@@ -79,18 +111,27 @@ class PaimonTable:
         Raises:
             NotSupportedError: the table's options say what can not be honoured.
         """
-        return external_paths(self.options)
+        found = external_paths(self.options)
+        if found is not None and not self.path.startswith("/"):
+            raise NotSupportedError(
+                f"Option {OPTION} of a table that is in no local folder is not supported.",
+                "Run this statement with Paimon's own engines.",
+            )
+        return found
 
     def bucket_directory(self, place: Place) -> str:
         """Where in the table's directory the data files of a bucket belong."""
-        return library.bucket_directory(self.table, place.partition, place.bucket)
+        location = library.bucket_directory(self.table, place.partition, place.bucket)
+        return filesystem_path(location)
 
     @cached_property
     def index_files(self) -> tuple[IndexFile, ...]:
         """All index files of the snapshot."""
         if self.snapshot is None:
             return ()
-        return tuple(index_library.index_files(self.table, self.snapshot))
+        files = tuple(index_library.index_files(self.table, self.snapshot))
+        self._require_own([file.path for file in files])
+        return files
 
     @cached_property
     def vectors(self) -> Mapping[str, VectorLocation]:

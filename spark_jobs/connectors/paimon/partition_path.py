@@ -5,22 +5,33 @@ After Paimon's ``PartitionPathUtils`` and ``InternalRowPartitionComputer``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
+import numpy as np
+
+from spark_jobs.errors import NotSupportedError
+
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f")
 _EPOCH: Final = date(1970, 1, 1)
+# Outside of it Java writes exponents, in digits that changed with Java 19.
+_SPELLED_ALIKE: Final = (1e-3, 1e7)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """A partition column; ``precision`` is that of a timestamp, otherwise None."""
+    """A partition column.
+
+    ``precision`` is that of a timestamp, otherwise None; ``single`` tells a FLOAT from a DOUBLE.
+    """
 
     name: str
     precision: int | None = None
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +48,11 @@ class PartitionLayout:
     legacy_names: bool
 
     def directory(self, values: Sequence[Any]) -> str:
-        """The path below the table, ``a=1/b=x``; empty for a table without partitions."""
+        """The path below the table, ``a=1/b=x``; empty for a table without partitions.
+
+        Raises:
+            NotSupportedError: a FLOAT or DOUBLE that Java versions spell differently.
+        """
         parts = zip(self.keys, values, strict=True)
         return "/".join(f"{_escape(key.name)}={_escape(self._text(key, v))}" for key, v in parts)
 
@@ -50,6 +65,8 @@ class PartitionLayout:
             return "true" if value else "false"
         if isinstance(value, Decimal):
             return f"{value:f}"
+        if isinstance(value, float):
+            return _float_text(key, value)
         if isinstance(value, datetime):
             precision = 6 if key.precision is None else key.precision
             return _legacy_timestamp(value) if self.legacy_names else _timestamp(value, precision)
@@ -60,6 +77,18 @@ class PartitionLayout:
 
 def _escape(component: str) -> str:
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 32 else c for c in component)
+
+
+def _float_text(key: PartitionKey, value: float) -> str:
+    """As ``Double.toString``: the fewest digits that tell a value from its neighbours."""
+    smallest, end = _SPELLED_ALIKE
+    if not smallest <= abs(value) < end and (value != 0 or math.copysign(1, value) < 0):
+        raise NotSupportedError(
+            f"{key.name} = {value} can not be a partition: Java versions spell it differently.",
+            f"Partition by 0 or by numbers from {smallest:g} to below {end:g}, or by a DECIMAL.",
+        )
+    number = np.float32(value) if key.single else np.float64(value)
+    return np.format_float_positional(number, unique=True, trim="0")
 
 
 def _legacy_timestamp(value: datetime) -> str:

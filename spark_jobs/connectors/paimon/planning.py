@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon import library
@@ -49,23 +49,31 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     schema_id = library.schema_id(table.table)
     older = {entry.file.schema_id for _, entry in table.located_entries} - {schema_id}
     differing = {each for each in older if not library.has_same_columns(table.table, each)}
-    columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
-    files = []
-    for ordinal, (path, entry) in enumerate(table.located_entries):
+    for _, entry in table.located_entries:
         refuse_file(table, handle.name, entry, schema_id, differing)
-        files.append(
-            PlannedFile(
-                ordinal=ordinal,
-                path=path,
-                partition=entry.partition.to_dict(),
-                row_count=entry.file.row_count,
-                size=entry.file.file_size,
-                ranges=FileRanges(entry, columns),
-                deleted_row_count=_deleted_row_count(table, entry.file),
-            )
-        )
     _require_unique_names(handle, table.located_entries)
-    return tuple(files)
+    return _described(table, table.located_entries)
+
+
+def described_files(table: PaimonTable, entries: Sequence[Any]) -> tuple[PlannedFile, ...]:
+    """Files of later snapshots, to look at their partitions and statistics only."""
+    return _described(table, [(entry.file.file_name, entry) for entry in entries])
+
+
+def _described(table: PaimonTable, located: Sequence[tuple[str, Any]]) -> tuple[PlannedFile, ...]:
+    columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
+    return tuple(
+        PlannedFile(
+            ordinal=ordinal,
+            path=path,
+            partition=entry.partition.to_dict(),
+            row_count=entry.file.row_count,
+            size=entry.file.file_size,
+            ranges=FileRanges(entry, columns),
+            deleted_row_count=_deleted_row_count(table, entry.file),
+        )
+        for ordinal, (path, entry) in enumerate(located)
+    )
 
 
 def _deleted_row_count(table: PaimonTable, file: Any) -> int:

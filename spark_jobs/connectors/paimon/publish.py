@@ -1,7 +1,7 @@
-"""Making a snapshot visible: create the file if, and only if, no other writer made it first.
+"""Making a snapshot visible: only if no other writer made one of the same id first.
 
 pypaimon's own publish checks and then renames: two processes may both pass the check and one
-snapshot is lost. Each kind of storage gets a ``SnapshotStore`` that closes the gap.
+snapshot is lost. Each kind of storage or catalog gets a ``SnapshotStore`` that closes the gap.
 """
 
 from __future__ import annotations
@@ -9,29 +9,59 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.connectors.paimon import library
 
+if TYPE_CHECKING:
+    from spark_jobs.connectors.paimon.native import PaimonTable
+    from spark_jobs.connectors.paimon.new_snapshot import NewSnapshot
+
 
 class SnapshotStore(Protocol):
-    """Atomic creation of snapshot files."""
+    """Decides which of several writers makes a table's next snapshot."""
 
+    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+        """Make ``new`` the snapshot after that of ``latest``; False: its id is another one's.
+
+        Called again with the same snapshot after a failure, it may answer False for it.
+
+        Raises:
+            OSError: it failed; whether the snapshot is there must be looked up.
+            TimeoutError, ConnectionError: there was no answer; if the snapshot is not there now, it
+                may still appear.
+        """
+        ...
+
+
+class SnapshotFiles(ABC):
+    """A ``SnapshotStore`` where the storage decides: a snapshot is there when its file is."""
+
+    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+        """Create the snapshot's file, then renew the hint."""
+        directory = f"{latest.branch_path}/snapshot"
+        text = library.snapshot_json(new.snapshot)
+        is_created = self.create(f"{directory}/snapshot-{new.snapshot.id}", text)
+        if is_created:
+            self.hint_latest(f"{directory}/LATEST", new.snapshot.id)
+        return is_created
+
+    @abstractmethod
     def create(self, path: str, text: str) -> bool:
         """Create the file with its whole text at once; False when it exists already.
 
         Raises:
-            OSError: the storage failed; whether the file was created must be looked up.
+            OSError, TimeoutError, ConnectionError: as ``publish``.
         """
-        ...
 
+    @abstractmethod
     def hint_latest(self, path: str, snapshot_id: int) -> None:
         """Tell readers where to look first; only a hint, so failures are ignored."""
-        ...
 
 
-class HardLinkStore:
+class HardLinkStore(SnapshotFiles):
     """Local files: a hard link either takes the name or fails."""
 
     def create(self, path: str, text: str) -> bool:
@@ -57,9 +87,12 @@ class HardLinkStore:
         """Replace the hint file."""
         target = Path(path)
         temporary = target.parent / f".{target.name}.{uuid.uuid4()}.tmp"
-        with contextlib.suppress(OSError):
+        try:
             temporary.write_text(str(snapshot_id), encoding="utf-8")
             temporary.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def _sync_directory(path: Path) -> None:
@@ -68,45 +101,3 @@ def _sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-class Publication:
-    """One attempt to publish, in the shape of pypaimon's ``SnapshotCommit``.
-
-    Publishes only the snapshot that follows ``checked_id``, the newest one that was checked for
-    conflicts. Afterwards ``called`` tells whether pypaimon got as far as publishing, ``snapshot``
-    what it handed over, ``published`` whether that is certain to be there, and ``failure`` what the
-    storage raised. Called, without a failure, but not published: another writer was faster.
-    """
-
-    def __init__(self, store: SnapshotStore, directory: str, checked_id: int) -> None:
-        self._store = store
-        self._directory = directory
-        self._expected_id = checked_id + 1
-        self.called = False
-        self.snapshot: Any | None = None
-        self.published = False
-        self.failure: OSError | None = None
-
-    def __enter__(self) -> Publication:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def commit(self, base_uuid: str | None, snapshot: Any, statistics: Any) -> bool:
-        """Called by pypaimon once the manifests are written; False when the id is taken."""
-        del base_uuid, statistics
-        self.called = True
-        if snapshot.id != self._expected_id:
-            return False
-        self.snapshot = snapshot
-        try:
-            path = f"{self._directory}/snapshot-{snapshot.id}"
-            self.published = self._store.create(path, library.snapshot_json(snapshot))
-        except OSError as error:
-            self.failure = error
-            return False
-        if self.published:
-            self._store.hint_latest(f"{self._directory}/LATEST", snapshot.id)
-        return self.published

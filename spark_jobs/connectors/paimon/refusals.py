@@ -38,8 +38,6 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 }
 
 _UNSAFE_PARTITION_TYPES: Final = {
-    "FLOAT": "Java versions spell its values differently",
-    "DOUBLE": "Java versions spell its values differently",
     "TIMESTAMP_LTZ": "its directory depends on the writer's time zone",
     "BINARY": "its values have no portable spelling",
     "VARBINARY": "its values have no portable spelling",
@@ -129,6 +127,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     _refuse_buckets(name, schema)
     _refuse_wrong_share(name, schema)
     _refuse_external_paths(name, schema)
+    _refuse_wrong_prefix(name, schema)
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
@@ -208,6 +207,16 @@ def _refuse_external_paths(name: TableName, schema: PaimonSchema) -> None:
             f"{name} keeps index files beside data files (option index-file-in-data-file-dir) that "
             f"lie outside its directory (option {OPTION}), which is not supported.",
             _OTHER_ENGINE,
+        )
+
+
+def _refuse_wrong_prefix(name: TableName, schema: PaimonSchema) -> None:
+    prefix = schema.options.get("data-file.prefix", "")
+    if prefix.startswith(("_", ".")) or any(character in prefix for character in "/\\:\0"):
+        raise NotSupportedError(
+            f"Option data-file.prefix = {prefix} of {name} makes names of files that Spark hides "
+            "or does not find.",
+            "Correct the table's option: no _ or . in front, and no /, \\ or : in it.",
         )
 
 

@@ -1,15 +1,23 @@
-"""Target rows through Spark's own vectorised parquet reader. Driver only."""
+"""Target rows, read by Spark's vectorised parquet reader or by pyarrow. Driver only.
+
+Spark's reader is the faster one where all rows are wanted. Where a dynamic filter leaves few of
+them, pyarrow decodes the other columns of those only, and nothing else becomes a row of the JVM.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
 
+from spark_jobs.connectors.paimon.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.types import has_nanoseconds
@@ -19,7 +27,10 @@ from spark_jobs.connectors.paimon.vectors import (
     DeletedWords,
     VectorLocation,
 )
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError, to_marker
+from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.packing import loads_of
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
@@ -28,9 +39,14 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
     from pyspark.sql import DataFrame, SparkSession
 
+Reader = Literal["auto", "spark", "pyarrow"]
+
 _NAME: Final = f"{RESERVED_PREFIX}file_name"
 _ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
 _POSITION: Final = f"{RESERVED_PREFIX}position"
+
+# Names, and "/" between them, that are the same within a URI.
+_UNQUOTED: Final = re.compile(r"[A-Za-z0-9._/-]*")
 
 _WORD_KEY: Final = f"{RESERVED_PREFIX}word_key"
 _WORD: Final = f"{RESERVED_PREFIX}word"
@@ -38,6 +54,12 @@ _WORD: Final = f"{RESERVED_PREFIX}word"
 _VECTORS_SCHEMA: Final = "ordinal int, path string, start bigint, length bigint, cardinality bigint"
 # About 100 MB in each executor.
 _BROADCAST_WORDS: Final = 3_000_000
+
+_LOADS_PER_CORE: Final = 2
+_BYTES_PER_LOAD: Final = 2**30
+_ROW_ID_TYPE: Final = StructType(
+    [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
+)
 
 _LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
@@ -54,11 +76,16 @@ _READER_OPTIONS: Final = {
 class PaimonScan:
     """Implements ``ConnectorScan``; the row id is ``struct<file: int, position: bigint>``.
 
-    ``filesystem`` is where executors find deletion vectors.
+    ``filesystem`` is where executors find deletion vectors, and data files where pyarrow reads
+    them; ``reader``: which one reads, or ``auto``. ``spark_prefix`` makes their paths Spark's.
     """
 
-    def __init__(self, filesystem: pafs.FileSystem) -> None:
+    def __init__(
+        self, filesystem: pafs.FileSystem, reader: Reader = "auto", spark_prefix: str = "file://"
+    ) -> None:
         self._filesystem = filesystem
+        self._reader = reader
+        self._spark_prefix = spark_prefix
 
     def read(
         self,
@@ -66,6 +93,7 @@ class PaimonScan:
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
         """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR are STRING.
 
@@ -73,13 +101,84 @@ class PaimonScan:
             NotSupportedError: a column holds timestamps that Spark would round.
         """
         _refuse_nanoseconds(table, columns)
-        schema = ", ".join(f"{_quote(c.name)} {_spark_readable(c)}" for c in table.columns)
+        if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
+            keys = dynamic_filter.values if dynamic_filter else {}
+            return self._read_by_pyarrow(spark, table, files, columns, keys)
+        return self._read_by_spark(spark, table, files, columns)
+
+    def _read_by_pyarrow(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+        keys: Mapping[str, pa.Array],
+    ) -> DataFrame:
+        types = _types(spark, table, columns)
+        scan = self._arrow_scan(spark, table, files, types, keys)
+        read = [*types.values(), _ROW_ID_TYPE]
+        schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
+        tasks = len(scan.loads)
+        numbers = spark.range(0, tasks, 1, max(tasks, 1))
+        return numbers.mapInArrow(scan, schema).toDF(*columns, ROW_ID)
+
+    def arrow_rows(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+    ) -> ArrowRows:
+        """The rows of ``files`` with ``columns``, then the row id, read by pyarrow.
+
+        Raises:
+            NotSupportedError: a column holds timestamps that Spark would round.
+        """
+        _refuse_nanoseconds(table, columns)
+        scan = self._arrow_scan(spark, table, files, _types(spark, table, columns), {})
+        return ArrowRows(scan, tuple(tuple(file.ordinal for file in load) for load in scan.loads))
+
+    def _arrow_scan(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        types: Mapping[str, DataType],
+        keys: Mapping[str, pa.Array],
+    ) -> ArrowScan:
+        fields = tuple(pa.field(name, to_arrow_type(kind)) for name, kind in types.items())
+        loads = self._loads(spark.sparkContext.defaultParallelism, table, files)
+        return ArrowScan(self._filesystem, loads, fields, keys)
+
+    def _loads(
+        self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
+    ) -> tuple[tuple[ScannedFile, ...], ...]:
+        """The files that each task reads, one after another."""
+        vectors = native(table).vectors
+        sizes = {file.ordinal: file.size for file in files}
+        wanted = max(_LOADS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_LOAD)
+        scanned = {}
+        for file in files:
+            vector = vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
+            scanned[file.ordinal] = ScannedFile(file.ordinal, file.path, vector)
+        loads = loads_of(sizes, wanted)
+        return tuple(tuple(scanned[ordinal] for ordinal in load) for load in loads)
+
+    def _read_by_spark(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+    ) -> DataFrame:
+        schema = _schema(table)
         if not files:
             empty = spark.createDataFrame([], schema)
             return empty.select(*map(_quote, columns), _row_id(F.lit(0), F.lit(0)))
         reader = spark.read.schema(schema).options(**_READER_OPTIONS)
         with _files_looked_up_on_the_driver(spark):
-            raw = reader.parquet(*[escape_glob(file.path) for file in files])
+            paths = [escape_glob(f"{self._spark_prefix}{file.path}") for file in files]
+            raw = reader.parquet(*paths)
         # _metadata through its own door: a table column may have that name too.
         metadata = _metadata_column(raw)
         rows = raw.select(
@@ -87,7 +186,9 @@ class PaimonScan:
             metadata["file_name"].alias(_NAME),
             metadata["row_index"].alias(_POSITION),
         )
-        located = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME)
+        # Not an inner join: rows of a file whose name does not match may not go unnoticed.
+        ordinals = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME, "left")
+        located = ordinals.withColumn(_ORDINAL, F.coalesce(_ORDINAL, _unknown_file()))
         live = self._without_deleted(spark, native(table).vectors, files, located)
         return live.select(*map(_quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
 
@@ -117,6 +218,12 @@ class PaimonScan:
         return keyed.join(words, _WORD_KEY, "left").where(F.col(_WORD).isNull() | (bit == 0))
 
 
+def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> dict[str, DataType]:
+    """Spark's types of ``columns`` as frames have them, in their order."""
+    schema = spark.createDataFrame([], _schema(table)).schema
+    return {name: schema[name].dataType for name in columns}
+
+
 @contextmanager
 def _files_looked_up_on_the_driver(spark: SparkSession) -> Iterator[None]:
     """Above 32 paths Spark starts a job with a task for each, which takes ten times as long."""
@@ -142,7 +249,8 @@ def _row_id(ordinal: SparkColumn, position: SparkColumn) -> SparkColumn:
 
 def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> DataFrame:
     """Columns: file name (string, unique), ordinal (int). Made inside the JVM, without a job."""
-    text = "/".join(f"{file.ordinal}:{file.path.rpartition('/')[2]}" for file in files)
+    names = _names_in_spark(spark, files)
+    text = "/".join(f"{file.ordinal}:{name}" for file, name in zip(files, names, strict=True))
     entry = F.explode(F.split(F.lit(text), "/")).alias("entry")
     parts = F.split("entry", ":", 2)
     return (
@@ -150,6 +258,24 @@ def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> Data
         .select(entry)
         .select(parts[1].alias(_NAME), parts[0].cast("int").alias(_ORDINAL))
     )
+
+
+def _names_in_spark(spark: SparkSession, files: Sequence[PlannedFile]) -> list[str]:
+    """The files' names as ``_metadata.file_name`` has them, which is a part of a URI."""
+    names = "/".join(file.path.rpartition("/")[2] for file in files)
+    if not _UNQUOTED.fullmatch(names):
+        jvm: Any = spark.sparkContext._jvm
+        names = jvm.java.net.URI(None, None, f"/{names}", None).getRawPath()[1:]
+    return names.split("/")
+
+
+def _unknown_file() -> SparkColumn:
+    problem = InternalError(
+        ErrorCode.INTERNAL_ERROR,
+        "Spark has read a data file by the name %s, which was not planned.",
+        "This is a defect: report it with the name.",
+    )
+    return F.raise_error(F.format_string(to_marker(problem), _NAME))
 
 
 def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
@@ -160,6 +286,11 @@ def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
                 "read exactly.",
                 "Leave the column out of the statement.",
             )
+
+
+def _schema(table: TableHandle) -> str:
+    """All columns as Spark reads them, in DDL form."""
+    return ", ".join(f"{_quote(c.name)} {_spark_readable(c)}" for c in table.columns)
 
 
 def _spark_readable(column: Column) -> str:

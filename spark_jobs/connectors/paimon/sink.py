@@ -36,13 +36,15 @@ POSITION_FIELD = "position"
 class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
-    ``directory`` is where in the table a file that replaces it belongs, None: beside it.
+    ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is
+    where in the table a file that replaces it belongs, None: beside it.
     A tuple, because tables with many files are unpickled in every task.
     """
 
     path: str
     row_count: int
     size: int
+    bucket: int
     vector: VectorLocation | None = None
     directory: str | None = None
 
@@ -164,7 +166,7 @@ class PaimonMergeSink:
                 read_vector(self._factory.layout.filesystem, source.vector)
             )
         if self._may_keep(source, changes):
-            self._vectors.add(ordinal, source.path, changes.positions)
+            self._vectors.add(ordinal, source.bucket, source.path, changes.positions)
         else:
             self._rewrite(ordinal, source, changes)
 

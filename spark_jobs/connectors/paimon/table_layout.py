@@ -12,7 +12,7 @@ from spark_jobs.connectors.paimon.native import PaimonTable
 from spark_jobs.connectors.paimon.new_rows import NewFileLayout
 from spark_jobs.connectors.paimon.partition_path import PartitionKey, PartitionLayout
 from spark_jobs.connectors.paimon.refusals import REWRITE_SHARE_OPTION
-from spark_jobs.connectors.paimon.types import timestamp_precision
+from spark_jobs.connectors.paimon.types import atomic_parts, timestamp_precision
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.files.parquet_options import Compression
 
@@ -75,7 +75,10 @@ def new_file_layout(
     """Everything that an executor has to know to write new files of the table."""
     types = {column.name: column.type for column in table.schema.columns}
     legacy = table.options.get("partition.legacy-name", "true").lower() == "true"
-    keys = [PartitionKey(k, timestamp_precision(types[k])) for k in table.schema.partition_keys]
+    keys = [
+        PartitionKey(k, timestamp_precision(types[k]), single=atomic_parts(types[k])[0] == "FLOAT")
+        for k in table.schema.partition_keys
+    ]
     return NewFileLayout(
         filesystem=filesystem,
         root=data_root(table),

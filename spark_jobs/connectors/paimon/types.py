@@ -125,6 +125,11 @@ def _nested_to_spark(paimon: Mapping[str, Any], column: str) -> str:
         key, value = to_spark(paimon["key"], column), to_spark(paimon["value"], column)
         return f"map<{key},{value}>"
     if name == "ROW":
+        if not paimon["fields"]:
+            raise NotSupportedError(
+                f"Column {column} is a ROW without fields, which parquet files can not hold.",
+                "Drop the column, or give it a field.",
+            )
         fields = [_field_to_spark(field, column) for field in paimon["fields"]]
         return f"struct<{','.join(fields)}>"
     raise _unknown_to_spark(name, column)

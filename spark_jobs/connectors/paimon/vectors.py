@@ -7,8 +7,10 @@ a table library.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +18,10 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.deletion_vector import decode, encode
+from spark_jobs.connectors.paimon.parallel import in_parallel
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.files.file_changes import Positions
+from spark_jobs.spi.storage import make_folder
 
 # Of new index files: small ones, because writers that replace the same one are in conflict.
 _TARGET_SIZE: Final = 2 * 1024 * 1024
@@ -53,15 +58,42 @@ class VectorLocation(NamedTuple):
     cardinality: int
 
     @property
-    def byte_count(self) -> int:
-        """All bytes of the vector, with its length in front and its checksum."""
-        return _LENGTH_BYTES + self.length + _CHECKSUM_BYTES
+    def end(self) -> int:
+        """Where the vector, with its length in front and its checksum, has ended."""
+        return self.offset + _LENGTH_BYTES + self.length + _CHECKSUM_BYTES
 
 
-def read_bytes(filesystem: pafs.FileSystem, location: VectorLocation) -> bytes:
-    """The vector as it stands in its index file."""
-    with filesystem.open_input_file(location.path) as file:
-        return bytes(file.read_at(location.byte_count, location.offset))
+def read_bytes(
+    filesystem: pafs.FileSystem, locations: Collection[VectorLocation]
+) -> dict[VectorLocation, bytes]:
+    """The vectors as they stand in their index files, each of which is opened once.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE when a file ends before a vector.
+        OSError: a file can not be read.
+    """
+    by_path: dict[str, list[VectorLocation]] = defaultdict(list)
+    for location in locations:
+        by_path[location.path].append(location)
+    found = in_parallel(partial(_read_from_one, filesystem), list(by_path.values()))
+    return {location: content for each in found for location, content in each.items()}
+
+
+def _read_from_one(
+    filesystem: pafs.FileSystem, locations: Sequence[VectorLocation]
+) -> dict[VectorLocation, bytes]:
+    """Vectors of one index file, with what is between them read in passing."""
+    start = min(location.offset for location in locations)
+    last = max(locations, key=lambda location: location.end)
+    with filesystem.open_input_file(last.path) as file:
+        if last.end > file.size():
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"The index file {last.path} ends before the deletion vector at {last.offset}.",
+                "Restore the index file, or roll the table back to a snapshot before it.",
+            )
+        content = file.read_at(last.end - start, start)
+    return {each: content[each.offset - start : each.end - start] for each in locations}
 
 
 def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positions:
@@ -71,7 +103,8 @@ def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positi
         JobError: the vector is damaged or of a kind that is not supported.
     """
     source = f"{location.path} at {location.offset}"
-    return decode(read_bytes(filesystem, location), source, location.cardinality)
+    content = read_bytes(filesystem, [location])[location]
+    return decode(content, source, location.cardinality)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +139,20 @@ class VectorIndexWriter:
         self._filesystem = filesystem
         self._directory = directory
         self._new_path = new_path
-        self._bucket: str | None = None
+        self._bucket: int | None = None
+        self._beside = ""
         self._content = bytearray(_VERSION)
         self._vectors: dict[int, tuple[int, int, int]] = {}
         self._written: list[WrittenIndex] = []
 
-    def add(self, ordinal: int, data_path: str, positions: Positions) -> None:
-        """Take the deleted rows (all of them, ascending) of a data file."""
-        bucket = posixpath.dirname(data_path)
+    def add(self, ordinal: int, bucket: int, data_path: str, positions: Positions) -> None:
+        """Take the deleted rows (all of them, ascending) of a data file.
+
+        ``bucket`` is a number of its bucket among all of the table: partitions may share folders.
+        """
         if bucket != self._bucket or len(self._content) >= _TARGET_SIZE:
             self._write()
-            self._bucket = bucket
+            self._bucket, self._beside = bucket, posixpath.dirname(data_path)
         vector = encode(positions)
         length = len(vector) - _LENGTH_BYTES - _CHECKSUM_BYTES
         self._vectors[ordinal] = (len(self._content), length, len(positions))
@@ -130,7 +166,7 @@ class VectorIndexWriter:
     def _write(self) -> None:
         if not self._vectors:
             return
-        path = self._new_path(self._directory or self._bucket or "")
+        path = self._new_path(self._directory or self._beside)
         write_index(self._filesystem, path, bytes(self._content))
         self._written.append(WrittenIndex(path, len(self._content), self._vectors))
         self._content, self._vectors = bytearray(_VERSION), {}
@@ -141,16 +177,17 @@ def copied_index(
 ) -> tuple[int, dict[str, VectorRange]]:
     """A new index file with vectors copied byte for byte: its size and where each is, by name."""
     content, ranges = bytearray(_VERSION), {}
+    copied = read_bytes(filesystem, vectors.values())
     for name, location in vectors.items():
         ranges[name] = VectorRange(len(content), location.length, location.cardinality)
-        content += read_bytes(filesystem, location)
+        content += copied[location]
     write_index(filesystem, path, bytes(content))
     return len(content), ranges
 
 
 def write_index(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
     """Store an index file, and its directory where storage has such a thing."""
-    filesystem.create_dir(posixpath.dirname(path), recursive=True)
+    make_folder(filesystem, posixpath.dirname(path))
     with filesystem.open_output_stream(path) as stream:
         stream.write(content)
 

@@ -1,0 +1,76 @@
+"""Tells damaged files of metadata from storage that failed for now. Runs on executors, too."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
+
+_LONGEST_TEXT: Final = 500
+_PASSING: Final = frozenset(
+    (
+        *(errno.EIO, errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.ESTALE, errno.EMFILE),
+        *(errno.ENFILE, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH),
+    )
+)
+# How pyarrow spells failures of an object store.
+_STORE: Final = re.compile(r"AWS Error (?P<kind>\w+)(?: \(HTTP status (?P<status>\d+)\))?")
+_REFUSALS: Final = re.compile(
+    r"ACCESS|SIGNATURE|TOKEN|NO_SUCH|NOT_FOUND|INVALID|VALIDATION|MISSING"
+)
+_TEMPORARY: Final = (408, 429)
+# How the client of HDFS spells failures, whose readers in pypaimon pass them on as they are.
+_HDFS: Final = re.compile(
+    r"(RPCError|FatalRPCError|DataTransferError|BlocksNotFound|OperationFailed|InternalError)\("
+    r"|RPC listener disconnected|.*\(os error \d+\)$"
+)
+
+
+def file_error(place: str, error: Exception) -> JobError:
+    """What a failure of reading a file of ``place`` (a table or its directory) means.
+
+    METADATA_UNREADABLE, unless the storage failed for now: STORAGE_UNAVAILABLE.
+    """
+    problem = str(error) or type(error).__name__
+    if len(problem) > _LONGEST_TEXT:
+        problem = f"{problem[:_LONGEST_TEXT]}…"
+    for each in causes(error):
+        if _is_passing(each):
+            return InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"The storage failed while the metadata of {place} was read: {problem}",
+                "Check the warehouse's storage; the same run may succeed later.",
+            )
+    return CatalogError(
+        ErrorCode.METADATA_UNREADABLE,
+        f"The metadata of {place} can not be read: {problem}",
+        "Check the table's directory and the job's permission to read it.",
+    )
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _is_passing(error: BaseException) -> bool:
+    """Whether a storage failed that may work again; a damaged file is none of its failures."""
+    if type(error) in (RuntimeError, OSError) and _HDFS.match(str(error)):
+        return "AccessControlException" not in str(error)
+    if not isinstance(error, OSError):
+        return False
+    if isinstance(error, ConnectionError | TimeoutError) or error.errno in _PASSING:
+        return True
+    answer = _STORE.search(str(error))
+    if answer is None:
+        return False
+    status = int(answer["status"] or 0)
+    if status:
+        return status >= 500 or status in _TEMPORARY
+    return _REFUSALS.search(answer["kind"]) is None

@@ -1,0 +1,62 @@
+"""Locations as Paimon spells them, and the paths that they are in a table's file system.
+
+Never imports a table library.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spark_jobs.errors import NotSupportedError
+
+_S3: Final = ("s3", "s3a", "s3n")
+_HDFS: Final = "hdfs"
+
+
+def filesystem_path(location: str) -> str:
+    """The path behind a location: ``/a`` of ``/a`` and ``file:/a``, ``b/k`` of ``s3://b/k``.
+
+    Of ``hdfs://host:port/a`` it is ``host:port/a``. Nothing in a location of Paimon is encoded.
+
+    Raises:
+        NotSupportedError: the location is on other storage.
+    """
+    scheme, colon, rest = location.partition(":")
+    if location.startswith("/") or not colon:
+        return location
+    path = rest.removeprefix("//") if rest.startswith("//") else rest
+    if scheme in (*_S3, _HDFS) and rest.startswith("//"):
+        return path.rstrip("/")
+    if scheme != "file" or not path.startswith("/"):
+        raise NotSupportedError(
+            f"{location} is neither on a local file system nor on hdfs:// or s3://, which is all "
+            "that is supported.",
+            "Run this statement with Paimon's own engines.",
+        )
+    return path.rstrip("/")
+
+
+def path_beside(table: str, location: str) -> str:
+    """The path of a file of the table whose location is ``table``.
+
+    Raises:
+        NotSupportedError: the file is on other storage than its table.
+    """
+    if not on_same_storage(table, location):
+        raise NotSupportedError(
+            f"{location} is on other storage than its table in {table}.",
+            "Run this statement with Paimon's own engines.",
+        )
+    return filesystem_path(location)
+
+
+def on_same_storage(one: str, other: str) -> bool:
+    """Whether both locations are local, or on s3://, or in one HDFS."""
+    return _storage(one) == _storage(other)
+
+
+def _storage(location: str) -> str:
+    scheme, _, rest = location.partition(":")
+    if scheme in _S3:
+        return "s3"
+    return f"hdfs:{rest.split('/')[2]}" if location.startswith("hdfs://") else "local"

@@ -1,0 +1,103 @@
+"""Publishing on HDFS: a rename that fails when the name is taken. Driver only.
+
+The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Paimon's Java writers
+publish by a rename that does not replace a file either, so both may write one table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from typing import Any
+
+from spark_jobs.connectors.paimon.publish import SnapshotFiles
+from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.files.hdfs import hdfs_client, hdfs_failures, path_in_hdfs
+
+
+class RenameStore(SnapshotFiles):
+    """Snapshots in HDFS; paths begin with the authority."""
+
+    def __init__(self, options: HdfsOptions) -> None:
+        self._options = options
+
+    def create(self, path: str, text: str) -> bool:
+        """Write the text beside ``path``, then rename it; False when the name is another's."""
+        temporary, target = self._temporary(path), path_in_hdfs(self._options.authority, path)
+        body = text.encode()
+        try:
+            self._write(temporary, body)
+        except OSError as error:
+            self._discard(temporary)
+            # Whatever it was, nothing has the snapshot's name.
+            raise OSError(f"{path} could not be written: {error}") from error
+        try:
+            with hdfs_failures(path):
+                self._client.rename(temporary, target)
+        except OSError as error:
+            return self._settled(temporary, target, body, error)
+        return True
+
+    def hint_latest(self, path: str, snapshot_id: int) -> None:
+        """Replace the hint file."""
+        temporary, target = self._temporary(path), path_in_hdfs(self._options.authority, path)
+        try:
+            self._write(temporary, str(snapshot_id).encode())
+            with hdfs_failures(path):
+                self._client.rename(temporary, target, overwrite=True)
+        except OSError:
+            self._discard(temporary)
+
+    def _settled(self, temporary: str, target: str, body: bytes, failure: OSError) -> bool:
+        """What became of a rename that failed, for good.
+
+        The client sends a request twice when no answer comes, and the second one may fail because
+        of the first. Once the temporary file is gone, no request on its way can do anything.
+        """
+        try:
+            try:
+                found = self._withdrawn(temporary, target)
+            except ConnectionError:
+                # It may have used the connection that had just been lost.
+                found = self._withdrawn(temporary, target)
+        except OSError as error:
+            raise TimeoutError(f"what became of {target} is not known: {error}") from failure
+        if found == body:
+            return True
+        if found is not None and body.startswith(found):
+            # Its end is not known to the NameNode yet, so it may be ours.
+            raise TimeoutError(f"{target} can not be read to its end yet") from failure
+        if found is None and not isinstance(failure, FileExistsError):
+            raise OSError(f"{target} could not be published: {failure}") from failure
+        return False
+
+    def _withdrawn(self, temporary: str, target: str) -> bytes | None:
+        """Remove the temporary file; what has the snapshot's name then."""
+        with hdfs_failures(target):
+            self._client.delete(temporary)
+        return self._content(target)
+
+    def _write(self, path: str, body: bytes) -> None:
+        with hdfs_failures(path):
+            writer = self._client.create(path)
+            writer.write(body)
+            writer.close()
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            with hdfs_failures(path):
+                return bytes(self._client.read(path).read())
+        except FileNotFoundError:
+            return None
+
+    def _discard(self, path: str) -> None:
+        with contextlib.suppress(OSError), hdfs_failures(path):
+            self._client.delete(path)
+
+    def _temporary(self, path: str) -> str:
+        folder, _, name = path_in_hdfs(self._options.authority, path).rpartition("/")
+        return f"{folder}/.{name}.{uuid.uuid4()}.tmp"
+
+    @property
+    def _client(self) -> Any:
+        return hdfs_client(self._options)

@@ -1,0 +1,151 @@
+"""The calls of pypaimon that reach a REST catalog's server, and its failures. Driver only.
+
+Of a server's answer only the kind is repeated: its text may hold what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+
+# Paimon's Java and Python libraries call a bearer token so.
+_BEARER: Final = "bear"
+
+
+def open_rest_catalog(options: Mapping[str, str]) -> Any:
+    """The catalog whose server is at option ``uri``; ``warehouse`` is what that server calls it.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+        InternalError: STORAGE_UNAVAILABLE.
+        NotSupportedError: another kind of token, or a server that hands out keys of the storage.
+    """
+    from pypaimon import CatalogFactory
+
+    uri = options.get("uri", "")
+    if not uri.strip():
+        raise CatalogError(
+            ErrorCode.WAREHOUSE_NOT_FOUND,
+            "Catalog option metastore = rest needs the option uri.",
+            "Set the field uri of the catalog connection to the address of the catalog's server.",
+        )
+    _require_bearer_token(options)
+    try:
+        catalog = CatalogFactory.create({**options, "token.provider": _BEARER})
+    except Exception as error:
+        found = server_error(error)
+        if found is None:
+            raise
+        raise found from error
+    if catalog.data_token_enabled:
+        raise NotSupportedError(
+            f"The catalog's server at {uri} hands out a key of the storage for each table (option "
+            "data-token.enabled), which this job can not pass to its executors yet.",
+            "Switch the option off, and give the storage's key to the catalog connection.",
+        )
+    return catalog
+
+
+def _require_bearer_token(options: Mapping[str, str]) -> None:
+    provider = options.get("token.provider", _BEARER)
+    if provider != _BEARER:
+        raise NotSupportedError(
+            f"Catalog option token.provider = {provider} is not supported: it was never run.",
+            f"Use a bearer token: token.provider = {_BEARER}.",
+        )
+    if not options.get("token"):
+        raise CatalogError(
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            "The catalog connection has no token for the catalog's server.",
+            "Set the token (password) of the catalog connection.",
+        )
+
+
+def commit_snapshot(
+    catalog: Any, table: Any, previous: Any | None, snapshot: Any, entries: Sequence[Any]
+) -> bool:
+    """Ask the server to make ``snapshot`` the one after ``previous``; False: it did not.
+
+    ``entries`` are what it changes in the manifest: the server keeps count by partition.
+
+    Raises:
+        OSError: the server refused the request.
+        TimeoutError: there was no answer that tells what it did.
+    """
+    from pypaimon.api import rest_exception as kinds
+    from pypaimon.write.file_store_commit import FileStoreCommit
+
+    refusals = (
+        kinds.BadRequestException,
+        kinds.NotAuthorizedException,
+        kinds.ForbiddenException,
+        kinds.NoSuchResourceException,
+        kinds.AlreadyExistsException,
+        kinds.NotImplementedException,
+    )
+    counting = FileStoreCommit(None, table, snapshot.commit_user)
+    statistics = counting._generate_partition_statistics(list(entries))  # noqa: SLF001
+    uuid = table.catalog_environment.uuid
+    before = previous.uuid if previous else None
+    try:
+        return bool(
+            catalog.rest_api.commit_snapshot(table.identifier, uuid, before, snapshot, statistics)
+        )
+    except kinds.RESTException as error:
+        kind = type(error.__cause__ or error).__name__
+        problem = f"the catalog's server did not commit snapshot {snapshot.id} ({kind})"
+        if isinstance(error, refusals) or _was_never_sent(error):
+            raise OSError(problem) from error
+        raise TimeoutError(problem) from error
+
+
+def _was_never_sent(error: Exception) -> bool:
+    from requests.exceptions import ConnectionError as NoConnection
+    from requests.exceptions import ConnectTimeout
+    from urllib3.exceptions import NewConnectionError
+
+    cause = error.__cause__
+    if not isinstance(cause, NoConnection):
+        return False
+    reason = getattr(cause.args[0], "reason", None) if cause.args else None
+    return isinstance(cause, ConnectTimeout) or isinstance(reason, NewConnectionError)
+
+
+def server_error(error: BaseException) -> JobError | None:
+    """What a failure of a catalog's server means for the job; None: it is none."""
+    from pypaimon.api import rest_exception as kinds
+    from pypaimon.catalog import catalog_exception as catalog_kinds
+
+    forbidden = (
+        kinds.ForbiddenException,
+        catalog_kinds.DatabaseNoPermissionException,
+        catalog_kinds.TableNoPermissionException,
+    )
+    if isinstance(error, kinds.NotAuthorizedException):
+        return CatalogError(
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            "The catalog's server does not accept the token.",
+            "Correct the token (password) of the catalog connection.",
+        )
+    if isinstance(error, forbidden):
+        return CatalogError(
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            "The catalog's server does not give the token the right to do this.",
+            "Give the token of the catalog connection the right to read and change the table.",
+        )
+    if isinstance(error, kinds.NoSuchResourceException):
+        return CatalogError(
+            ErrorCode.WAREHOUSE_NOT_FOUND,
+            "The catalog's server does not know the warehouse or the table.",
+            "Correct uri, or the option rest.warehouse, of the catalog connection.",
+        )
+    if isinstance(error, kinds.RESTException):
+        kind = type(error.__cause__ or error).__name__
+        return InternalError(
+            ErrorCode.STORAGE_UNAVAILABLE,
+            f"The catalog's server did not answer as it should ({kind}).",
+            "Check the field uri of the catalog connection, and look at the server's own log.",
+        )
+    return None

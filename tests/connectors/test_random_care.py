@@ -1,0 +1,27 @@
+"""Random tables are taken care of: nothing that is needed goes, nothing else is left.
+
+Orphans are found by the driver alone and through Spark, which have to agree.
+
+More of them: ``make test-care N=500``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.connectors.care import take_care
+
+_SEEDS = 40
+_CHUNK = 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, _SEEDS, _CHUNK))
+def test_random_histories(tmp_path: Path, spark: SparkSession, first: int) -> None:
+    for seed in range(first, first + _CHUNK):
+        warehouse = tmp_path / str(seed)
+        warehouse.mkdir()
+        take_care(warehouse, seed, spark)
