@@ -1,12 +1,19 @@
-"""Tables as Airflow assets."""
+"""Tables as Airflow assets: ``paimon://<connection id>/<database>/<table>``."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from airflow.sdk import Asset
 
+from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError, RequestError
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.openlineage.facet import Dataset as OpenLineageDataset
 
 SCHEME = "paimon"
 
@@ -17,6 +24,65 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
     The connection id stands for the catalog: the DAG file knows it without a look-up, and it holds
     no path and no secret. Producers and consumers must name the connection alike.
     """
-    name = TableName.parse(table)
+    name = parse_table_name(table, "table")
     path = "/".join(quote(part, safe="") for part in (name.database, name.table))
     return Asset(uri=f"{SCHEME}://{quote(catalog_conn_id, safe='')}/{path}")
+
+
+def same_asset(declared: Iterable[Any], asset: Asset) -> Asset | None:
+    """The declared asset of the same URI: people may have given it a name of their own."""
+    assets = (each for each in declared if isinstance(each, Asset))
+    return next((each for each in assets if each.uri == asset.uri), None)
+
+
+def create_asset(*, catalog_conn_id: str, table: str, extra: dict[str, Any] | None = None) -> Asset:
+    """What Airflow's hook lineage makes assets with (``asset-uris``, factory)."""
+    asset = table_asset(catalog_conn_id, table)
+    return Asset(uri=asset.uri, extra=extra)
+
+
+def sanitize_uri(uri: SplitResult) -> SplitResult:
+    """Check the URI of a table (``asset-uris``, handler); it is left as it is.
+
+    Raises:
+        ValueError: it is not ``paimon://<connection id>/<database>/<table>``.
+    """
+    wanted = f"URI format {SCHEME}:// must be {SCHEME}://<connection id>/<database>/<table>"
+    parts = uri.path.split("/")
+    if not uri.netloc or len(parts) != 3 or parts[0] or uri.query:
+        raise ValueError(wanted)
+    try:
+        TableName(unquote(parts[1]), unquote(parts[2]))
+    except RequestError as error:
+        raise ValueError(f"{wanted}: {error.message}") from None
+    return uri
+
+
+def convert_asset_to_openlineage(asset: Asset, lineage_context: Any) -> OpenLineageDataset:
+    """The dataset of OpenLineage (``asset-uris``): the connection is its namespace."""
+    from airflow.providers.common.compat.openlineage.facet import Dataset
+
+    namespace, name = dataset_name(asset.uri)
+    return Dataset(namespace=namespace, name=name)
+
+
+def dataset_name(uri: str) -> tuple[str, str]:
+    """Namespace and name that lineage gives the table behind an asset's URI."""
+    parts = urlsplit(uri)
+    name = ".".join(unquote(part) for part in parts.path.strip("/").split("/"))
+    return f"{SCHEME}://{parts.netloc}", name
+
+
+def require_partition_keys() -> None:
+    """Check that events of assets can carry partition keys.
+
+    Raises:
+        NotSupportedError: this is Airflow before 3.3.
+    """
+    from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
+
+    if not AIRFLOW_V_3_3_PLUS:
+        raise NotSupportedError(
+            "emit_partition_keys needs Airflow 3.3.",
+            "Leave it out: the event's extra names the partitions.",
+        )

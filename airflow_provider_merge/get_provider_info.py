@@ -27,7 +27,15 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.merge_into",
                     "airflow_provider_merge.operators.delete_from",
                     "airflow_provider_merge.operators.update",
+                    "airflow_provider_merge.operators.insert_overwrite",
+                    "airflow_provider_merge.operators.insert_into",
+                    "airflow_provider_merge.operators.truncate_table",
+                    "airflow_provider_merge.operators.drop_partitions",
                     "airflow_provider_merge.operators.create_table",
+                    "airflow_provider_merge.operators.expire_snapshots",
+                    "airflow_provider_merge.operators.remove_orphan_files",
+                    "airflow_provider_merge.operators.tags",
+                    "airflow_provider_merge.operators.rollback",
                 ],
             }
         ],
@@ -36,6 +44,37 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _NAME,
                 "python-modules": ["airflow_provider_merge.hooks.paimon"],
             }
+        ],
+        "sensors": [
+            {
+                "integration-name": _NAME,
+                "python-modules": [
+                    "airflow_provider_merge.sensors.snapshot",
+                    "airflow_provider_merge.sensors.partition",
+                    "airflow_provider_merge.sensors.tag",
+                    "airflow_provider_merge.sensors.freshness",
+                ],
+            }
+        ],
+        "triggers": [
+            {
+                "integration-name": _NAME,
+                "python-modules": ["airflow_provider_merge.triggers.table"],
+            }
+        ],
+        "asset-uris": [
+            {
+                "schemes": ["paimon"],
+                "handler": "airflow_provider_merge.assets.sanitize_uri",
+                "factory": "airflow_provider_merge.assets.create_asset",
+                "to_openlineage_converter": (
+                    "airflow_provider_merge.assets.convert_asset_to_openlineage"
+                ),
+            }
+        ],
+        "extra-links": [
+            "airflow_provider_merge.links.SnapshotLink",
+            "airflow_provider_merge.links.SparkApplicationLink",
         ],
         "connection-types": [_paimon_connection()],
         "config": {"merge": _config()},
@@ -76,6 +115,14 @@ def _paimon_connection() -> dict[str, Any]:
                 "schema": {"type": ["string", "null"]},
             },
             "region": {"label": "Object store region", "schema": {"type": ["string", "null"]}},
+            "ui_url": {
+                "label": "Page of a snapshot",
+                "description": (
+                    "For the link of tasks, with {database}, {table} and {snapshot_id}, such as "
+                    "https://lake.example/{database}/{table}?snapshot={snapshot_id}."
+                ),
+                "schema": {"type": ["string", "null"]},
+            },
             "options": {
                 "label": "Further catalog options",
                 "description": 'A JSON object such as {"fs.s3.path-style-access": "true"}.',

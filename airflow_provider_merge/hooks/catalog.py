@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
@@ -47,6 +47,27 @@ class CatalogHook(Protocol):
         """
         ...
 
+    def columns(self, target: TableName) -> Mapping[str, str]:
+        """The columns of a table in their order, name → type.
+
+        Raises:
+            JobError: the table or its metadata can not be read from here.
+            OSError: the storage refused.
+        """
+        ...
+
+    def partition_columns(self, target: TableName) -> Sequence[str]:
+        """The names of a table's partition columns, in their order; raises as ``columns`` does."""
+        ...
+
+    def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
+        """The page where people see a snapshot; empty where the connection names none.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        ...
+
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Let the base snapshot of an operation expire whose result is stored.
 
@@ -65,20 +86,5 @@ def catalog_hook(conn_id: str) -> CatalogHook:
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
-        raise invalid(
-            "catalog_conn_id",
-            f"there is no connection {conn_id!r}",
-            f"Create it with one of the types {_known()} and set its warehouse.",
-        ) from None
-    hook_class = _HOOKS.get(connection.conn_type or "")
-    if hook_class is None:
-        raise invalid(
-            "catalog_conn_id",
-            f"connection {conn_id!r} has the type {connection.conn_type!r}",
-            f"Use a connection of one of the types {_known()}.",
-        )
-    return hook_class(conn_id)
-
-
-def _known() -> str:
-    return ", ".join(sorted(_HOOKS))
+        raise missing(conn_id, _HOOKS) from None
+    return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id)

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
-from airflow.providers.common.compat.sdk import BaseHook, Connection
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.metadata.paimon import PaimonSnapshots
+from airflow_provider_merge.hooks.connections import missing, require_type
+from airflow_provider_merge.links import filled_page
+from airflow_provider_merge.metadata.paimon import PaimonSnapshots, Snapshot
+from airflow_provider_merge.metadata.partitions import PartitionFacts
+from airflow_provider_merge.metadata.rest_catalog import RestCatalog
+from airflow_provider_merge.metadata.schema import TableSchema
+from airflow_provider_merge.metadata.storage import list_names, reaching, require_folder
+from airflow_provider_merge.metadata.table import (
+    PaimonTable,
+    PartitionChange,
+    Tag,
+    snapshots_since,
+)
+from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
+from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import RequestError
+from spark_jobs.contract.s3_options import S3Options
+from spark_jobs.errors import JobError, NotSupportedError, RequestError
 
 _METASTORES = ("filesystem", "jdbc", "rest")
-# A name that looks like a secret is treated as one: the job gets the option either way.
-_SECRET_NAME = re.compile(r"secret|password|passwd|credential|access-?key|api-?key|token$", re.I)
-_SECRET_IN_URI = re.compile(r"://[^/@\s]*:[^/@\s]*@|[?&;](?:password|secret|token)=", re.I)
 _STORAGE_OF_SCHEME = {"s3": "s3", "s3a": "s3", "s3n": "s3", "oss": "oss"}
 
 
@@ -27,7 +42,9 @@ class PaimonHook(BaseHook):
 
     Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem, jdbc or rest), ``uri``
     (of the jdbc or rest metastore), ``endpoint`` and ``region`` (of the object store), ``options``
-    (further catalog options, a JSON object); login and password are access key and secret key.
+    (further catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
+    ``{database}``, ``{table}`` and ``{snapshot_id}``); login and password are access key and
+    secret key.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -35,9 +52,13 @@ class PaimonHook(BaseHook):
     conn_type = "paimon"
     hook_name = "Apache Paimon"
 
-    def __init__(self, catalog_conn_id: str = default_conn_name) -> None:
+    def __init__(
+        self, catalog_conn_id: str = default_conn_name, connection: Connection | None = None
+    ) -> None:
         super().__init__()
         self.catalog_conn_id = catalog_conn_id
+        # An event loop fetches connections itself, without blocking.
+        self._given = connection
 
     def catalog_spec(self) -> CatalogSpec:
         """Warehouse and catalog options, without any secret.
@@ -47,14 +68,15 @@ class PaimonHook(BaseHook):
         """
         options = self._options()
         for name, value in options.items():
-            if _SECRET_IN_URI.search(value):
+            if holds_secret(value):
                 raise self._invalid(
                     name, "holds a password", "Put it into the connection's password field."
                 )
         warehouse = options.pop("warehouse", "").strip()
         if not warehouse:
             raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
-        public = {name: each for name, each in options.items() if not _SECRET_NAME.search(name)}
+        # The job gets an option either way.
+        public = {name: each for name, each in options.items() if not may_be_secret_name(name)}
         try:
             return CatalogSpec(self.conn_type, warehouse, public)
         except RequestError as error:
@@ -64,7 +86,7 @@ class PaimonHook(BaseHook):
     def credentials(self) -> dict[str, str]:
         """The catalog options that are secret, by their Paimon names."""
         options = self._options()
-        secrets = {name: value for name, value in options.items() if _SECRET_NAME.search(name)}
+        secrets = {name: value for name, value in options.items() if may_be_secret_name(name)}
         connection = self._connection()
         user, key = self._key_names(options)
         for name, value in ((user, connection.login), (key, connection.password)):
@@ -77,24 +99,166 @@ class PaimonHook(BaseHook):
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
         options = {**self._options(), **self.credentials()}
+        warehouse = options.get("warehouse", "")
+        if warehouse.startswith("hdfs://"):
+            return _hdfs_arguments(HdfsOptions.of(warehouse, options))
         if self._storage(options) != "s3":
             return {}
-        client = _given(
-            endpoint_url=options.get("fs.s3.endpoint"), region_name=options.get("fs.s3.region")
-        )
-        keys = _given(
-            key=options.get("fs.s3.accessKeyId"),
-            secret=options.get("fs.s3.accessKeySecret"),
-            token=options.get("fs.s3.securityToken"),
-        )
-        return {**keys, "client_kwargs": client}
+        access = S3Options.of(options)
+        keys = _given(key=access.access_key, secret=access.secret_key, token=access.session_token)
+        return {
+            **keys,
+            "client_kwargs": _given(endpoint_url=access.endpoint, region_name=access.region),
+            "config_kwargs": {"s3": {"addressing_style": access.addressing_style}},
+            # Others write there too.
+            "use_listings_cache": False,
+        }
 
-    def table_location(self, target: TableName) -> str | None:
-        """Path or URI of a table; None where only the catalog's server knows it (rest)."""
+    def table(self, name: str | TableName) -> PaimonTable:
+        """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: a rest catalog whose server hands out keys of the storage.
+            RequestError: the name or the connection is wrong.
+        """
+        warehouse = self.catalog_spec().warehouse
+        target = name if isinstance(name, TableName) else parse_table_name(name, "table")
+        server = self._server()
+        location = server.location(target) if server else None
+        with reaching(warehouse):
+            if location is not None:
+                return PaimonTable.at(location, target, self.storage_options())
+            return PaimonTable.find(warehouse, target, self.storage_options())
+
+    def latest_snapshot(self, table: str) -> Snapshot | None:
+        """The newest snapshot; None for a table without one. Raises as ``table`` does, too.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        with self._reading(table) as found:
+            return found.latest()
+
+    def snapshot(self, table: str, snapshot_id: int) -> Snapshot | None:
+        """The snapshot of an id; None when it never was or has expired. Raises as ``table`` does.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        with self._reading(table) as found:
+            return found.snapshots.snapshot(snapshot_id)
+
+    def snapshots(self, table: str, since: int | datetime | None = None) -> list[Snapshot]:
+        """The retained snapshots, oldest first: all, those after an id, or not before a time.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+        """
+        with self._reading(table) as found:
+            return snapshots_since(found, since)
+
+    def partitions(
+        self, table: str, wanted: Mapping[str, Any] | None = None
+    ) -> list[PartitionFacts]:
+        """The partitions of the newest snapshot; ``wanted`` has values of some partition columns.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+            RequestError: a column or a value of ``wanted`` is wrong.
+        """
+        with self._reading(table) as found:
+            return found.partitions(wanted)
+
+    def tags(self, table: str) -> list[Tag]:
+        """All tags by name, each with its snapshot.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+        """
+        with self._reading(table) as found:
+            tags = (found.tag(name) for name in found.tags())
+            return [tag for tag in tags if tag is not None]
+
+    def schema(self, table: str | TableName, schema_id: int | None = None) -> TableSchema:
+        """The schema of an id, by default the newest one.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+        """
+        with self._reading(table) as found:
+            return found.schema(schema_id)
+
+    def columns(self, target: TableName) -> dict[str, str]:
+        """The columns of the newest schema, name → type. Raises as ``schema`` does."""
+        return {each.name: each.type for each in self.schema(target).columns}
+
+    def partition_columns(self, target: TableName) -> tuple[str, ...]:
+        """The partition columns of the newest schema. Raises as ``schema`` does."""
+        return self.schema(target).partition_keys
+
+    def row_count(self, table: str) -> int:
+        """The rows that a reader of the newest snapshot finds.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+            NotSupportedError: only reading can tell, as on a primary-key table that is not
+                compacted.
+        """
+        with self._reading(table) as found:
+            count = found.row_count()
+        if count is None:
+            raise NotSupportedError(
+                f"How many rows {table} has can not be told from its metadata: it has versions of "
+                "keys that are not compacted, or deletion vectors that do not tell their size.",
+                "Count the rows with a query, or use partitions(), whose records tell stored rows.",
+            )
+        return count
+
+    def diff(self, table: str, before: int, after: int) -> list[PartitionChange]:
+        """What two retained snapshots differ in, by partition.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+            RequestError: one of the snapshots never was or has expired.
+        """
+        with self._reading(table) as found:
+            sides = [found.snapshots.snapshot(each) for each in (before, after)]
+            for snapshot_id, snapshot in zip((before, after), sides, strict=True):
+                if snapshot is None:
+                    raise invalid("snapshot", f"{table} has no snapshot {snapshot_id} (any more)")
+            return found.diff(*(each for each in sides if each is not None))
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the warehouse can be reached with this connection, and a text for people."""
+        try:
+            self.snapshot_page(TableName("database", "table"), 1)
+            warehouse = self.catalog_spec().warehouse
+            server = self._server()
+            if server:
+                server.options()
+                return True, f"The catalog's server at {server.uri} knows {server.warehouse}."
+            require_folder(warehouse, self.storage_options())
+            with reaching(warehouse):
+                names = list_names(warehouse, self.storage_options())
+        except JobError as error:
+            return False, str(error)
+        databases = sum(name.endswith(".db") for name in names)
+        return True, f"{warehouse} can be read; it has {databases} databases."
+
+    @contextmanager
+    def _reading(self, name: str | TableName) -> Iterator[PaimonTable]:
+        table = self.table(name)
+        with reaching(table.location):
+            yield table
+
+    def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
+        """The target's snapshots; None for a rest catalog, of whose jobs no guard is looked for."""
         options = self._options()
         if options["metastore"] == "rest":
             return None
-        return f"{options['warehouse'].rstrip('/')}/{target.database}.db/{target.table}"
+        return PaimonSnapshots.find(options["warehouse"], target, self.storage_options())
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """What the target's snapshots tell of an operation whose job stored no result.
@@ -103,11 +267,24 @@ class PaimonHook(BaseHook):
             CatalogError: METADATA_UNREADABLE.
             RequestError: no file system of the warehouse's scheme is installed beside Airflow.
         """
-        snapshots = self._snapshots(target)
+        snapshots = self._snapshots_of(target)
         found = snapshots.made_by(operation_id) if snapshots else None
         if found is None:
             return None
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
+
+    def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
+        """The page where people see a snapshot: ``ui_url``, filled in; empty without it.
+
+        Raises:
+            RequestError: ``ui_url`` is no page, holds a secret or an unknown placeholder.
+        """
+        template = self._connection().extra_dejson.get("ui_url")
+        if not template:
+            return ""
+        field = f"connection {self.catalog_conn_id!r}, ui_url"
+        names = {"database": target.database, "table": target.table}
+        return filled_page(field, str(template), **names, snapshot_id=snapshot_id)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Let the base snapshot of an operation expire whose result is stored.
@@ -115,16 +292,25 @@ class PaimonHook(BaseHook):
         Raises:
             OSError: the storage refused.
         """
-        snapshots = self._snapshots(target)
+        snapshots = self._snapshots_of(target)
         if snapshots:
             snapshots.release(operation_id)
 
-    def _snapshots(self, target: TableName) -> PaimonSnapshots | None:
-        location = self.table_location(target)
-        return PaimonSnapshots.find(location, self.storage_options()) if location else None
+    def _server(self) -> RestCatalog | None:
+        """The server of a rest catalog; None: the catalog has none."""
+        options = self._options()
+        if options["metastore"] != "rest":
+            return None
+        warehouse = options.get("rest.warehouse") or options.get("warehouse", "")
+        return RestCatalog(options["uri"], warehouse, self.credentials().get("token", ""))
 
     def _connection(self) -> Connection:
-        return self.get_connection(self.catalog_conn_id)
+        try:
+            found = self._given or self.get_connection(self.catalog_conn_id)
+        except AirflowNotFoundException:
+            raise missing(self.catalog_conn_id, [self.conn_type]) from None
+        require_type(self.catalog_conn_id, found, [self.conn_type])
+        return found
 
     def _options(self) -> dict[str, str]:
         """All catalog options that the connection's extra tells, secret or not."""
@@ -174,6 +360,11 @@ class PaimonHook(BaseHook):
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.catalog_conn_id!r}, {field}", problem, remedy)
+
+
+def _hdfs_arguments(access: HdfsOptions) -> dict[str, Any]:
+    host, _, port = access.authority.partition(":")
+    return {"host": host, "port": int(port) if port.isdecimal() else None, **dict(access.config)}
 
 
 def _given(**values: str | None) -> dict[str, str]:

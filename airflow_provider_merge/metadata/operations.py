@@ -7,25 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_merge.metadata.storage import (
-    is_local,
     list_names,
-    local_path,
     read_text,
     remove,
     remove_folder,
+    require_folder,
     write_text,
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CatalogError, ErrorCode
 
 
 def result_location(request: JobRequest, *, refused: bool = False) -> str:
     """Path or URI of the request's result.
 
-    ``refused``: where a job stores its failure when an earlier one of the same id ended well.
+    ``refused``: where a job stores its failure when an earlier one of the same id ended well; a dry
+    run never does.
     """
     warehouse = request.catalog.warehouse.rstrip("/")
+    if request.dry_run:
+        return f"{warehouse}/_dry_run-{request.operation_id}/result.json"
     suffix = ".refused.json" if refused else ".json"
     return f"{warehouse}/_operations/{request.operation_id}{suffix}"
 
@@ -54,19 +55,15 @@ def read_result_of_try(request: JobRequest, storage_options: Mapping[str, Any]) 
     return None
 
 
-def require_warehouse(request: JobRequest) -> None:
-    """Check that a local warehouse is there: else its job could not leave a result.
+def require_warehouse(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Check that the warehouse can be reached: else its job could not leave a result.
 
     Raises:
-        CatalogError: WAREHOUSE_NOT_FOUND.
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+        InternalError: STORAGE_UNAVAILABLE.
+        RequestError: no file system of the warehouse's scheme is installed beside Airflow.
     """
-    warehouse = request.catalog.warehouse
-    if is_local(warehouse) and not local_path(warehouse).is_dir():
-        raise CatalogError(
-            ErrorCode.WAREHOUSE_NOT_FOUND,
-            f"the warehouse {warehouse} is not a folder that this worker can see",
-            "Create it, or correct the warehouse of the catalog connection.",
-        )
+    require_folder(request.catalog.warehouse, storage_options)
 
 
 def store_result(
@@ -83,13 +80,18 @@ def store_result(
 def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
     """Remove the temporary files, among them rows of the source, of jobs that were killed.
 
+    Everything that a dry run stored is temporary, its result too.
+
     Raises:
         OSError: the storage refused.
     """
     folder = result_location(request).rpartition("/")[0]
+    if request.dry_run:
+        remove_folder(folder, storage_options)
+        return
     own = re.escape(request.operation_id)
     scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
-    half_stored = re.compile(rf"{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
+    half_stored = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
     for name in list_names(folder, storage_options):
         if scratch.fullmatch(name):
             remove_folder(f"{folder}/{name}", storage_options)

@@ -12,15 +12,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import list_names, read_text, remove, unreadable
+from airflow_provider_merge.metadata.storage import child, list_names, read_text, remove, unreadable
 from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.contract.request import TableName
 
 _PREFIX = "snapshot-"
+# Of an id, one more than any has.
+_DIGITS = 20
+# Bytes that a name may have in any file system.
+_NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One snapshot. ``time_millis`` counts from 1970-01-01 UTC; ``properties`` are the writer's."""
+    """One snapshot. ``time_millis`` counts from 1970-01-01 UTC; ``properties`` are the writer's.
+
+    ``total_record_count`` and ``delta_record_count`` count the rows of data files: those that
+    deletion vectors mark, and older versions of keys, are among them. The manifests are names of
+    files in the table's folder ``manifest``.
+    """
 
     snapshot_id: int
     schema_id: int
@@ -28,6 +38,9 @@ class Snapshot:
     commit_kind: str
     time_millis: int
     total_record_count: int | None
+    delta_record_count: int | None
+    manifest_lists: tuple[str, ...]
+    index_manifest: str | None
     properties: Mapping[str, str]
 
 
@@ -42,18 +55,21 @@ class PaimonSnapshots:
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def find(cls, location: str, storage_options: Mapping[str, Any]) -> PaimonSnapshots:
-        """Those of the table at ``location``, or of the only one that differs from it in case.
+    def find(
+        cls, warehouse: str, name: TableName, storage_options: Mapping[str, Any]
+    ) -> PaimonSnapshots:
+        """Those of the table of a filesystem catalog, in the case of letters that it has there.
 
-        ``<table>$branch_<name>`` as the last part of ``location`` means a branch of the table.
+        ``<table>$branch_<name>`` means a branch of the table.
         """
-        database, _, last = location.rpartition("/")
-        table, _, branch = last.partition("$branch_")
+        database = child(warehouse, f"{name.database}.db")
+        table, _, branch = name.table.partition("$branch_")
         names = list_names(database, storage_options)
         same = [name for name in names if name.lower() == table.lower()]
-        found = same[0] if table not in same and len(same) == 1 else table
-        folder = "" if branch in ("", "main") else f"/branch/branch-{branch}"
-        return cls(f"{database}/{found}{folder}", storage_options)
+        location = child(database, same[0] if table not in same and len(same) == 1 else table)
+        if branch not in ("", "main"):
+            location = child(f"{location}/branch", f"branch-{branch}")
+        return cls(location, storage_options)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot; None for a table without one.
@@ -61,8 +77,8 @@ class PaimonSnapshots:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        hint = read_text(f"{self._folder}/LATEST", self.storage_options) or ""
-        if hint.strip().isdecimal():
+        hint = (read_text(f"{self._folder}/LATEST", self.storage_options) or "").strip()
+        if hint.isdecimal() and len(hint) < _DIGITS:
             hinted = self.snapshot(int(hint))
             if hinted is not None and self.snapshot(hinted.snapshot_id + 1) is None:
                 return hinted
@@ -77,13 +93,13 @@ class PaimonSnapshots:
         """
         path = f"{self._folder}/{_PREFIX}{snapshot_id}"
         text = read_text(path, self.storage_options)
-        return None if text is None else _parsed(path, text)
+        return None if text is None else parsed_snapshot(path, text, snapshot_id)
 
     def ids(self) -> list[int]:
         """The ids of all retained snapshots, ascending."""
         names = list_names(self._folder, self.storage_options)
         found = [name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)]
-        return sorted(int(number) for number in found if number.isdecimal())
+        return sorted(int(n) for n in found if n.isdecimal() and len(n) < _DIGITS)
 
     def newest_first(self) -> Iterator[Snapshot]:
         """All retained snapshots; one that expires meanwhile is left out."""
@@ -126,9 +142,9 @@ class PaimonSnapshots:
         if text is None:
             return None
         try:
-            return int(json.loads(text)["nextSnapshot"])
+            return _number(json.loads(text)["nextSnapshot"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise unreadable(path, f"is no consumer: {error!r}") from None
+            raise unreadable(path, f"is no consumer: {_short(error)}") from None
 
     def _guard(self, operation_id: str) -> str:
         # A consumer of Paimon: every engine's expiry keeps its snapshot and all later ones.
@@ -139,19 +155,54 @@ class PaimonSnapshots:
         return f"{self.location.rstrip('/')}/snapshot"
 
 
-def _parsed(path: str, text: str) -> Snapshot:
+def parsed_snapshot(path: str, text: str, snapshot_id: int | None = None) -> Snapshot:
+    """The snapshot that a file holds, of which ``snapshot_id`` is expected; a tag is one, too.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
     try:
         document = json.loads(text)
         properties = document.get("properties") or {}
-        total = document.get("totalRecordCount")
+        total, delta = document.get("totalRecordCount"), document.get("deltaRecordCount")
+        lists = (document.get("baseManifestList"), document.get("deltaManifestList"))
+        index = document.get("indexManifest")
         return Snapshot(
-            snapshot_id=int(document["id"]),
-            schema_id=int(document["schemaId"]),
+            snapshot_id=_number(document["id"], snapshot_id),
+            schema_id=_number(document["schemaId"]),
             commit_user=str(document["commitUser"]),
             commit_kind=str(document["commitKind"]),
-            time_millis=int(document["timeMillis"]),
-            total_record_count=None if total is None else int(total),
+            time_millis=_number(document["timeMillis"]),
+            total_record_count=None if total is None else _number(total),
+            delta_record_count=delta if type(delta) is int else None,
+            manifest_lists=tuple(file_name(name) for name in lists if name is not None),
+            index_manifest=None if index is None else file_name(index),
             properties={str(key): str(value) for key, value in properties.items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise unreadable(path, f"is no snapshot: {error!r}") from None
+        raise unreadable(path, f"is no snapshot: {_short(error)}") from None
+
+
+def file_name(value: Any) -> str:
+    """The name of one file, as metadata may say it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or not value or value in (".", "..") or len(value) > _NAME:
+        raise ValueError("a file name is none")
+    if any(c in "/\\" or ord(c) < 32 for c in value):
+        raise ValueError("a file name leads elsewhere")
+    return value
+
+
+def _number(value: Any, expected: int | None = None) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError("a number is none, or too large")
+    if expected not in (None, value):
+        raise ValueError(f"it says that it is {value}")
+    return value
+
+
+def _short(error: Exception) -> str:
+    return repr(error)[:200]

@@ -1,0 +1,34 @@
+"""Catalog connections that are not there, or are something else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from airflow.providers.common.compat.sdk import Connection
+
+from airflow_provider_merge.exceptions import invalid
+from spark_jobs.errors import RequestError
+
+
+def missing(conn_id: str, types: Collection[str]) -> RequestError:
+    """The error for a connection that does not exist; ``types`` are those that it could have."""
+    return invalid(
+        "catalog_conn_id",
+        f"there is no connection {conn_id!r}",
+        f"Create it with one of the types {', '.join(sorted(types))} and set its warehouse.",
+    )
+
+
+def require_type(conn_id: str, connection: Connection, types: Collection[str]) -> str:
+    """The type of a connection.
+
+    Raises:
+        RequestError: REQUEST_INVALID: it is none of ``types``.
+    """
+    if connection.conn_type not in types:
+        raise invalid(
+            "catalog_conn_id",
+            f"connection {conn_id!r} has the type {connection.conn_type!r}",
+            f"Use a connection of one of the types {', '.join(sorted(types))}.",
+        )
+    return str(connection.conn_type)

@@ -1,0 +1,199 @@
+"""What tasks tell OpenLineage; imported only when OpenLineage asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.lineage.columns import (
+    TARGET,
+    Input,
+    Relations,
+    file_columns,
+    written_columns,
+)
+from airflow_provider_merge.lineage.datasets import DatasetName, of_source, of_table
+from spark_jobs.contract.inserts import InsertOverwriteSpec, TruncateTableSpec
+from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import CreateTableSpec, Statement
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from airflow_provider_merge.operators.base import TableOperator
+
+# Name → type, of a table.
+Schema = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """A statement of rendered parameters; ``text`` where it was given as such.
+
+    ``columns`` reads the schema of a table.
+    """
+
+    catalog_conn_id: str
+    target: TableName
+    statement: Statement
+    sources: Sequence[Source]
+    columns: Callable[[TableName], Schema]
+    is_dry_run: bool = False
+    text: str | None = None
+
+    def lineage(self, result: JobResult | None = None) -> OperatorLineage[Any, Any]:
+        """What the task reads and writes; with its result also columns, counts, the snapshot."""
+        from airflow.providers.common.compat.openlineage.facet import SQLJobFacet
+        from airflow.providers.openlineage.extractors import OperatorLineage
+
+        names = {of_source(self.catalog_conn_id, each) for each in self.sources}
+        inputs = sorted(name for name in names if name is not None)
+        return OperatorLineage(
+            inputs=[_dataset(name) for name in inputs],
+            outputs=[] if self.is_dry_run else [self._output(result)],
+            job_facets={"sql": SQLJobFacet(query=self.text)} if self.text else {},
+        )
+
+    def _output(self, result: JobResult | None) -> Any:
+        from openlineage.client.event_v2 import OutputDataset
+
+        name = of_table(self.catalog_conn_id, self.target)
+        if result is None:
+            return OutputDataset(namespace=name.namespace, name=name.name)
+        schema = self._schema(self.target)
+        facets = {**_version(result), **_schema_facet(schema), **_life(self.statement, result)}
+        facets |= self._column_lineage(schema)
+        return OutputDataset(
+            namespace=name.namespace,
+            name=name.name,
+            facets=facets,
+            outputFacets=_statistics(self.statement, result),
+        )
+
+    def _schema(self, table: TableName) -> Schema:
+        """The columns of a table; none where they can not be read, which is no failure here."""
+        try:
+            return self.columns(table)
+        except (JobError, OSError):
+            return {}
+
+    def _column_lineage(self, schema: Schema) -> dict[str, Any]:
+        from airflow.providers.common.compat.openlineage.facet import (
+            ColumnLineageDatasetFacet,
+            Fields,
+        )
+
+        known = {each.name: self._source_columns(each) for each in self.sources}
+        columns = {name: found for name, found in known.items() if found}
+        if schema:
+            columns[TARGET] = list(schema)
+        written = written_columns(self.statement, Relations(self.sources, columns))
+        fields = {
+            column: Fields(inputFields=[self._field(each) for each in sorted(inputs)])
+            for column, inputs in written.items()
+            if all(self._dataset_of(view) for view, _ in inputs)
+        }
+        return {"columnLineage": ColumnLineageDatasetFacet(fields=fields)} if fields else {}
+
+    def _source_columns(self, source: Source) -> list[str] | None:
+        if isinstance(source, TableSource):
+            return list(self._schema(source.table))
+        return file_columns(source)
+
+    def _field(self, each: Input) -> Any:
+        from airflow.providers.common.compat.openlineage.facet import InputField
+
+        view, column = each
+        name = self._dataset_of(view)
+        assert name is not None  # noqa: S101 - its caller has left others out
+        return InputField(namespace=name.namespace, name=name.name, field=column)
+
+    def _dataset_of(self, view: str) -> DatasetName | None:
+        if view == TARGET:
+            return of_table(self.catalog_conn_id, self.target)
+        source = next(each for each in self.sources if each.name == view)
+        return of_source(self.catalog_conn_id, source)
+
+
+def task_lineage(
+    operator: TableOperator, result: JobResult | None
+) -> OperatorLineage[Any, Any] | None:
+    """What a task tells, from its rendered parameters; nothing for the care of tables."""
+    statement = operator.statement()
+    if isinstance(statement, MaintenanceStatement):
+        return None
+    facts = TaskFacts(
+        catalog_conn_id=operator.catalog_conn_id,
+        target=operator.target_table(),
+        statement=statement,
+        sources=operator.request_sources(),
+        columns=lambda table: catalog_hook(operator.catalog_conn_id).columns(table),
+        is_dry_run=operator.is_dry_run(),
+        text=operator.statement_text(),
+    )
+    return facts.lineage(result)
+
+
+def _dataset(name: DatasetName) -> Any:
+    from openlineage.client.event_v2 import InputDataset
+
+    return InputDataset(namespace=name.namespace, name=name.name)
+
+
+def _version(result: JobResult) -> dict[str, Any]:
+    from openlineage.client.facet_v2 import dataset_version_dataset
+
+    if result.new_snapshot_id is None:
+        return {}
+    version = str(result.new_snapshot_id)
+    return {"version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=version)}
+
+
+def _schema_facet(schema: Schema) -> dict[str, Any]:
+    from airflow.providers.common.compat.openlineage.facet import (
+        SchemaDatasetFacet,
+        SchemaDatasetFacetFields,
+    )
+
+    fields = [SchemaDatasetFacetFields(name=name, type=kind) for name, kind in schema.items()]
+    return {"schema": SchemaDatasetFacet(fields=fields)} if fields else {}
+
+
+def _life(statement: Statement, result: JobResult) -> dict[str, Any]:
+    """That the whole table was made, replaced or emptied."""
+    from airflow.providers.common.compat.openlineage.facet import (
+        LifecycleStateChange,
+        LifecycleStateChangeDatasetFacet,
+    )
+
+    if result.status != "committed":
+        return {}
+    if isinstance(statement, CreateTableSpec):
+        change = LifecycleStateChange.CREATE
+    elif isinstance(statement, InsertOverwriteSpec) and statement.mode == "table":
+        change = LifecycleStateChange.OVERWRITE
+    elif isinstance(statement, TruncateTableSpec) and not statement.partition:
+        change = LifecycleStateChange.TRUNCATE
+    else:
+        return {}
+    return {"lifecycleStateChange": LifecycleStateChangeDatasetFacet(lifecycleStateChange=change)}
+
+
+def _statistics(statement: Statement, result: JobResult) -> dict[str, Any]:
+    """Rows that the statement wrote, not those that were only carried into new files."""
+    from airflow.providers.common.compat.openlineage.facet import OutputStatisticsOutputDatasetFacet
+
+    if isinstance(statement, CreateTableSpec):
+        return {}
+    metrics = result.metrics
+    statistics = OutputStatisticsOutputDatasetFacet(
+        rowCount=metrics.inserted + metrics.updated,
+        size=metrics.bytes_added,
+        fileCount=metrics.files_added,
+    )
+    return {"outputStatistics": statistics}

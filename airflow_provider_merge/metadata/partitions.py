@@ -1,0 +1,105 @@
+"""Rows, files and bytes of partitions, counted from the data files of a snapshot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_merge.metadata.binary_row import text_of
+from airflow_provider_merge.metadata.manifests import DataFile, MarkedRows
+from airflow_provider_merge.metadata.schema import TableSchema
+
+Marks = Mapping[tuple[bytes, int, str], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """What metadata tells of one partition.
+
+    ``values`` has the text of each partition column, None for NULL. ``rows`` is what a reader
+    finds, without the rows that deletion vectors mark; None where only reading can tell: on a
+    primary-key table with versions of keys that are not compacted yet, and where an old writer did
+    not count what its deletion vectors mark. ``records`` is the number of rows stored in files.
+    ``size`` is in bytes. ``last_file_millis`` is when the newest file was made, by its writer's
+    clock and in its writer's time zone; None: no file tells.
+    """
+
+    values: Mapping[str, str | None]
+    rows: int | None
+    records: int
+    files: int
+    size: int
+    last_file_millis: int | None
+
+    @property
+    def name(self) -> str:
+        """Such as ``day=2026-01-31/hour=7``, as results of statements name it; empty without."""
+        return partition_name(self.values)
+
+
+def partition_name(values: Mapping[str, str | None]) -> str:
+    """Such as ``day=2026-01-31/hour=7``; empty for a table without partitions."""
+    return "/".join(f"{key}={'NULL' if v is None else v}" for key, v in values.items())
+
+
+def marks_by_file(marked: Iterable[MarkedRows]) -> Marks:
+    """The number of marked rows by partition, bucket and name of the data file."""
+    return {(each.partition, each.bucket, each.file): each.count for each in marked}
+
+
+def facts_of(
+    schema: TableSchema, partition: tuple[Any, ...], files: list[DataFile], marks: Marks
+) -> PartitionFacts:
+    """What the files of one partition come to."""
+    values = zip(schema.partition_keys, map(text_of, partition), strict=True)
+    times = [file.created_millis for file in files if file.created_millis is not None]
+    return PartitionFacts(
+        values=dict(values),
+        rows=visible_rows(schema, files, marks),
+        records=sum(file.rows for file in files),
+        files=len(files),
+        size=sum(file.size for file in files),
+        last_file_millis=max(times, default=None),
+    )
+
+
+def visible_rows(schema: TableSchema, files: list[DataFile], marks: Marks) -> int | None:
+    """The rows that a reader of these files finds; None where only reading can tell."""
+    vectors = schema.is_on("deletion-vectors.enabled")
+    if schema.primary_keys and vectors:
+        # Readers skip what is not compacted yet.
+        files = [file for file in files if file.level > 0]
+    elif schema.primary_keys and not _compacted(files):
+        return None
+    counts = [marks.get((file.partition, file.bucket, file.name), 0) for file in files]
+    if None in counts:
+        return None
+    marked = sum(count or 0 for count in counts)
+    if schema.is_on("data-evolution.enabled"):
+        return _distinct_row_ids(files) - marked
+    return sum(file.rows for file in files) - marked
+
+
+def _compacted(files: list[DataFile]) -> bool:
+    """Whether each bucket has its keys once: in one level above 0, and without deletions."""
+    levels: dict[tuple[bytes, int], set[int]] = defaultdict(set)
+    for file in files:
+        if file.level == 0 or file.deleted_keys != 0:
+            return False
+        levels[file.partition, file.bucket].add(file.level)
+    return all(len(each) == 1 for each in levels.values())
+
+
+def _distinct_row_ids(files: list[DataFile]) -> int:
+    """The rows of files of which several may hold columns of the same rows."""
+    total = sum(file.rows for file in files if file.first_row_id is None)
+    ranges = sorted(
+        (f.first_row_id, f.first_row_id + f.rows) for f in files if f.first_row_id is not None
+    )
+    end = 0
+    for start, stop in ranges:
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total

@@ -1,0 +1,167 @@
+"""What all sensors of this provider share: looking, waiting in any mode, and what they say."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    BaseSensorOperator,
+    PokeReturnValue,
+    conf,
+)
+
+from airflow_provider_merge.exceptions import airflow_exception, invalid
+from airflow_provider_merge.gates import Gate, Sighting, gate_arguments
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.look import Look, Memory
+from airflow_provider_merge.metadata.storage import reaching
+from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.triggers.polling import is_passing
+from airflow_provider_merge.triggers.table import TableTrigger
+from spark_jobs.contract.result import ErrorInfo
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+# The triggerer's own limit only catches what the trigger's deadline did not.
+_GRACE_SECONDS = 300
+
+
+class TableSensor(BaseSensorOperator):
+    """Waits for something in a table, reading its metadata only.
+
+    A store that can not be reached is no failure: the next look goes on. Returns what it found as a
+    small dictionary (XCom): ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more.
+
+    :param table: ``database.table``, or ``database.table$branch_name``
+    :param catalog_conn_id: connection of the type ``paimon``
+    :param deferrable: wait in the triggerer instead of in a worker; by default as
+        ``[operators] default_deferrable`` says
+    """
+
+    template_fields: Sequence[str] = ("table", "catalog_conn_id")
+    ui_color = "#e6f4d7"
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        catalog_conn_id: str = "paimon_default",
+        deferrable: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        # Text must stay text: native rendering turns '007' into 7.
+        self.render_template_as_native_obj = False
+        self.table = table
+        self.catalog_conn_id = catalog_conn_id
+        if deferrable is None:
+            deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
+        self.deferrable = deferrable
+        self._seen = "nothing yet"
+        self._memory = Memory()
+        if not is_template(table):
+            parse_table_name(table, "table")
+
+    @abstractmethod
+    def gate(self, context: Context) -> Gate:
+        """What is waited for.
+
+        Raises:
+            RequestError: a parameter is wrong.
+        """
+
+    def poke(self, context: Context) -> bool | PokeReturnValue:
+        """One look."""
+        try:
+            sighting = self._look(self.gate(context))
+        except JobError as error:
+            if not is_passing(error):
+                raise airflow_exception(error) from None
+            sighting = Sighting(str(error))
+        self._seen = sighting.seen
+        if sighting.facts is None:
+            self.log.info("%s: %s", self.table, sighting.seen)
+            return False
+        return PokeReturnValue(True, self._found(context, sighting.facts))
+
+    def execute(self, context: Context) -> Any:
+        """Wait in this process, or hand over to the triggerer."""
+        if self.deferrable:
+            return self._look_or_defer(context)
+        try:
+            return super().execute(context)
+        except AirflowSensorTimeout as error:
+            raise AirflowSensorTimeout(self._timeout_text(self._seen)) from error
+        except AirflowSkipException:
+            self.log.info("Skipped. %s", self._timeout_text(self._seen))
+            raise
+
+    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Go on where the trigger ended."""
+        if event["status"] == "timeout":
+            text = self._timeout_text(event["seen"])
+            self.log.info("%s", text)
+            raise AirflowSensorTimeout(text)
+        if event["status"] == "error":
+            raise airflow_exception(ErrorInfo(**event["error"]))
+        return self._found(context, event["facts"])
+
+    def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
+        """Keep what was found for later runs; by default nothing."""
+
+    def _look_or_defer(self, context: Context) -> Any:
+        try:
+            found = self.poke(context)
+        except AirflowException as error:
+            if self.soft_fail or self.never_fail:
+                raise AirflowSkipException(str(error)) from error
+            raise
+        if isinstance(found, PokeReturnValue):
+            return found.xcom_value
+        trigger = TableTrigger(
+            self.table,
+            self.catalog_conn_id,
+            max(self.poke_interval, 1.0),
+            gate_arguments(self.gate(context)),
+            time.time() + self.timeout,
+        )
+        limit = timedelta(seconds=self.timeout + self.poke_interval + _GRACE_SECONDS)
+        return self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
+
+    def _found(self, context: Context, facts: Mapping[str, Any]) -> dict[str, Any]:
+        self.log.info("%s: found %s", self.table, facts)
+        self.remember(context, facts)
+        return {"table": self.table, **facts}
+
+    def _look(self, gate: Gate) -> Sighting:
+        table = PaimonHook(self.catalog_conn_id).table(self.table)
+        with reaching(table.location):
+            return gate.look(Look(table, self._memory))
+
+    def _timeout_text(self, seen: str) -> str:
+        return (
+            f"{self.table}: what {type(self).__name__} waits for did not come within "
+            f"{self.timeout:g} seconds. Seen last: {seen}."
+        )
+
+
+def whole(name: str, value: Any) -> int:
+    """A parameter that is a whole number, or its text.
+
+    Raises:
+        RequestError: it is none.
+    """
+    try:
+        return int(str(value))
+    except ValueError:
+        raise invalid(name, f"{value!r} is no whole number") from None

@@ -1,0 +1,52 @@
+"""Waits until a table, or a partition, is fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.gates import FreshnessGate
+from airflow_provider_merge.metadata.binary_row import text_of
+from airflow_provider_merge.sensors.base import TableSensor
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class FreshnessSensor(TableSensor):
+    """Waits until the table, or one of its partitions, was changed less than ``max_age`` ago.
+
+    Snapshots that only compacted files are no change. Returns the newest change and its
+    ``age_seconds``.
+
+    :param max_age: a ``timedelta``, or seconds
+    :param partition: values of partition columns; left out: the whole table
+    """
+
+    template_fields: Sequence[str] = (*TableSensor.template_fields, "partition", "max_age")
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        max_age: timedelta | float | str,
+        partition: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(table=table, **kwargs)
+        self.max_age = max_age
+        self.partition = partition
+
+    def gate(self, context: Context) -> FreshnessGate:
+        """A change that is young enough."""
+        age = self.max_age
+        try:
+            seconds = age.total_seconds() if isinstance(age, timedelta) else float(age)
+        except ValueError:
+            seconds = 0.0
+        if not seconds > 0:
+            raise invalid("max_age", f"{age!r} is no time above 0")
+        texts = {str(k): text_of(v) for k, v in (self.partition or {}).items()}
+        return FreshnessGate(seconds, texts or None)

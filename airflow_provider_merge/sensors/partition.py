@@ -1,0 +1,116 @@
+"""Waits for partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.gates import PartitionGate
+from airflow_provider_merge.metadata.binary_row import text_of
+from airflow_provider_merge.operators.templates import has_template
+from airflow_provider_merge.sensors.base import TableSensor, whole
+from airflow_provider_merge.sensors.times import millis_of
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_MOST: Final = 10_000
+
+
+class PartitionSensor(TableSensor):
+    """Waits until one partition, or all of several, are there.
+
+    Returns the newest snapshot and the partitions' rows, files and bytes.
+
+    :param partition: values of partition columns, such as ``{"day": "{{ ds }}"}``, or a list of
+        such. Values of some of the columns mean any partition that has them
+    :param through: the last one of a range that starts at ``partition``: the same columns, of which
+        one, of dates or whole numbers, differs
+    :param min_rows: each has at least as many rows
+    :param changed_since: each was changed since then (a compaction is no change)
+    """
+
+    template_fields: Sequence[str] = (
+        *TableSensor.template_fields,
+        "partition",
+        "through",
+        "min_rows",
+        "changed_since",
+    )
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        partition: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        through: Mapping[str, Any] | None = None,
+        min_rows: int | str = 0,
+        changed_since: datetime | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(table=table, **kwargs)
+        self.partition = partition
+        self.through = through
+        self.min_rows = min_rows
+        self.changed_since = changed_since
+        if not has_template([partition, through]):
+            self._partitions()
+
+    def gate(self, context: Context) -> PartitionGate:
+        """All of the partitions."""
+        since = self.changed_since
+        return PartitionGate(
+            partitions=self._partitions(),
+            min_rows=whole("min_rows", self.min_rows),
+            changed_since_millis=None if since is None else millis_of("changed_since", since),
+        )
+
+    def _partitions(self) -> tuple[dict[str, str | None], ...]:
+        given = [self.partition] if isinstance(self.partition, Mapping) else list(self.partition)
+        if not given or not all(hasattr(each, "items") and each for each in given):
+            raise invalid(
+                "partition", "names no partition", 'Write values of columns: {"day": "2026-01-31"}.'
+            )
+        if self.through is None:
+            return tuple({str(k): text_of(v) for k, v in each.items()} for each in given)
+        if len(given) != 1:
+            raise invalid("through", "goes with one partition, not with a list")
+        return tuple(partition_range(given[0], self.through))
+
+
+def partition_range(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every partition from the first to the last one, which differ in one column.
+
+    Raises:
+        RequestError: REQUEST_INVALID: they are no range of dates or whole numbers.
+    """
+    differing = [name for name in first if first[name] != last.get(name)]
+    if first.keys() != last.keys() or len(differing) > 1:
+        raise invalid("through", "must have the columns of partition and differ in one of them")
+    texts = {str(name): text_of(value) for name, value in first.items()}
+    if not differing:
+        return [texts]
+    (column,) = differing
+    values = _between(str(first[column]), str(last[column]))
+    return [{**texts, str(column): value} for value in values]
+
+
+def _between(first: str, last: str) -> list[str]:
+    try:
+        low, high = date.fromisoformat(first), date.fromisoformat(last)
+        count = (high - low).days + 1
+        values = (str(low + timedelta(days=index)) for index in range(count))
+    except ValueError:
+        try:
+            start, end = int(first), int(last)
+        except ValueError:
+            raise invalid(
+                "through", f"{first!r} to {last!r} is no range of dates or whole numbers"
+            ) from None
+        count = end - start + 1
+        values = (str(number) for number in range(start, end + 1))
+    if not 0 < count <= _MOST:
+        raise invalid("through", f"{first!r} to {last!r} are {count} partitions, not 1 to {_MOST}")
+    return list(values)

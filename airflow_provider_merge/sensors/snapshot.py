@@ -1,0 +1,105 @@
+"""Waits for a new snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_provider_merge.assets import table_asset
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.gates import SnapshotGate
+from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.sensors.base import TableSensor, whole
+from airflow_provider_merge.sensors.times import millis_of
+from spark_jobs.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+_NOTHING: Final = {"snapshot_id": 0, "time_millis": 0}
+
+
+class SnapshotSensor(TableSensor):
+    """Waits until the table has a snapshot that is newer than …; one of ``after…`` is given.
+
+    Returns the newest such snapshot.
+
+    :param after_id: … than this snapshot
+    :param after: … than this time
+    :param after_last: … than the one that this task found in an earlier run (Airflow 3.3: it is
+        kept in the state store of the table's asset). The first run takes any snapshot; a task that
+        is cleared looks again from where its run started or, when a later run has found a snapshot,
+        from there. After a rollback behind it only its time counts
+    :param statements: made by one of these: ``merge``, ``delete``, ``update`` … of this provider,
+        or Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
+    :param properties: with these properties, such as ``{"merge.dag-id": "ingest"}``
+    """
+
+    template_fields: Sequence[str] = (
+        *TableSensor.template_fields,
+        "after_id",
+        "after",
+        "statements",
+        "properties",
+    )
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        after_id: int | str | None = None,
+        after: datetime | str | None = None,
+        after_last: bool = False,
+        statements: Sequence[str] | str = (),
+        properties: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(table=table, **kwargs)
+        if sum((after_id is not None, after is not None, bool(after_last))) != 1:
+            raise invalid("after_id, after, after_last", "exactly one of them must be given")
+        self.after_id = after_id
+        self.after = after
+        self.after_last = after_last
+        self.statements = [statements] if isinstance(statements, str) else list(statements)
+        self.properties = dict(properties or {})
+        if after_last and not is_template(table) and not is_template(self.catalog_conn_id):
+            self.inlets = [*self.inlets, table_asset(self.catalog_conn_id, table)]
+
+    def gate(self, context: Context) -> SnapshotGate:
+        """A newer snapshot of the wanted kind."""
+        after_id = 0 if self.after_id is None else whole("after_id", self.after_id)
+        after_millis = 0 if self.after is None else millis_of("after", self.after)
+        if self.after_last:
+            last = self._last(context)["after"]
+            after_id, after_millis = last["snapshot_id"], last["time_millis"]
+        return SnapshotGate(after_id, after_millis, tuple(self.statements), self.properties)
+
+    def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
+        """Keep the snapshot for ``after_last``."""
+        if self.after_last:
+            found = {name: facts[name] for name in _NOTHING}
+            last = {**self._last(context), "found": found}
+            self._store(context).set(self._key(context), last)
+
+    def _last(self, context: Context) -> dict[str, Any]:
+        """Where this run looks from (``after``), and what it or the run before found."""
+        store = self._store(context)
+        run_id = context["ti"].run_id
+        known: Any = store.get(self._key(context)) or {}
+        if known.get("run_id") == run_id:
+            return dict(known)
+        return {"run_id": run_id, "after": known.get("found", _NOTHING)}
+
+    def _store(self, context: Context) -> Any:
+        stores: Any = context.get("asset_state_store")
+        if stores is None:
+            raise NotSupportedError(
+                "after_last needs the asset state store of Airflow 3.3.",
+                "Give after or after_id, or schedule the DAG on the table's asset.",
+            )
+        return stores[table_asset(self.catalog_conn_id, self.table)]
+
+    def _key(self, context: Context) -> str:
+        ti = context["ti"]
+        return f"snapshot-sensor {ti.dag_id} {ti.task_id} {ti.map_index}"

@@ -1,0 +1,32 @@
+"""Waits for a tag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.gates import TagGate
+from airflow_provider_merge.sensors.base import TableSensor
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class TagSensor(TableSensor):
+    """Waits until the table has a tag. Returns the tag and its snapshot.
+
+    :param tag: name of the tag
+    """
+
+    template_fields: Sequence[str] = (*TableSensor.template_fields, "tag")
+
+    def __init__(self, *, table: str, tag: str, **kwargs: Any) -> None:
+        super().__init__(table=table, **kwargs)
+        self.tag = tag
+
+    def gate(self, context: Context) -> TagGate:
+        """The tag."""
+        if not self.tag.strip() or "/" in self.tag:
+            raise invalid("tag", f"{self.tag!r} is no name of a tag")
+        return TagGate(self.tag)

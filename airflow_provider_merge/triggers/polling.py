@@ -1,0 +1,147 @@
+"""One poll for each table and interval, shared by all triggers of a triggerer process.
+
+Everything that reads files runs in threads of its own, so that a slow store blocks neither the
+event loop nor the threads that other triggers use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
+
+from airflow_provider_merge.hooks.connections import missing
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.look import Look, Memory
+from airflow_provider_merge.metadata.storage import reaching
+from spark_jobs.errors import ErrorCode, JobError
+
+log = logging.getLogger(__name__)
+_THREADS: Final = 8
+
+Question = Callable[[Look], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What is polled, and how often."""
+
+    catalog_conn_id: str
+    table: str
+    seconds: float
+
+
+@asynccontextmanager
+async def answers(poll: Poll, question: Question) -> AsyncIterator[AsyncIterator[Any]]:
+    """What the question finds in each look at the table, or the exception that it raised.
+
+    The question is asked in a thread. A look that comes while an answer waits to be taken is left
+    out.
+    """
+    pollers = _pollers_of_this_loop()
+    poller = pollers.get(poll) or pollers.setdefault(poll, _Poller(poll))
+    inbox: asyncio.Queue[Any] = asyncio.Queue(1)
+    poller.asked[id(inbox)] = (question, inbox)
+    poller.start()
+    try:
+        async with aclosing(_items(inbox)) as stream:
+            yield stream
+    finally:
+        del poller.asked[id(inbox)]
+        if not poller.asked:
+            poller.stop()
+            if pollers.get(poll) is poller:
+                del pollers[poll]
+
+
+async def _items(inbox: asyncio.Queue[Any]) -> AsyncGenerator[Any, None]:
+    while True:
+        yield await inbox.get()
+
+
+@dataclass
+class _Poller:
+    """Looks at a table as long as anybody asks."""
+
+    poll: Poll
+    asked: dict[int, tuple[Question, asyncio.Queue[Any]]] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+    hook: PaimonHook | None = None
+    task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self.task is None:
+            self.task = asyncio.create_task(self._run(), name=f"poll of {self.poll.table}")
+
+    def stop(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            waiting = {key: each for key, each in self.asked.items() if each[1].empty()}
+            try:
+                if self.hook is None:
+                    self.hook = await self._open()
+                questions = {key: question for key, (question, _) in waiting.items()}
+                found = await loop.run_in_executor(
+                    _threads(self.poll.catalog_conn_id), self._look, self.hook, questions
+                )
+            except Exception as error:  # noqa: BLE001 - it goes to everybody who asked
+                found = dict.fromkeys(waiting, error)
+            if any(isinstance(answer, JobError) for answer in found.values()):
+                # The connection may have been changed.
+                self.hook = None
+            for key, answer in found.items():
+                if key in self.asked:
+                    self.asked[key][1].put_nowait(answer)
+            await asyncio.sleep(self.poll.seconds)
+
+    async def _open(self) -> PaimonHook:
+        conn_id = self.poll.catalog_conn_id
+        try:
+            connection = await PaimonHook.aget_connection(conn_id)
+        except AirflowNotFoundException:
+            raise missing(conn_id, [PaimonHook.conn_type]) from None
+        return PaimonHook(conn_id, connection)
+
+    def _look(self, hook: PaimonHook, questions: dict[int, Question]) -> dict[int, Any]:
+        """The answers by key; runs in a thread."""
+        look = Look(hook.table(self.poll.table), self.memory)
+        found: dict[int, Any] = {}
+        for key, question in questions.items():
+            try:
+                with reaching(look.table.location):
+                    found[key] = question(look)
+            except Exception as error:  # noqa: BLE001 - it goes to who asked
+                found[key] = error
+        return found
+
+
+def is_passing(answer: Any) -> bool:
+    """Whether an answer is an error that a later look may not meet."""
+    return isinstance(answer, JobError) and (
+        answer.retryable or answer.code is ErrorCode.METADATA_UNREADABLE
+    )
+
+
+_POLLERS: WeakKeyDictionary[Any, dict[Poll, _Poller]] = WeakKeyDictionary()
+
+
+def _pollers_of_this_loop() -> dict[Poll, _Poller]:
+    return _POLLERS.setdefault(asyncio.get_running_loop(), {})
+
+
+@cache
+def _threads(_catalog_conn_id: str) -> ThreadPoolExecutor:
+    """Those of one connection, so that a store that is down holds up no other one's tables."""
+    return ThreadPoolExecutor(_THREADS, "paimon-look")
