@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+from typing import TYPE_CHECKING
 
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import ErrorCode, JobError, RequestError
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import AirflowException
 
 
 def airflow_exception(error: JobError | ErrorInfo) -> AirflowException:
@@ -13,6 +16,9 @@ def airflow_exception(error: JobError | ErrorInfo) -> AirflowException:
 
     The text has the code, the message and the remedy.
     """
+    # Metadata readers, which raise the errors below, also work where Airflow is not installed.
+    from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+
     info = ErrorInfo.of(error) if isinstance(error, JobError) else error
     text = f"{info.code}: {info.message}"
     if info.remedy:

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow.providers.common.compat.sdk import AirflowException, BaseOperator
-from airflow.sdk import Asset
+from airflow.sdk.log import mask_secret
 
 from airflow_provider_merge import job_package
-from airflow_provider_merge.assets import table_asset
+from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.links import (
+    SNAPSHOT_PAGE,
+    SPARK_PAGE,
+    SnapshotLink,
+    SparkApplicationLink,
+)
 from airflow_provider_merge.metadata.operations import require_warehouse
+from airflow_provider_merge.operators.event_keys import partition_keys
 from airflow_provider_merge.operators.operation_id import operation_id
 from airflow_provider_merge.operators.outcome import job_outcome
-from airflow_provider_merge.operators.results import asset_extra, result_table, xcom_value
-from airflow_provider_merge.operators.sources import parse_table_name, quoted_name
+from airflow_provider_merge.operators.results import (
+    asset_extra,
+    result_table,
+    xcom_value,
+)
 from airflow_provider_merge.operators.templates import has_template, is_template
 from airflow_provider_merge.operators.values import conf_text, share, whole_number
+from airflow_provider_merge.run_partition import run_partition
+from airflow_provider_merge.secret_names import refuse_secrets
+from airflow_provider_merge.submit.applications import SparkApplication
+from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
     SparkJob,
@@ -27,8 +41,10 @@ from airflow_provider_merge.submit.submitter import (
     SubmissionError,
     Submitter,
 )
+from airflow_provider_merge.table_names import parse_table_name, quoted_name
 from spark_jobs.contract.request import (
     CatalogSpec,
+    Isolation,
     JobOptions,
     JobRequest,
     Origin,
@@ -40,6 +56,7 @@ from spark_jobs.contract.statements import Statement
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
 
@@ -53,10 +70,15 @@ class TableOperator(BaseOperator):
     :param target_file_size: bytes at which new data files roll
     :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
         above which deleting them rewrites the file; else the table or the connector decides
+    :param isolation: ``serializable`` (default): a commit of others in what the statement read is
+        a conflict; ``snapshot``: only one in the files that it changes
     :param spark_env: folder of the Python environment that has pyspark; else the Spark
         connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
     :param conf: Spark configuration; never put a secret there
     :param driver_memory: as for spark-submit, like the following ones
+    :param emit_partition_keys: the asset event carries a partition key for each changed partition
+        (at most 100; Airflow 3.3). Such events start partitioned DAGs only: a DAG with a plain
+        asset schedule is not triggered by them
     """
 
     template_fields: Sequence[str] = (
@@ -66,6 +88,7 @@ class TableOperator(BaseOperator):
         "session_time_zone",
         "target_file_size",
         "rewrite_share",
+        "isolation",
         "spark_env",
         "conf",
         "driver_memory",
@@ -79,6 +102,7 @@ class TableOperator(BaseOperator):
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {"conf": "json"}
     ui_color = "#d7ecff"
+    operator_extra_links = (SnapshotLink(), SparkApplicationLink())
 
     emits_asset_event: ClassVar[bool] = True
 
@@ -91,6 +115,7 @@ class TableOperator(BaseOperator):
         session_time_zone: str | None = None,
         target_file_size: int | str | None = None,
         rewrite_share: float | str | None = None,
+        isolation: str | None = None,
         spark_env: str | None = None,
         conf: Mapping[str, Any] | None = None,
         driver_memory: str | None = None,
@@ -101,6 +126,7 @@ class TableOperator(BaseOperator):
         yarn_queue: str | None = None,
         archives: str | None = None,
         deploy_mode: str | None = None,
+        emit_partition_keys: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -113,6 +139,7 @@ class TableOperator(BaseOperator):
         self.session_time_zone = session_time_zone
         self.target_file_size = target_file_size
         self.rewrite_share = rewrite_share
+        self.isolation = isolation
         self.spark_env = spark_env
         self.conf = dict(conf or {})
         self.driver_memory = driver_memory
@@ -123,7 +150,13 @@ class TableOperator(BaseOperator):
         self.yarn_queue = yarn_queue
         self.archives = archives
         self.deploy_mode = deploy_mode
+        self.emit_partition_keys = emit_partition_keys
+        if emit_partition_keys:
+            require_partition_keys()
+        # By the XCom of the link that shows it.
+        self.pages: dict[str, str] = {}
         self._submitter: Submitter | None = None
+        self._result: JobResult | None = None
         self._killed = False
         if target is not None and not is_template(target):
             parse_table_name(target, "target")
@@ -139,6 +172,14 @@ class TableOperator(BaseOperator):
             RequestError: REQUEST_INVALID, naming the parameter.
         """
 
+    def render_template(
+        self, content: Any, context: Context, jinja_env: Any = None, seen_oids: Any = None
+    ) -> Any:
+        """As every operator does it; templates know ``run_partition`` too."""
+        environment = jinja_env or self.get_template_env()
+        environment.globals.setdefault("run_partition", run_partition)
+        return super().render_template(content, context, environment, seen_oids)
+
     def target_table(self) -> TableName:
         """The table that the statement changes, from parameters that are all rendered.
 
@@ -151,20 +192,37 @@ class TableOperator(BaseOperator):
         """What the statement reads beside the target, in the order of the request."""
         return ()
 
+    def is_dry_run(self) -> bool:
+        """Whether nothing is to be committed, from parameters that are all rendered."""
+        return False
+
+    def needs_session(self) -> bool:
+        """Whether the job needs a Spark session, from parameters that are all rendered."""
+        return True
+
     def get_submitter(self) -> Submitter:
         """What starts the job; a subclass may start it in another way."""
-        return SparkSubmitSubmitter(self._settings())
+        settings = self._settings()
+        if self.needs_session():
+            return SparkSubmitSubmitter(settings)
+        return PlainPythonSubmitter(settings)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job and return its result; a retry finds what an earlier try committed."""
         try:
             hook = catalog_hook(self.catalog_conn_id)
             request = self._request(context, hook)
-            result = self._run(request, hook)
+            result = self._run(request, hook, context)
+            self._result = result
+            self._link_snapshot(hook, result)
         except JobError as error:
             raise airflow_exception(error) from None
         self.log.info("%s", result_table(result))
-        self._emit(context, result)
+        if request.dry_run:
+            # Airflow sends an event for every outlet of a task that succeeds.
+            self.outlets = []
+        else:
+            self._emit(context, hook, request.statement.kind, result)
         return xcom_value(result)
 
     def check_request(self) -> None:
@@ -180,6 +238,7 @@ class TableOperator(BaseOperator):
             statement=self.statement(),
             sources=self.request_sources(),
             options=self._options(),
+            dry_run=self.is_dry_run(),
         )
 
     def on_kill(self) -> None:
@@ -188,18 +247,31 @@ class TableOperator(BaseOperator):
         if self._submitter is not None:
             self._submitter.kill()
 
+    def statement_text(self) -> str | None:
+        """The statement as it was given, if it was given as text."""
+        return None
+
+    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
+        """Inputs and output for OpenLineage, from parameters that are all rendered."""
+        from airflow_provider_merge.lineage.facets import task_lineage
+
+        return task_lineage(self, None)
+
+    def get_openlineage_facets_on_complete(
+        self, task_instance: Any
+    ) -> OperatorLineage[Any, Any] | None:
+        """The same, and what the result tells: the snapshot, counts, where values come from."""
+        from airflow_provider_merge.lineage.facets import task_lineage
+
+        return task_lineage(self, self._result)
+
     def announce_target(self) -> None:
         """Make the target an outlet of the task, if the catalog is known by now."""
         table = self.target_table()
         if self.emits_asset_event and not is_template(self.catalog_conn_id):
             asset = table_asset(self.catalog_conn_id, quoted_name(table))
-            if self._outlet(asset) is None:
+            if same_asset(self.outlets, asset) is None:
                 self.outlets = [*self.outlets, asset]
-
-    def _outlet(self, asset: Asset) -> Asset | None:
-        """The outlet with the asset's URI: people may have given it a name of their own."""
-        outlets = (each for each in self.outlets if isinstance(each, Asset))
-        return next((each for each in outlets if each.uri == asset.uri), None)
 
     def _request(self, context: Context, hook: CatalogHook) -> JobRequest:
         ti = context["ti"]
@@ -207,6 +279,7 @@ class TableOperator(BaseOperator):
         if run.start_date is None:
             raise invalid("dag_run.start_date", "the run has not started")
         map_index = -1 if ti.map_index is None else ti.map_index
+        dry_run = self.is_dry_run()
         return JobRequest(
             operation_id=operation_id(
                 dag_id=ti.dag_id,
@@ -215,6 +288,7 @@ class TableOperator(BaseOperator):
                 task_id=ti.task_id,
                 map_index=map_index,
                 max_tries=ti.max_tries,
+                dry_run=dry_run,
             ),
             target=self.target_table(),
             catalog=hook.catalog_spec(),
@@ -229,15 +303,23 @@ class TableOperator(BaseOperator):
                 try_number=ti.try_number,
                 retries=self.retries or 0,
             ),
+            dry_run=dry_run,
         )
 
-    def _run(self, request: JobRequest, hook: CatalogHook) -> JobResult:
-        job = SparkJob(f"{self.dag_id}.{self.task_id}", request, hook.credentials())
-        require_warehouse(request)
+    def _run(self, request: JobRequest, hook: CatalogHook, context: Context) -> JobResult:
+        credentials = hook.credentials()
+        for secret in credentials.values():
+            mask_secret(secret)
+
+        def announce(application: SparkApplication) -> None:
+            self._link_application(context, application)
+
+        job = SparkJob(f"{self.dag_id}.{self.task_id}", request, credentials, announce)
+        require_warehouse(request, hook.storage_options())
         self.log.info("Operation %s on %s", request.operation_id, request.target)
         self._submitter = self.get_submitter()
         if self._killed:
-            raise AirflowException("The task was ended before Spark was started.")
+            raise AirflowException("The task was ended before the job was started.")
         failure: SubmissionError | None = None
         try:
             self._submitter.submit(job)
@@ -245,13 +327,35 @@ class TableOperator(BaseOperator):
             failure = error
         return job_outcome(request, hook, failure)
 
-    def _emit(self, context: Context, result: JobResult) -> None:
+    def _link_application(self, context: Context, application: SparkApplication) -> None:
+        """The page while the job runs, at once; that of later when the task ends."""
+        self.pages[SPARK_PAGE] = application.last_page
+        try:
+            context["ti"].xcom_push(SPARK_PAGE, application.page)
+        except Exception as error:  # noqa: BLE001 - no task fails for want of a link
+            self.log.warning("There is no link to the Spark application yet: %s", error)
+
+    def _link_snapshot(self, hook: CatalogHook, result: JobResult) -> None:
+        if result.new_snapshot_id is None:
+            return
+        try:
+            page = hook.snapshot_page(self.target_table(), result.new_snapshot_id)
+        except JobError as error:
+            self.log.warning("There is no link to the snapshot: %s", error)
+        else:
+            self.pages[SNAPSHOT_PAGE] = page
+
+    def _emit(self, context: Context, hook: CatalogHook, operation: str, result: JobResult) -> None:
         if not self.emits_asset_event:
             return
         table = self.target_table()
-        outlet = self._outlet(table_asset(self.catalog_conn_id, quoted_name(table)))
+        asset = table_asset(self.catalog_conn_id, quoted_name(table))
+        outlet = same_asset(self.outlets, asset)
         if outlet is not None:
-            context["outlet_events"][outlet].extra = asset_extra(result)
+            event = context["outlet_events"][outlet]
+            event.extra = asset_extra(operation, result)
+            if self.emit_partition_keys:
+                event.add_partitions(partition_keys(hook, table, result))
         else:
             self.log.info(
                 "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",
@@ -266,12 +370,15 @@ class TableOperator(BaseOperator):
             session_time_zone=self.session_time_zone or options.session_time_zone,
             target_file_size=options.target_file_size if size is None else size,
             rewrite_share=share("rewrite_share", self.rewrite_share),
+            isolation=cast("Isolation", self.isolation) if self.isolation else None,
         )
 
     def _settings(self) -> SparkSettings:
+        conf = {name: conf_text(value) for name, value in self.conf.items()}
+        refuse_secrets("conf", conf, "Put it into the cluster's own configuration of Spark.")
         return SparkSettings(
             spark_conn_id=self.spark_conn_id,
-            conf={name: conf_text(value) for name, value in self.conf.items()},
+            conf=conf,
             driver_memory=self.driver_memory,
             driver_cores=whole_number("driver_cores", self.driver_cores),
             executor_memory=self.executor_memory,

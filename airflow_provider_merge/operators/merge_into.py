@@ -94,17 +94,16 @@ class MergeIntoOperator(StatementOperator):
         """The source, after the named sources that its query reads."""
         return to_sources(self.source)
 
-    def check_parts(self) -> None:
-        """Check source and clauses, whichever templates they hold."""
+    def check_parts(self) -> tuple[Source, ...]:
+        """Check source and clauses, whichever templates they hold; what is read, as known."""
         for name in ("sources", "database"):
             if getattr(self, name) is not None:
                 raise invalid(
                     name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
                 )
-        if not is_template(self.source) and not chosen_later(self.source):
-            to_sources(with_placeholders(self.source))
         if not is_template(self.when) and not any(chosen_later(each) for each in self.when):
             self._spec(with_placeholders(self.when))
+        return () if chosen_later(self.source) else to_sources(with_placeholders(self.source))
 
     def _cardinality(self) -> Cardinality:
         modes = get_args(Cardinality)

@@ -17,14 +17,17 @@ def operation_id(
     task_id: str,
     map_index: int,
     max_tries: int,
+    dry_run: bool = False,
 ) -> str:
     """The same for every try of one piece of work, another for every other.
 
     A retry changes none of the arguments, so it finds what an earlier try committed. Clearing the
     task raises ``max_tries``; clearing the finished run, or deleting and re-creating it, gives it
     another start date: the work is done again. ``try_number``, ``clear_number`` and the task
-    instance's own id must not enter: they also change where the work is the same.
+    instance's own id must not enter: they also change where the work is the same. A dry run is not
+    the work that it foretells.
     """
     start = run_start_date.astimezone(UTC).isoformat(timespec="microseconds")
-    name = json.dumps([dag_id, run_id, start, task_id, map_index, max_tries])
+    parts = [dag_id, run_id, start, task_id, map_index, max_tries]
+    name = json.dumps([*parts, "dry run"] if dry_run else parts)
     return str(uuid.uuid5(_NAMESPACE, name))

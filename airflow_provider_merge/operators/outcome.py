@@ -34,7 +34,9 @@ def job_outcome(
     """
     read = read_result_of_try if failure else read_result
     result = read(request, hook.storage_options())
-    if result is None:
+    if request.dry_run:
+        _clean_up(request, hook)
+    elif result is None:
         result = _recorded(request, hook)
     if result is None:
         raise AirflowException(_no_result(request, failure))
@@ -43,7 +45,7 @@ def job_outcome(
     if result.request_digest != request.digest():
         raise _reused(result_location(request), "belongs to another request")
     if failure is not None:
-        log.warning("The job committed, then its process failed: %s", failure)
+        log.warning("The job was done, then its process failed: %s", failure)
     return result
 
 
@@ -67,6 +69,14 @@ def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
     )
     _settle(request, hook, result)
     return result
+
+
+def _clean_up(request: JobRequest, hook: CatalogHook) -> None:
+    """Leave the warehouse as it was before a dry run."""
+    try:
+        remove_leftovers(request, hook.storage_options())
+    except OSError as error:
+        log.warning("%s stays behind: %s", result_location(request), error)
 
 
 def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:

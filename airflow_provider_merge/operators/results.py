@@ -5,14 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.result import JobResult
 
-_COUNTS = ("source_rows", "matched", "inserted", "updated", "deleted", "carried")
+_COUNTS = (
+    "source_rows",
+    "matched",
+    "inserted",
+    "updated",
+    "deleted",
+    "carried",
+    "partitions_changed",
+)
+_REMOVED = ("snapshots", "tags", "data_files", "index_files", "manifests", "bytes_removed")
 _FILES = ("files_total", "files_scanned", "files_rewritten", "files_added", "files_removed")
 
 
 def xcom_value(result: JobResult) -> dict[str, Any]:
-    """``operation_id``, ``status``, ``target``, both snapshot ids and ``metrics``."""
+    """``operation_id``, ``status``, ``target``, snapshot ids, ``metrics`` and ``partitions``.
+
+    Of statements that take care of a table, instead of the last three: the fields of
+    ``MaintenanceReport``.
+    """
+    if result.maintenance is not None:
+        return {
+            "operation_id": result.operation_id,
+            "status": result.status,
+            "target": result.target,
+            **codec.encode(result.maintenance),
+        }
     return {
         "operation_id": result.operation_id,
         "status": result.status,
@@ -20,13 +41,18 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         "base_snapshot_id": result.base_snapshot_id,
         "snapshot_id": result.new_snapshot_id,
         "metrics": codec.encode(result.metrics),
+        "partitions": list(result.partitions),
     }
 
 
-def asset_extra(result: JobResult) -> dict[str, Any]:
-    """What a consumer of the asset event learns: the same, with the row counts at the top."""
+def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
+    """What a consumer of the asset event learns: the same, with the row counts at the top.
+
+    ``operation`` is the kind of the statement, such as ``merge``.
+    """
     metrics = result.metrics
     return {
+        "operation": operation,
         "operation_id": result.operation_id,
         "status": result.status,
         "table": result.target,
@@ -35,17 +61,34 @@ def asset_extra(result: JobResult) -> dict[str, Any]:
         "inserted": metrics.inserted,
         "updated": metrics.updated,
         "deleted": metrics.deleted,
+        "partitions_changed": metrics.partitions_changed,
+        "partitions": list(result.partitions),
     }
 
 
 def result_table(result: JobResult) -> str:
     """A few aligned lines for the task's log."""
+    if result.maintenance is not None:
+        return _maintenance_table(result, result.maintenance)
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}"]
     for names in (_COUNTS, _FILES):
         cells = [f"{name.replace('_', ' ')} {getattr(result.metrics, name):,}" for name in names]
         lines.append("  " + " | ".join(cells))
+    if result.partitions:
+        lines.append("  partitions: " + " | ".join(result.partitions))
     seconds = [f"{phase} {value:.1f}" for phase, value in result.metrics.seconds.items()]
     if seconds:
         lines.append("  seconds: " + " | ".join(seconds))
+    return "\n".join(lines)
+
+
+def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
+    cells = [f"{name.replace('_', ' ')} {getattr(report, name):,}" for name in _REMOVED]
+    lines = [f"{result.target}: {result.status}", "  removed: " + " | ".join(cells)]
+    lines += [
+        f"  kept for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
+        for each in report.kept
+    ]
+    lines.append(f"  snapshots {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)

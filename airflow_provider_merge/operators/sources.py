@@ -11,10 +11,11 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.values import conf_text
+from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.sql.grammar import MERGE_SOURCE
+from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract import codec
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
-from spark_jobs.errors import RequestError
+from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
 
@@ -76,6 +77,7 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         }
     source: Source = codec.decode(_KINDS[kind], document, field)
     _require_text(source, field)
+    _require_no_secret(source, field)
     return (*inner, source)
 
 
@@ -84,16 +86,6 @@ def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
     if unknown:
         raise invalid(f"{field}.{unknown[0]}", "unknown field", "Known: kind, table.")
     return TableSource(name, parse_table_name(value.get("table"), f"{field}.table"))
-
-
-def parse_table_name(text: Any, field: str) -> TableName:
-    """The table behind ``db.table``, with errors that name ``field``."""
-    if not isinstance(text, str):
-        raise invalid(field, "missing" if text is None else "expected text", "Write db.table.")
-    try:
-        return TableName.parse(text)
-    except RequestError as error:
-        raise invalid(field, error.message, error.remedy) from None
 
 
 def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
@@ -109,9 +101,11 @@ def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
     )
 
 
-def quoted_name(table: TableName) -> str:
-    """``database.table`` in backticks."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in (table.database, table.table))
+def _require_no_secret(source: Source, field: str) -> None:
+    if isinstance(source, FileSource):
+        remedy = "Let Spark reach the files by itself: by its cluster's configuration or its role."
+        refuse_secrets(f"{field}.options", source.options, remedy)
+        refuse_secrets(field, {"path": source.path}, remedy)
 
 
 def _require_text(source: Source, field: str) -> None:

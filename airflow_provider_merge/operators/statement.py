@@ -7,25 +7,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.assignments import check_assignments
 from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators.dry_run import DryRunOperator
 from airflow_provider_merge.operators.sources import to_named_sources
 from airflow_provider_merge.operators.templates import (
+    PLACEHOLDER,
     chosen_later,
     has_template,
     is_template,
     with_placeholders,
 )
 from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
-from spark_jobs.contract.request import Source, TableName
-from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
+from airflow_provider_merge.table_names import quoted_name
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError, error_of
 
-Spec = MergeSpec | DeleteSpec | UpdateSpec
+Spec = RowStatement | PartitionStatement
 
 
-class StatementOperator(TableOperator):
+class StatementOperator(DryRunOperator):
     """Runs one statement that is given as ``sql``, or in parts.
 
     :param sql: the statement as Spark SQL text, or the path of a file that ends in ``.sql``
@@ -33,7 +38,13 @@ class StatementOperator(TableOperator):
     :param database: the database of tables that the text names without one
     """
 
-    template_fields: Sequence[str] = (*TableOperator.template_fields, "sql", "sources", "database")
+    template_fields: Sequence[str] = (
+        *TableOperator.template_fields,
+        "sql",
+        "sources",
+        "database",
+        "dry_run",
+    )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **TableOperator.template_fields_renderers,
         "sql": "sql",
@@ -74,13 +85,21 @@ class StatementOperator(TableOperator):
         """What the statement of the parts reads; raises alike."""
 
     @abstractmethod
-    def check_parts(self) -> None:
-        """Check the structure of the parts, of which some may still be templates; raises alike."""
+    def check_parts(self) -> tuple[Source, ...]:
+        """Check the structure of the parts, of which some may still be templates; raises alike.
+
+        Returns what they read, as far as that is known: a placeholder stands for each template.
+        """
+
+    def statement_text(self) -> str | None:
+        """``sql`` of the rendered parameters."""
+        return self.sql
 
     def statement(self) -> Spec:
         """The statement of the rendered parameters."""
         spec = self.built_statement() if self.sql is None else self.parsed().statement
-        check_assignments(spec, is_text=self.sql is not None)
+        if isinstance(spec, RowStatement):
+            check_assignments(spec, is_text=self.sql is not None)
         return spec
 
     def target_table(self) -> TableName:
@@ -132,16 +151,26 @@ class StatementOperator(TableOperator):
         if self.sql is None:
             if not is_template(self.target):
                 self.announce_target()
-            self.check_parts()
+            self._announce_sources(self.check_parts())
         elif self._reads_later(self.sql):
             return
         elif not (is_template(self.database) or is_template(self.sources)):
-            self.parsed()
+            self._announce_sources(self.parsed().sources)
             self.announce_target()
         if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
-            to_named_sources(with_placeholders(self.sources))
+            self._announce_sources(to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
+
+    def _announce_sources(self, sources: Iterable[Source]) -> None:
+        """Make the tables among the sources inlets of the task, if the catalog is known by now."""
+        if is_template(self.catalog_conn_id):
+            return
+        for source in sources:
+            if isinstance(source, TableSource) and str(source.table) != PLACEHOLDER:
+                asset = table_asset(self.catalog_conn_id, quoted_name(source.table))
+                if same_asset(self.inlets, asset) is None:
+                    self.inlets = [*self.inlets, asset]
 
     def _reads_later(self, sql: Any) -> bool:
         return is_template(sql) or (isinstance(sql, str) and sql.endswith(tuple(self.template_ext)))

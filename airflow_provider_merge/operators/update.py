@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.templates import is_template, with_placeholders
 from airflow_provider_merge.operators.where import WhereOperator
+from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Assignment, UpdateSpec
 
 
@@ -50,11 +51,11 @@ class UpdateOperator(WhereOperator):
         """The statement of ``target``, ``set`` and ``where``."""
         return UpdateSpec(self.target_alias(), _assignments(self.set), self.where_text())
 
-    def check_parts(self) -> None:
-        """Check ``set`` unless it comes as a whole later, and ``where``."""
-        super().check_parts()
+    def check_parts(self) -> tuple[Source, ...]:
+        """Check ``set`` unless it comes as a whole later, and ``where``; what is read, as known."""
         if not is_template(self.set):
             _assignments(with_placeholders(self.set))
+        return super().check_parts()
 
 
 def _assignments(values: Any) -> tuple[Assignment, ...]:

@@ -41,6 +41,18 @@ def share(field: str, value: float | str | None) -> float | None:
     return number
 
 
+def flag(field: str, value: bool | str | None) -> bool:
+    """True or false, perhaps as the text that a template rendered; false where it was left out.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    text = str(value or False).strip().lower()
+    if text not in ("true", "false"):
+        raise invalid(field, f"{value!r} is neither true nor false")
+    return text == "true"
+
+
 def conf_text(value: Any) -> str:
     """A value of Spark's configuration or options as Spark reads it: ``True`` is ``true``."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -45,10 +45,14 @@ class WhereOperator(StatementOperator):
         """The sources that were given, then the tables that subqueries read."""
         return (*to_named_sources(self.sources), *self._parsed_where()[1])
 
-    def check_parts(self) -> None:
-        """Check ``where`` unless a template is in it, or decides what the names in it mean."""
-        if not has_template([self.where, self.database]) and not is_template(self.sources):
-            self._parsed_where()
+    def check_parts(self) -> tuple[Source, ...]:
+        """Check ``where`` unless a template is in it, or decides what the names in it mean.
+
+        Returns what its subqueries read, as known.
+        """
+        if has_template([self.where, self.database]) or is_template(self.sources):
+            return ()
+        return self._parsed_where()[1]
 
     def target_alias(self) -> str:
         """What expressions call the target."""

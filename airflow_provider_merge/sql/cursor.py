@@ -103,6 +103,14 @@ class Cursor:
         self.expect_symbol(")")
         return found
 
+    def expression_before(self, closing: int, what: str) -> Span:
+        """Step over an expression, up to a comma or the parenthesis at the index ``closing``.
+
+        Raises:
+            RequestError: SYNTAX_ERROR when there is none.
+        """
+        return self._expression(Span(self.index, closing), what, (), True)
+
     def group(self) -> Span:
         """Step over parentheses and give what is in them."""
         opening = self.index

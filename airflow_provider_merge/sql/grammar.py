@@ -1,4 +1,7 @@
-"""The statements' frames: MERGE INTO, UPDATE and DELETE FROM as in Spark's grammar."""
+"""The statements' frames: MERGE INTO, UPDATE and DELETE FROM as in Spark's grammar.
+
+Those that work on whole partitions are read in ``inserts``.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from airflow_provider_merge.sql.cursor import Cursor
+from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.queries import NO_ALIAS, QueryText
 from airflow_provider_merge.sql.text import Span, SqlText
 from airflow_provider_merge.sql.views import Views
+from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import (
     Action,
@@ -20,6 +25,7 @@ from spark_jobs.contract.statements import (
     InsertAllAction,
     MergeCase,
     MergeSpec,
+    RowStatement,
     UpdateAction,
     UpdateAllAction,
     UpdateSpec,
@@ -42,7 +48,7 @@ class StatementReader:
         self.cursor = Cursor(sql)
         self.queries = QueryText(views)
 
-    def read(self) -> tuple[TableName, MergeSpec | DeleteSpec | UpdateSpec]:
+    def read(self) -> tuple[TableName, RowStatement | PartitionStatement]:
         """The target and the statement.
 
         Raises:
@@ -50,17 +56,24 @@ class StatementReader:
             AnalysisError: EXPRESSION_NOT_ALLOWED for a subquery where none can stand.
             NotSupportedError: a form that is understood but not built.
         """
-        if self.cursor.at("WITH"):
+        reads = self.cursor.at("WITH")
+        if reads:
             self._common_table_expressions()
         start = self.cursor.token.start
         target: TableName
-        statement: MergeSpec | DeleteSpec | UpdateSpec
+        statement: RowStatement | PartitionStatement
         if self.cursor.accept("MERGE"):
             target, statement = self._merge(start)
         elif self.cursor.accept("UPDATE"):
             target, statement = self._update(start)
         elif self.cursor.accept("DELETE"):
             target, statement = self._delete(start)
+        elif self.cursor.accept("INSERT"):
+            target, statement = self._of_partitions(start).read_insert()
+        elif not reads and self.cursor.accept("TRUNCATE"):
+            target, statement = self._of_partitions(start).read_truncate()
+        elif not reads and self.cursor.accept("ALTER"):
+            target, statement = self._of_partitions(start).read_alter()
         else:
             raise self._other_statement()
         self._require_end()
@@ -80,8 +93,12 @@ class StatementReader:
         return self.sql.error(
             token.start,
             f"{token.text} starts no statement that is accepted here",
-            "Accepted are MERGE INTO, UPDATE and DELETE FROM, also behind WITH.",
+            "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
+            "TABLE and ALTER TABLE … DROP PARTITION.",
         )
+
+    def _of_partitions(self, start: int) -> PartitionStatementReader:
+        return PartitionStatementReader(self.cursor, self.queries, start)
 
     def _require_end(self) -> None:
         if not self.cursor.accept_symbol(";"):

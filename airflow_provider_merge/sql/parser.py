@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from airflow_provider_merge.sql.grammar import StatementReader
 from airflow_provider_merge.sql.text import SqlText
 from airflow_provider_merge.sql.views import Views
+from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, TableName
-from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
+from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import ErrorCode
 
 
@@ -26,14 +27,14 @@ class ParsedStatement:
     """
 
     target: TableName
-    statement: MergeSpec | DeleteSpec | UpdateSpec
+    statement: RowStatement | PartitionStatement
     sources: tuple[Source, ...]
 
 
 def parse_statement(
     sql: str, source_names: Iterable[str] = (), database: str | None = None
 ) -> ParsedStatement:
-    """The statement in ``sql``: one MERGE INTO, UPDATE or DELETE FROM.
+    """The statement in ``sql``: one MERGE INTO, UPDATE, DELETE FROM, INSERT, TRUNCATE or DROP.
 
     ``source_names`` are the names of sources that the text may use like tables; ``database`` is
     that of tables which are named without one.

@@ -2,84 +2,54 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.providers.common.compat.sdk import (
-    AirflowException,
-    AirflowNotFoundException,
-    BaseHook,
-)
-from airflow.providers.common.compat.sdk import (
-    conf as airflow_conf,
-)
+from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_provider_merge import job_package
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.submit.job_files import JobFiles, job_files
-from airflow_provider_merge.submit.processes import MARK, end_processes
+from airflow_provider_merge.submit.applications import SparkApplication, announced
+from airflow_provider_merge.submit.job_files import JobFiles
+from airflow_provider_merge.submit.local_submitter import LocalSubmitter
+from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
-from airflow_provider_merge.submit.submitter import (
-    SparkJob,
-    SparkSettings,
-    SubmissionError,
-    check_deploy_mode,
-)
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from airflow_provider_merge.submit.surroundings import history_server
 
 
-class SparkSubmitSubmitter:
+class _AnnouncingHook(SparkSubmitHook):
+    """Tells of the Spark application while it reads the launcher's output."""
+
+    announce: Callable[[SparkApplication], None]
+    history: str
+
+    def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        super()._process_spark_submit_log(announced(itr, self.history, self.announce))
+
+
+class SparkSubmitSubmitter(LocalSubmitter):
     """Runs a job with spark-submit on this machine, in client or cluster mode."""
 
     def __init__(self, settings: SparkSettings) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._hook: SparkSubmitHook | None = None
-        self._files: JobFiles | None = None
-        self._operation_id: str | None = None
-        self._cluster = False
-        self._killed = False
 
-    def submit(self, job: SparkJob) -> None:
-        """Run the job and wait for its end.
-
-        What an earlier try of the same operation left running on this machine, because its worker
-        was killed, is ended first.
-        """
-        job_package.require_no_other_package()
-        extra = _spark_connection(self._settings.spark_conn_id)
-        self._cluster = _deploy_mode(self._settings, extra) == "cluster"
-        environment = self._environment(extra)
-        self._operation_id = job.request.operation_id
-        end_processes(self._operation_id)
-        with job_files(job) as files:
-            hook = self._new_hook(job, files, environment)
-            _check_master(hook)
-            self._hook, self._files = hook, files
-            if self._killed:
-                raise SubmissionError("The task was ended before Spark was started.")
-            self._run(hook, files, environment)
-
-    def kill(self) -> None:
-        """End the whole process tree, and what the hook started on a cluster.
-
-        Called from a signal handler in the middle of ``submit``: a launcher that was just started
-        may not be found yet, but without its files it can not do anything.
-        """
-        self._killed = True
-        if self._files is not None:
-            self._files.remove()
-        try:
-            if self._hook is not None and self._cluster:
-                self._hook.on_kill()
-        finally:
-            if self._operation_id is not None:
-                end_processes(self._operation_id)
-
-    def _run(
-        self, hook: SparkSubmitHook, files: JobFiles, environment: SparkEnvironment | None
+    def _prepare(
+        self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
-        variables = {**os.environ, MARK: str(self._operation_id)}
+        hook = self._new_hook(job, files, environment)
+        hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
+        _check_master(hook)
+        self._hook = hook
+
+    def _end_elsewhere(self) -> None:
+        if self._hook is not None and self._cluster:
+            self._hook.on_kill()
+
+    def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
+        hook, variables = self._hook, self._variables()
+        assert hook is not None  # noqa: S101 - see _prepare
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)
@@ -103,21 +73,9 @@ class SparkSubmitSubmitter:
         finally:
             _close_output(hook)
 
-    def _environment(self, extra: Mapping[str, Any]) -> SparkEnvironment | None:
-        """Where pyspark is: the operator's setting, the Spark connection's, or Airflow's."""
-        candidates = {
-            "spark_env": self._settings.spark_env,
-            f"connection {self._settings.spark_conn_id!r}, spark-env": extra.get("spark-env"),
-            "[merge] spark_env": airflow_conf.get("merge", "spark_env", fallback=None),
-        }
-        for field, folder in candidates.items():
-            if folder:
-                return SparkEnvironment.at(str(folder), field)
-        return None
-
     def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
-    ) -> SparkSubmitHook:
+    ) -> _AnnouncingHook:
         settings = self._settings
         cluster = self._cluster
         shipped = [files.request] + ([files.credentials] if files.credentials else [])
@@ -126,7 +84,7 @@ class SparkSubmitSubmitter:
             name = files.credentials.name if cluster else str(files.credentials)
             arguments += ["--credentials", name]
         try:
-            return SparkSubmitHook(
+            return _AnnouncingHook(
                 conn_id=settings.spark_conn_id,
                 name=job.name,
                 conf=self._conf(None if cluster else environment),
@@ -154,33 +112,15 @@ class SparkSubmitSubmitter:
         conf: dict[str, str] = {}
         if not self._cluster:
             conf["spark.log.level"] = "WARN"  # Airflow's log is for the job's own lines
+        else:
+            # Tries are Airflow's: YARN would start the driver again under the same number.
+            conf["spark.yarn.maxAppAttempts"] = "1"
         if environment is not None:
             conf["spark.pyspark.python"] = str(environment.python)
             conf["spark.pyspark.driver.python"] = str(environment.python)
         if self._settings.driver_cores is not None:
             conf["spark.driver.cores"] = str(self._settings.driver_cores)
         return {**conf, **self._settings.conf}
-
-
-def _spark_connection(conn_id: str) -> Mapping[str, Any]:
-    """The extra of the Spark connection, which must exist: the hook would quietly take YARN."""
-    try:
-        extra: Mapping[str, Any] = BaseHook.get_connection(conn_id).extra_dejson
-    except AirflowNotFoundException:
-        raise invalid(
-            "spark_conn_id",
-            f"there is no connection {conn_id!r}",
-            "Create it with the type spark and the master as its host, such as local[*] or yarn.",
-        ) from None
-    return extra
-
-
-def _deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
-    if settings.deploy_mode is not None:
-        return settings.deploy_mode
-    mode = str(extra.get("deploy-mode") or "client")
-    check_deploy_mode(f"connection {settings.spark_conn_id!r}, deploy-mode", mode)
-    return mode
 
 
 def _close_output(hook: SparkSubmitHook) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.submit.applications import SparkApplication
 from spark_jobs.contract.request import JobRequest
 
 _DEPLOY_MODES = ("client", "cluster")
@@ -19,11 +20,15 @@ class SubmissionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """One request, and the secrets that it needs and must not hold."""
+    """One request, and the secrets that it needs and must not hold.
+
+    ``announce`` hears of the Spark application as soon as anything of it is known.
+    """
 
     name: str
     request: JobRequest
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    announce: Callable[[SparkApplication], None] = field(default=lambda _: None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

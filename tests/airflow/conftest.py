@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def airflow_db() -> None:
     """The metadata database, migrated once."""
     command = [sys.executable, "-m", "airflow", "db", "migrate"]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    subprocess.run(command, check=True, capture_output=True, timeout=900)
 
 
 @pytest.fixture

@@ -32,8 +32,12 @@ from airflow_provider_merge.operators.clauses import (
 )
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
+from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
+from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 
 with DAG({dag_id!r}, schedule=None, start_date=datetime(2024, 1, 1), {arguments}) as dag:

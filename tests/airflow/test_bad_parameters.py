@@ -85,6 +85,7 @@ WRONG = {
         "source.sources.a.kind: 'x'",
     ),
     "file size": ({"target_file_size": 0}, "target_file_size: 0 is not a positive whole number"),
+    "isolation": ({"isolation": "dirty"}, "isolation: 'dirty' is not one of: serializable, snap"),
     "share": ({"rewrite_share": 1.5}, "rewrite_share: 1.5 is not a number from 0 to 1"),
     "share as text": ({"rewrite_share": "all"}, "rewrite_share: 'all' is not a number from 0 to 1"),
     "cores": ({"executor_cores": "two"}, "executor_cores: 'two' is not a positive whole number"),

@@ -51,6 +51,7 @@ def test_yarn(temporary, monkeypatch):
 
     assert arguments == [
         *("--master", "yarn"),
+        *("--conf", "spark.yarn.maxAppAttempts=1"),
         *("--conf", "spark.pyspark.python=./env/bin/python"),
         *("--conf", "spark.pyspark.driver.python=./env/bin/python"),
         *("--files", "request.json,credentials.json"),
@@ -85,6 +86,7 @@ def test_kubernetes(temporary, monkeypatch):
 
     assert arguments == [
         *("--master", f"{host}:6443"),
+        *("--conf", "spark.yarn.maxAppAttempts=1"),
         *("--conf", "spark.kubernetes.container.image=example/merge-spark:1"),
         *("--conf", "spark.kubernetes.file.upload.path=s3a://lake/uploads"),
         *("--conf", "spark.kubernetes.namespace=lake"),

@@ -11,6 +11,12 @@ from airflow_provider_merge.hooks.paimon import PaimonHook
 from spark_jobs.errors import RequestError
 from tests.airflow.support import PASSWORD, connection
 
+AMBIENT = {
+    "client_kwargs": {},
+    "config_kwargs": {"s3": {"addressing_style": "virtual"}},
+    "use_listings_cache": False,
+}
+
 
 @pytest.fixture
 def hook(monkeypatch):
@@ -46,20 +52,22 @@ def test_object_store(hook):
         "key": "AK",
         "secret": PASSWORD,
         "client_kwargs": {"endpoint_url": "http://s3", "region_name": "eu"},
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+        "use_listings_cache": False,
     }
 
 
 def test_ambient_object_store(hook):
     lake = hook(warehouse="s3://b/lake")
     assert lake.credentials() == {}
-    assert lake.storage_options() == {"client_kwargs": {}}
+    assert lake.storage_options() == AMBIENT
 
 
 def test_jdbc(hook):
     lake = hook("user", PASSWORD, metastore="jdbc", uri="jdbc:mysql://db/x", warehouse="s3://b/l")
     assert lake.catalog_spec().options == {"metastore": "jdbc", "uri": "jdbc:mysql://db/x"}
     assert lake.credentials() == {"jdbc.user": "user", "jdbc.password": PASSWORD}
-    assert lake.storage_options() == {"client_kwargs": {}}, "the keys are the database's"
+    assert lake.storage_options() == AMBIENT, "the keys are the database's"
 
 
 def test_rest(hook):
@@ -75,6 +83,12 @@ def test_further_options_are_split_by_name(hook, as_text):
         "fs.s3.securityToken": PASSWORD,
         "jdbc.password": PASSWORD,
         "token": PASSWORD,
+        "header.Authorization": PASSWORD,
+        "fs.azure.account.key.store.dfs.core.windows.net": PASSWORD,
+        "dlf.private-key": PASSWORD,
+        "ssl.key.passphrase": PASSWORD,
+        "s3.account-key": PASSWORD,
+        "fs.s3a.access.key": PASSWORD,
         "token.provider": "bear",
         "format-table.enabled": True,
         "parallelism": 3,
@@ -105,10 +119,17 @@ WRONG = {
         {"warehouse": "/x", "metastore": "jdbc", "uri": f"jdbc:mysql://u:{PASSWORD}@db/x"},
         r"uri: holds a password",
     ),
-    "password parameter in uri": (
-        {"warehouse": "/x", "metastore": "jdbc", "uri": f"jdbc:mysql://db/x?password={PASSWORD}"},
-        r"uri: holds a password",
-    ),
+    **{
+        f"parameter {parameter} in uri": (
+            {
+                "warehouse": "/x",
+                "metastore": "jdbc",
+                "uri": f"jdbc:x://db/x?a=b&{parameter}=" + PASSWORD,
+            },
+            r"uri: holds a password",
+        )
+        for parameter in ("password", "passwd", "secret", "token", "sig")
+    },
     "password in warehouse": (
         {"warehouse": f"s3://u:{PASSWORD}@bucket/x"},
         r"warehouse: holds a password",

@@ -85,5 +85,5 @@ def _python(code: str, cwd: Path, *path: Path) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )

@@ -25,9 +25,12 @@ MergeIntoOperator(
     ],
     target_file_size="{{ params.size }}",
     rewrite_share="{{ params.share }}",
+    isolation="{{ params.isolation }}",
 )
 """
-ARGUMENTS = 'params={"day": "2024-05-06", "state": "gone", "size": "1000", "share": "0.5"}'
+ARGUMENTS = """params={
+    "day": "2024-05-06", "state": "gone", "size": "1000", "share": "0.5", "isolation": "snapshot"
+}"""
 
 
 def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
@@ -49,6 +52,7 @@ def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
     )
     assert request.options.target_file_size == 1000
     assert request.options.rewrite_share == 0.5
+    assert request.options.isolation == "snapshot"
     assert request.options.session_time_zone == "UTC"
     origin = request.origin
     assert (origin.dag_id, origin.run_id, origin.task_id) == (run.dag_id, run.run_id, "merge")
@@ -101,6 +105,7 @@ def test_xcom_and_asset_event(dag_file, submitter, airflow_db):
     (event,) = _asset_events(run)
     assert event.asset.uri == "paimon://paimon_default/shop/orders"
     assert event.extra == {
+        "operation": "merge",
         "operation_id": request.operation_id,
         "status": "committed",
         "table": "shop.orders",
@@ -109,6 +114,8 @@ def test_xcom_and_asset_event(dag_file, submitter, airflow_db):
         "inserted": 1,
         "updated": 2,
         "deleted": 0,
+        "partitions_changed": 0,
+        "partitions": [],
     }
 
 
@@ -121,15 +128,15 @@ def test_result_table_is_logged(dag_file, submitter, capsys):
 
 def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter):
     body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}"')
-    body = body.replace("on=", 'outlets=[table_asset("paimon_default", "shop.gone")], on=')
+    body = body.replace(" on=", ' outlets=[table_asset("paimon_default", "shop.gone")], on=')
     run = dag_file(body, arguments=ARGUMENTS).run()
     (event,) = _asset_events(run)
     assert event.extra["table"] == "shop.gone"
 
 
 def test_outlet_of_the_same_table_under_another_name(dag_file, submitter):
-    outlet = 'outlets=[Asset(name="gone", uri="paimon://paimon_default/shop/named")], on='
-    body = MERGE.replace("on=", outlet).replace("shop.orders", "shop.named")
+    outlet = ' outlets=[Asset(name="gone", uri="paimon://paimon_default/shop/named")], on='
+    body = MERGE.replace(" on=", outlet).replace("shop.orders", "shop.named")
     run = dag_file(body, arguments=ARGUMENTS).run()
     (event,) = _asset_events(run)
     assert event.asset.name == "gone"

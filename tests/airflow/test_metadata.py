@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_merge.metadata import storage
 from airflow_provider_merge.metadata.paimon import PaimonSnapshots
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
 
 # As Paimon 1.x writes it; "properties" only where the writer set some.
@@ -172,15 +173,16 @@ def test_location_of_a_name_written_in_another_case(tmp_path):
     table = Table(str(tmp_path / "shop.db" / "Orders"))
     table.add(1)
 
-    found = PaimonSnapshots.find(str(tmp_path / "shop.db" / "ORDERS"), {})
+    found = PaimonSnapshots.find(str(tmp_path), TableName("shop", "ORDERS"), {})
     assert found.location == table.location
 
-    branch = PaimonSnapshots.find(str(tmp_path / "shop.db" / "ORDERS$branch_B"), {})
+    branch = PaimonSnapshots.find(str(tmp_path), TableName("shop", "ORDERS$branch_B"), {})
     assert branch.location == f"{table.location}/branch/branch-B"
-    main = PaimonSnapshots.find(str(tmp_path / "shop.db" / "Orders$branch_main"), {})
+    main = PaimonSnapshots.find(str(tmp_path), TableName("shop", "Orders$branch_main"), {})
     assert main.location == table.location
 
     Table(str(tmp_path / "shop.db" / "orders")).add(1)
     for name in ("ORDERS", "orders", "none"):
         location = str(tmp_path / "shop.db" / name)
-        assert PaimonSnapshots.find(location, {}).location == location
+        found = PaimonSnapshots.find(str(tmp_path), TableName("shop", name), {})
+        assert found.location == location

@@ -93,7 +93,7 @@ def test_the_shown_error_is_the_real_one():
     assert caught.value.args[1] == shown
 
 
-@pytest.mark.parametrize("page", [*PAGES, "create_table", "sql"])
+@pytest.mark.parametrize("page", [*PAGES, "insert_overwrite", "create_table", "sql", "table_care"])
 def test_every_link_leads_somewhere(page):
     path = ROOT / "docs" / "operators" / f"{page}.md"
     for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", path.read_text()):
@@ -102,3 +102,13 @@ def test_every_link_leads_somewhere(page):
         if anchor:
             headings = re.findall(r"^#+ (.*)$", goal.read_text(), re.MULTILINE)
             assert anchor in {each.lower().replace(" ", "-") for each in headings}
+
+
+def test_overwriting_a_day_as_text_and_in_parts():
+    text, parts = (operator_of(code) for code in blocks("insert_overwrite", "python"))
+    (text.sql,) = blocks("insert_overwrite", "sql")
+    for operator in (text, parts):
+        operator.statement()
+    assert text.target_table() == parts.target_table()
+    assert text.statement().mode == parts.statement().mode == "static"
+    assert text.statement().partition == parts.statement().partition

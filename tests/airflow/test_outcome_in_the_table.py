@@ -44,7 +44,7 @@ def commit(request, table, snapshot_id=8, **changes):
     table.add(snapshot_id, properties=properties)
     for name in (request.operation_id, OTHER):
         table.write(f"../../_operations/{name}-{'0' * 32}/source/0.parquet", "rows of the source")
-    table.write(f"../../_operations/{request.operation_id}.json.{'0' * 32}.tmp", "half")
+    table.write(f"../../_operations/.{request.operation_id}.json.{'0' * 32}.tmp", "half")
 
 
 @pytest.fixture
@@ -140,14 +140,18 @@ def test_stored_error_of_this_try_comes_first(run, submitter, capsys):
     ("extra", "location"),
     [
         ({"warehouse": "/lake/"}, "/lake/shop.db/orders"),
-        ({"warehouse": "s3://b/w"}, "s3://b/w/shop.db/orders"),
+        ({"warehouse": "file:///la%20ke"}, "file:///la%20ke/shop.db/orders"),
+        ({"warehouse": "memory://b/w"}, "memory://b/w/shop.db/orders"),
         ({"warehouse": "/lake", "metastore": "jdbc", "uri": "jdbc:x:y"}, "/lake/shop.db/orders"),
         ({"warehouse": "lake", "metastore": "rest", "uri": "http://host"}, None),
     ],
 )
-def test_table_location(monkeypatch, extra, location):
+def test_location_of_the_table(monkeypatch, extra, location):
     connection(monkeypatch, "paimon_default", conn_type="paimon", extra=json.dumps(extra))
     hook = PaimonHook()
-    assert hook.table_location(TableName("shop", "orders")) == location
+    snapshots = hook._snapshots_of(TableName("shop", "orders"))
     if location is None:
+        assert snapshots is None
         assert hook.recorded_result(TableName("shop", "orders"), "any") is None
+    else:
+        assert snapshots.location == location

@@ -1,0 +1,58 @@
+"""``DropPartitionsOperator``: partitions deleted, unread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+from airflow_provider_merge.operators.clearing import ClearingOperator
+from airflow_provider_merge.operators.partitions import partition_specs
+from airflow_provider_merge.operators.values import flag
+from spark_jobs.contract.inserts import DropPartitionsSpec
+
+
+class DropPartitionsOperator(ClearingOperator):
+    """``ALTER TABLE target DROP IF EXISTS PARTITION (…), PARTITION (…)``
+
+    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param database: the database of a table that ``sql`` names without one
+    :param target: the table, ``database.table``
+    :param partitions: list of dicts of partition column → value; where one does not name every
+        partition column, all partitions that agree with it are meant
+    :param if_exists: a partition that is not there is no error
+    :param last_writer_wins: what others commit meanwhile into the same partitions goes too,
+        instead of being a conflict
+    """
+
+    template_fields: Sequence[str] = (*ClearingOperator.template_fields, "partitions", "if_exists")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **ClearingOperator.template_fields_renderers,
+        "partitions": "json",
+    }
+
+    spec_type = DropPartitionsSpec
+    required_parts = ("target", "partitions")
+    parts = (*required_parts, "if_exists")
+
+    def __init__(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, Any]] | None = None,
+        if_exists: bool | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.partitions = partitions
+        self.if_exists = if_exists
+        self.check_parameters()
+
+    def statement(self) -> DropPartitionsSpec:
+        """The statement of the rendered parameters."""
+        spec = cast("DropPartitionsSpec", super().statement())
+        return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
+
+    def built_statement(self) -> DropPartitionsSpec:
+        """The statement of ``partitions``."""
+        partitions = partition_specs("partitions", self.partitions)
+        return DropPartitionsSpec(partitions, flag("if_exists", self.if_exists))

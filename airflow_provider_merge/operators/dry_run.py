@@ -1,0 +1,31 @@
+"""What the operators share that can tell what they would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.operators.values import flag
+
+
+class DryRunOperator(TableOperator):
+    """Can tell what its statement would do.
+
+    :param dry_run: true: return what would change or be removed, with the status ``dry_run``, and
+        leave the warehouse as it is; no asset event
+    """
+
+    template_fields: Sequence[str] = (*TableOperator.template_fields, "dry_run")
+
+    def __init__(self, *, dry_run: bool | str = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
+        self.dry_run = dry_run  # type: ignore[method-assign,assignment]
+        if not is_template(dry_run):
+            self.is_dry_run()
+
+    def is_dry_run(self) -> bool:
+        """``dry_run`` of the rendered parameters."""
+        return flag("dry_run", cast("bool | str", self.dry_run))

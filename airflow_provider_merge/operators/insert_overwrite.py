@@ -1,0 +1,102 @@
+"""``InsertOverwriteOperator``: whole partitions replaced in a lakehouse table, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, cast, get_args
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.inserts import InsertOperator
+from airflow_provider_merge.operators.partitions import partition_specs
+from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.operators.values import flag
+from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
+
+
+class InsertOverwriteOperator(InsertOperator):
+    """``INSERT OVERWRITE target PARTITION (partition) (columns) source``
+
+    The statement is given as ``sql``, or in parts: ``target``, ``source`` and the others. What is
+    replaced is up to ``mode``, which has no default. Parameters are checked when the DAG is parsed
+    as far as they hold no template, and again, rendered, before Spark starts.
+
+    :param mode: ``dynamic``: the partitions that occur in the new rows are replaced; ``static``:
+        every partition of ``partition``; ``table``: everything. For ``sql``, ``static`` and
+        ``table`` mean what the text's PARTITION says: its values, or everything.
+    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param sources: name → source, which ``sql`` can use like tables
+    :param database: the database of tables that ``sql`` names without one
+    :param target: the table, ``database.table``
+    :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
+    :param partition: partition column → value; every row has to belong there
+    :param columns: the columns that the source's columns are for; all of the table when left out
+    :param by_name: each column of the source is for the column of the same name
+    :param order_by: columns that sort the rows of each new file, perhaps with DESC behind them
+    :param expected_partitions: list of dicts of partition column → value: the only partitions that
+        may change
+    :param allow_empty: an empty source may clear the table in mode ``table``
+    :param last_writer_wins: what others commit meanwhile into the same partitions is replaced too,
+        instead of being a conflict
+    """
+
+    template_fields: Sequence[str] = (
+        *InsertOperator.template_fields,
+        "mode",
+        "expected_partitions",
+        "allow_empty",
+        "last_writer_wins",
+    )
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **InsertOperator.template_fields_renderers,
+        "expected_partitions": "json",
+    }
+
+    spec_type = InsertOverwriteSpec
+
+    def __init__(
+        self,
+        *,
+        mode: str,
+        expected_partitions: Sequence[Mapping[str, Any]] | None = None,
+        allow_empty: bool | str = False,
+        last_writer_wins: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.mode = mode
+        self.expected_partitions = expected_partitions
+        self.allow_empty = allow_empty
+        self.last_writer_wins = last_writer_wins
+        if not is_template(mode):
+            self._mode()
+        self.check_parameters()
+
+    def statement(self) -> InsertOverwriteSpec:
+        """The statement of the rendered parameters."""
+        spec = cast("InsertOverwriteSpec", super().statement())
+        if self.sql is None:
+            return spec
+        # The text says whether a partition or the table is cleared.
+        mode = "dynamic" if self._mode() == "dynamic" else spec.mode
+        return replace(spec, mode=mode, order_by=self.sort_columns(), **self._guards())
+
+    def built_statement(self) -> InsertOverwriteSpec:
+        """The statement of the parts."""
+        return InsertOverwriteSpec(mode=self._mode(), **self.rows(), **self._guards())
+
+    def _mode(self) -> OverwriteMode:
+        modes = get_args(OverwriteMode)
+        if self.mode not in modes:
+            raise invalid("mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
+        return cast("OverwriteMode", self.mode)
+
+    def _guards(self) -> dict[str, Any]:
+        expected = self.expected_partitions
+        if expected is not None:
+            expected = partition_specs("expected_partitions", expected)
+        return {
+            "expected_partitions": expected,
+            "allow_empty": flag("allow_empty", self.allow_empty),
+            "last_writer_wins": flag("last_writer_wins", self.last_writer_wins),
+        }

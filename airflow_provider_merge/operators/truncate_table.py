@@ -1,0 +1,51 @@
+"""``TruncateTableOperator``: all rows of a table or of a partition deleted, unread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.clearing import ClearingOperator
+from airflow_provider_merge.operators.partitions import partition_spec
+from airflow_provider_merge.operators.values import flag
+from spark_jobs.contract.inserts import TruncateTableSpec
+
+
+class TruncateTableOperator(ClearingOperator):
+    """``TRUNCATE TABLE target PARTITION (partition)``
+
+    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param database: the database of a table that ``sql`` names without one
+    :param target: the table, ``database.table``
+    :param partition: partition column → value; all rows of the table go when left out
+    :param last_writer_wins: what others commit meanwhile into the same partitions goes too,
+        instead of being a conflict
+    """
+
+    template_fields: Sequence[str] = (*ClearingOperator.template_fields, "partition")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **ClearingOperator.template_fields_renderers,
+        "partition": "json",
+    }
+
+    spec_type = TruncateTableSpec
+    required_parts = ("target",)
+    parts = ("target", "partition")
+
+    def __init__(self, *, partition: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.partition = partition
+        self.check_parameters()
+
+    def statement(self) -> TruncateTableSpec:
+        """The statement of the rendered parameters."""
+        spec = cast("TruncateTableSpec", super().statement())
+        return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
+
+    def built_statement(self) -> TruncateTableSpec:
+        """The statement of ``partition``."""
+        if self.partition is not None and not self.partition:
+            raise invalid("partition", "is empty", "Leave it out to delete all rows of the table.")
+        return TruncateTableSpec(partition_spec("partition", self.partition))

@@ -1,0 +1,85 @@
+"""The life of a submission whose files, and at least whose launcher, are on this machine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_merge import job_package
+from airflow_provider_merge.submit.job_files import JobFiles, job_files
+from airflow_provider_merge.submit.processes import MARK, end_processes
+from airflow_provider_merge.submit.spark_environment import SparkEnvironment
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from airflow_provider_merge.submit.surroundings import (
+    deploy_mode,
+    environment_of,
+    environment_of_jobs,
+    spark_connection,
+)
+
+
+class LocalSubmitter(ABC):
+    """Implements ``Submitter`` but for the process that is started."""
+
+    def __init__(self, settings: SparkSettings) -> None:
+        self._settings = settings
+        self._extra: Mapping[str, Any] = {}
+        self._cluster = False
+        self._operation_id: str | None = None
+        self._files: JobFiles | None = None
+        self._killed = False
+
+    def submit(self, job: SparkJob) -> None:
+        """Run the job and wait for its end.
+
+        What an earlier try of the same operation left running on this machine, because its worker
+        was killed, is ended first.
+        """
+        job_package.require_no_other_package()
+        self._extra = spark_connection(self._settings.spark_conn_id)
+        self._cluster = deploy_mode(self._settings, self._extra) == "cluster"
+        environment = environment_of(self._settings, self._extra)
+        self._operation_id = job.request.operation_id
+        end_processes(self._operation_id)
+        with job_files(job) as files:
+            self._prepare(job, files, environment)
+            self._files = files
+            if self._killed:
+                raise SubmissionError("The task was ended before the job was started.")
+            self._run(files, environment)
+
+    def kill(self) -> None:
+        """End the whole process tree, and what it started on a cluster.
+
+        Called from a signal handler in the middle of ``submit``: a launcher that was just started
+        may not be found yet, but without its files it can not do anything.
+        """
+        self._killed = True
+        if self._files is not None:
+            self._files.remove()
+        try:
+            self._end_elsewhere()
+        finally:
+            if self._operation_id is not None:
+                end_processes(self._operation_id)
+
+    def _prepare(  # noqa: B027 - there may be nothing more to check
+        self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
+    ) -> None:
+        """Check the settings; nothing is started.
+
+        Raises:
+            RequestError: REQUEST_INVALID.
+        """
+
+    @abstractmethod
+    def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
+        """Start the process, with ``_variables``, and wait for its end; kill it when that fails."""
+
+    def _end_elsewhere(self) -> None:  # noqa: B027 - most have nothing there
+        """End what runs on other machines."""
+
+    def _variables(self) -> dict[str, str]:
+        """The process's environment; the mark in it lets ``kill`` find what it starts."""
+        return {**environment_of_jobs(), MARK: str(self._operation_id)}

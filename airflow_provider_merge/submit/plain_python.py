@@ -1,0 +1,79 @@
+"""The submitter for jobs that need no Spark session: the Spark environment's Python, at once."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+
+from airflow_provider_merge.submit.job_files import JobFiles
+from airflow_provider_merge.submit.local_submitter import LocalSubmitter
+from airflow_provider_merge.submit.spark_environment import SparkEnvironment
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import (
+    SparkJob,
+    SparkSettings,
+    SubmissionError,
+    Submitter,
+)
+from airflow_provider_merge.submit.surroundings import (
+    deploy_mode,
+    environment_of,
+    spark_connection,
+)
+
+log = logging.getLogger(__name__)
+
+
+class PlainPythonSubmitter(LocalSubmitter):
+    """Runs a job in a Python process on this machine.
+
+    With spark-submit where the deploy mode is cluster, and where no environment is configured, so
+    that only spark-submit knows a Python that has the table library.
+    """
+
+    def __init__(self, settings: SparkSettings) -> None:
+        super().__init__(settings)
+        self._other: Submitter | None = None
+
+    def submit(self, job: SparkJob) -> None:
+        """Run the job and wait for its end, after what an earlier try left running was ended."""
+        extra = spark_connection(self._settings.spark_conn_id)
+        without_python = environment_of(self._settings, extra) is None
+        if without_python or deploy_mode(self._settings, extra) == "cluster":
+            self._other = SparkSubmitSubmitter(self._settings)
+            self._other.submit(job)
+        else:
+            super().submit(job)
+
+    def _end_elsewhere(self) -> None:
+        if self._other is not None:
+            self._other.kill()
+
+    def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
+        assert environment is not None  # noqa: S101 - see submit
+        command = [str(environment.python), str(files.main), "--no-session"]
+        command += ["--request", str(files.request)]
+        if files.credentials is not None:
+            command += ["--credentials", str(files.credentials)]
+        variables = {**self._variables(), "PYTHONPATH": str(files.package)}
+        process = subprocess.Popen(
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        with process:
+            try:
+                assert process.stdout is not None  # noqa: S101
+                for line in process.stdout:
+                    log.info("%s", line.rstrip())
+                code = process.wait()
+            except BaseException:
+                # A timeout or an interrupt: nothing may be removed once the task has ended.
+                self.kill()
+                raise
+        if code != 0:
+            raise SubmissionError(f"The job's Python ended with exit code {code}.")

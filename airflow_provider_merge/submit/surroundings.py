@@ -1,0 +1,94 @@
+"""What surrounds a job on a worker: the Spark connection, the Python environment, the variables."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowNotFoundException,
+    BaseHook,
+)
+from airflow.providers.common.compat.sdk import (
+    conf as airflow_conf,
+)
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.links import filled_page
+from airflow_provider_merge.submit.spark_environment import SparkEnvironment
+from airflow_provider_merge.submit.submitter import SparkSettings, check_deploy_mode
+from spark_jobs.errors import RequestError
+
+log = logging.getLogger(__name__)
+
+
+def spark_connection(conn_id: str) -> Mapping[str, Any]:
+    """The extra of the Spark connection, which must exist: the hook would quietly take YARN.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    try:
+        extra: Mapping[str, Any] = BaseHook.get_connection(conn_id).extra_dejson
+    except AirflowNotFoundException:
+        raise invalid(
+            "spark_conn_id",
+            f"there is no connection {conn_id!r}",
+            "Create it with the type spark and the master as its host, such as local[*] or yarn.",
+        ) from None
+    return extra
+
+
+def deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
+    """``client`` or ``cluster``: the operator's setting, else the Spark connection's.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    if settings.deploy_mode is not None:
+        return settings.deploy_mode
+    mode = str(extra.get("deploy-mode") or "client")
+    check_deploy_mode(f"connection {settings.spark_conn_id!r}, deploy-mode", mode)
+    return mode
+
+
+def environment_of(settings: SparkSettings, extra: Mapping[str, Any]) -> SparkEnvironment | None:
+    """Where pyspark is: the operator's setting, the Spark connection's, or Airflow's.
+
+    Raises:
+        RequestError: REQUEST_INVALID: it is not there.
+    """
+    candidates = {
+        "spark_env": settings.spark_env,
+        f"connection {settings.spark_conn_id!r}, spark-env": extra.get("spark-env"),
+        "[merge] spark_env": airflow_conf.get("merge", "spark_env", fallback=None),
+    }
+    for field, folder in candidates.items():
+        if folder:
+            return SparkEnvironment.at(str(folder), field)
+    return None
+
+
+def history_server(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
+    """The address of Spark's history server, empty without one.
+
+    One that can not be used is logged: for want of a link no task fails.
+    """
+    address = extra.get("spark-history-url")
+    if not address:
+        return ""
+    try:
+        field = f"connection {settings.spark_conn_id!r}, spark-history-url"
+        return filled_page(field, str(address))
+    except RequestError as error:
+        log.warning("There will be no link to the history server: %s", error)
+        return ""
+
+
+def environment_of_jobs() -> dict[str, str]:
+    """The worker's environment without Airflow's own: its connections, variables and keys."""
+    own = re.compile(r"_*AIRFLOW_")
+    return {name: value for name, value in os.environ.items() if not own.match(name)}

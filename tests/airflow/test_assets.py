@@ -1,0 +1,192 @@
+"""Tables as assets: the URI scheme, lineage, and what events of writing tasks tell."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
+from airflow.sdk import Asset
+
+from airflow_provider_merge.assets import (
+    convert_asset_to_openlineage,
+    create_asset,
+    dataset_name,
+    table_asset,
+)
+from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.operators.clauses import when_matched
+from airflow_provider_merge.operators.delete_from import DeleteFromOperator
+from airflow_provider_merge.operators.event_keys import partition_keys
+from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import Metrics
+from spark_jobs.errors import NotSupportedError
+from tests.airflow.support import committed, example_request
+from tests.paimon_metadata import TableFiles
+
+MERGE = """
+MergeIntoOperator(
+    task_id="merge", target="shop.orders", source=table_source("shop.updates"),
+    on="t.id = s.id", when=[when_matched().update_all()], {}
+)
+"""
+PARTITIONS = ("day=", "day=2026-01-30", "day=2026-01-31", "day=NULL", f"day={'x' * 251}")
+
+
+def test_the_scheme_is_known_to_airflow():
+    uri = "paimon://paimon_default/shop/orders"
+    assert table_asset("paimon_default", "shop.orders").uri == uri
+    made = create_asset(catalog_conn_id="paimon_default", table="shop.orders", extra={"a": 1})
+    assert (made.uri, made.extra) == (uri, {"a": 1})
+    assert Asset(uri=f"{uri}/").uri == uri
+    assert made.normalized_uri == uri
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["paimon://lake", "paimon:///shop/orders", "paimon://lake/orders", "paimon://lake/shop/a/b"],
+)
+def test_uris_that_name_no_table(uri):
+    with pytest.raises(ValueError, match=r"must be paimon://<connection id>/<database>/<table>"):
+        Asset(uri=uri)
+
+
+def test_the_dataset_of_openlineage():
+    asset = table_asset("lake", "shop.`a.b$branch_c`")
+    expected = ("paimon://lake", "shop.a.b$branch_c")
+    assert dataset_name(asset.uri) == expected
+    dataset = convert_asset_to_openlineage(asset, None)
+    # None where OpenLineage is not installed.
+    assert dataset is None or (dataset.namespace, dataset.name) == expected
+
+
+INLETS = {
+    "merge": (
+        MergeIntoOperator,
+        {
+            "target": "shop.orders",
+            "source": sql_source(
+                "SELECT * FROM a JOIN b USING (id)",
+                sources={
+                    "a": table_source("shop.`a.b`"),
+                    "b": sql_source("TABLE x", sources={"x": table_source("shop.updates")}),
+                    "c": table_source("shop.{{ ds }}"),
+                    "d": file_source("/in/{{ ds }}", "parquet"),
+                },
+            ),
+            "on": "t.id = s.id",
+            "when": [when_matched().delete()],
+        },
+        ["shop.`a.b`", "shop.updates"],
+    ),
+    "insert": (
+        InsertIntoOperator,
+        {"target": "shop.orders", "source": table_source("shop.updates")},
+        ["shop.updates"],
+    ),
+    "delete": (
+        DeleteFromOperator,
+        {
+            "target": "shop.{{ ds }}",
+            "where": "id IN (SELECT id FROM gone) OR id IN (SELECT id FROM shop.old)",
+            "sources": {"gone": table_source("shop.gone")},
+        },
+        ["shop.old", "shop.gone"],
+    ),
+    "text": (
+        DeleteFromOperator,
+        {
+            "sql": "DELETE FROM shop.orders WHERE id IN (SELECT id FROM shop.old JOIN gone)",
+            "sources": {"gone": table_source("shop.gone")},
+        },
+        ["shop.old", "shop.gone"],
+    ),
+    "template": (DeleteFromOperator, {"sql": "{{ sql }}"}, []),
+    "connection by template": (
+        InsertIntoOperator,
+        {
+            "target": "shop.orders",
+            "source": table_source("shop.updates"),
+            "catalog_conn_id": "{{ conn }}",
+        },
+        [],
+    ),
+    "no source": (TruncateTableOperator, {"target": "shop.orders"}, []),
+}
+
+
+@pytest.mark.parametrize(("operator", "parameters", "tables"), INLETS.values(), ids=INLETS)
+def test_the_tables_that_are_read_are_inlets(operator, parameters, tables):
+    task = operator(task_id="t", **parameters)
+    assert task.inlets == [table_asset("paimon_default", each) for each in tables]
+
+
+def test_inlets_that_were_given_stay_as_they_are():
+    given = [
+        Asset("other"),
+        Asset(name="updates", uri=table_asset("paimon_default", "shop.updates").uri),
+    ]
+    where = "id IN (SELECT id FROM shop.updates) OR id IN (SELECT id FROM shop.old)"
+    task = DeleteFromOperator(task_id="t", target="shop.orders", where=where, inlets=given)
+    assert task.inlets == [*given, table_asset("paimon_default", "shop.old")]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("airflow_db", "warehouse")
+class TestEvents:
+    def test_extra_tells_operation_partitions_and_rows(self, dag_file, submitter):
+        metrics = Metrics(source_rows=3, updated=3, partitions_changed=3)
+        submitter.outcomes = [functools.partial(committed, metrics=metrics, partitions=PARTITIONS)]
+        (event,) = asset_events(dag_file(MERGE.format("")).run())
+        assert event.extra["operation"] == "merge"
+        assert event.extra["partitions"] == list(PARTITIONS)
+        assert (event.extra["updated"], event.extra["partitions_changed"]) == (3, 3)
+        assert event.partition_key is None
+
+    @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="partition keys of events are Airflow 3.3's")
+    def test_partition_keys_by_opt_in(self, dag_file, submitter):
+        submitter.outcomes = [functools.partial(committed, partitions=PARTITIONS)]
+        events = asset_events(dag_file(MERGE.format("emit_partition_keys=True")).run())
+        assert {event.partition_key for event in events} == {"2026-01-30", "2026-01-31"}
+        assert all(event.extra["snapshot_id"] == 8 for event in events)
+
+
+ONE_COLUMN = ("day=a/b", "day=a/c=d", "day=e", "day=NULL")
+TWO_COLUMNS = ("day=1/hour=2", "day=NULL/hour=3")
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "keys"),
+    [
+        (["day"], ONE_COLUMN, ["a/b", "a/c=d", "e"]),
+        (["day", "hour"], TWO_COLUMNS, list(TWO_COLUMNS)),
+        (None, TWO_COLUMNS, list(TWO_COLUMNS)),
+    ],
+    ids=["one column", "two columns", "no table that can be read"],
+)
+def test_partition_keys_of_values_with_a_slash(warehouse, columns, names, keys):
+    if columns is not None:
+        TableFiles(warehouse, partition_keys=columns).create()
+    result = committed(example_request(), partitions=names)
+    hook = catalog_hook("paimon_default")
+    assert partition_keys(hook, TableName("shop", "orders"), result) == keys
+
+
+@pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 refuses")
+def test_partition_keys_are_refused_before_airflow_3_3(dag_file):
+    with pytest.raises(NotSupportedError, match=r"needs Airflow 3\.3"):
+        dag_file(MERGE.format("emit_partition_keys=True")).dag()
+
+
+def asset_events(run):
+    from airflow.models.asset import AssetEvent
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        query = select(AssetEvent).where(AssetEvent.source_dag_id == run.dag_id)
+        return list(session.scalars(query))

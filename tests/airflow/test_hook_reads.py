@@ -1,0 +1,134 @@
+"""What the hook reads of tables, and what its connection says of itself."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import pytest
+from airflow.providers.common.compat.sdk import BaseHook
+
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from spark_jobs.errors import (
+    CatalogError,
+    ErrorCode,
+    InternalError,
+    NotSupportedError,
+    RequestError,
+)
+from tests.airflow.support import connection
+from tests.paimon_metadata import TableFiles
+
+TABLE = "shop.orders"
+
+
+@pytest.fixture
+def orders(warehouse):
+    table = TableFiles(warehouse).create()
+    table.add({"2026-01-30": 5}, time_millis=1_700_000_000_000)
+    table.add({"2026-01-30": 1, "2026-01-31": 2}, time_millis=1_700_000_100_000)
+    return table
+
+
+def test_reads(orders):
+    hook = PaimonHook()
+    orders.tag("first", 1)
+    assert hook.latest_snapshot(TABLE).snapshot_id == 2
+    assert hook.snapshot(TABLE, 1).time_millis == 1_700_000_000_000
+    assert hook.snapshot(TABLE, 7) is None
+    assert [tag.name for tag in hook.tags(TABLE)] == ["first"]
+    assert hook.schema(TABLE).partition_keys == ("day",)
+    assert hook.row_count(TABLE) == 8
+    assert [each.rows for each in hook.partitions(TABLE)] == [6, 2]
+    (partition,) = hook.partitions(TABLE, {"day": "2026-01-31"})
+    assert (partition.name, partition.files) == ("day=2026-01-31", 1)
+
+
+@pytest.mark.parametrize(
+    ("since", "ids"),
+    [
+        (None, [1, 2]),
+        (1, [2]),
+        (2, []),
+        (datetime.fromtimestamp(1_700_000_100, UTC), [2]),
+        (datetime.fromtimestamp(1_700_000_101, UTC), []),
+    ],
+)
+def test_snapshots_since(orders, since, ids):
+    assert [each.snapshot_id for each in PaimonHook().snapshots(TABLE, since)] == ids
+
+
+def test_diff(orders):
+    first, second = PaimonHook().diff(TABLE, 1, 2)
+    assert first.values == {"day": "2026-01-30"}
+    assert (first.rows_before, first.rows_after) == (5, 6)
+    assert (second.files_added, second.files_removed, second.rows_before) == (1, 0, 0)
+    with pytest.raises(RequestError, match="no snapshot 7"):
+        PaimonHook().diff(TABLE, 1, 7)
+
+
+def test_rows_that_only_reading_can_tell(warehouse):
+    table = TableFiles(warehouse).create()
+    table.add()
+    schema = table.folder / "schema" / "schema-0"
+    keyed = {**json.loads(schema.read_text()), "primaryKeys": ["day", "id"]}
+    schema.write_text(json.dumps(keyed))
+    with pytest.raises(NotSupportedError, match="versions of keys"):
+        PaimonHook().row_count(TABLE)
+
+
+def test_tables_that_are_not_there(orders):
+    with pytest.raises(CatalogError, match=r"no table shop\.nothing") as error:
+        PaimonHook().latest_snapshot("shop.nothing")
+    assert error.value.code is ErrorCode.TABLE_NOT_FOUND
+    with pytest.raises(RequestError, match="not a table name"):
+        PaimonHook().latest_snapshot("orders")
+
+
+def test_a_jdbc_catalog_is_read_without_its_database(orders, monkeypatch):
+    extra = {
+        "metastore": "jdbc",
+        "uri": "jdbc:postgresql://nowhere.invalid/paimon",
+        "warehouse": str(orders.warehouse),
+    }
+    connection(monkeypatch, "lake", conn_type="paimon", extra=extra)
+    assert PaimonHook("lake").latest_snapshot(TABLE).snapshot_id == 2
+    with pytest.raises(CatalogError, match="TABLE_NOT_FOUND"):
+        PaimonHook("lake").latest_snapshot("shop.nothing")
+
+
+def test_storage_that_fails(orders):
+    snapshots = orders.folder / "snapshot"
+    snapshots.rename(snapshots.with_name("away"))
+    snapshots.symlink_to(snapshots)
+    with pytest.raises(InternalError) as error:
+        PaimonHook().latest_snapshot(TABLE)
+    assert error.value.code is ErrorCode.STORAGE_UNAVAILABLE
+
+
+def test_the_test_button(orders, monkeypatch):
+    assert PaimonHook().test_connection() == (
+        True,
+        f"{orders.warehouse} can be read; it has 1 databases.",
+    )
+    for extra, message in (
+        ({"warehouse": "/nowhere"}, "WAREHOUSE_NOT_FOUND"),
+        ({}, "warehouse: is empty"),
+    ):
+        connection(monkeypatch, "lake", conn_type="paimon", login="a", password="b", extra=extra)
+        ok, text = PaimonHook("lake").test_connection()
+        assert not ok
+        assert message in text
+
+
+def test_a_connection_as_a_uri(monkeypatch):
+    warehouse = quote("s3://bucket/lake", safe="")
+    endpoint = quote("http://minio:9000", safe="")
+    uri = f"paimon://ACCESS:SE%2FCRET@/?warehouse={warehouse}&endpoint={endpoint}&region=eu"
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", uri)
+    assert BaseHook.get_connection("lake").conn_type == "paimon"
+    hook = PaimonHook("lake")
+    assert hook.catalog_spec().warehouse == "s3://bucket/lake"
+    assert hook.catalog_spec().options["fs.s3.endpoint"] == "http://minio:9000"
+    assert hook.credentials() == {"fs.s3.accessKeyId": "ACCESS", "fs.s3.accessKeySecret": "SE/CRET"}

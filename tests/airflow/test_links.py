@@ -1,0 +1,204 @@
+"""The links of a task: which page they show while it runs and afterwards, and which never."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from airflow.models.taskinstancekey import TaskInstanceKey
+from airflow.serialization.definitions.operatorlink import XComOperatorLink
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.links import SNAPSHOT_PAGE, SPARK_PAGE
+from airflow_provider_merge.submit.applications import SparkApplication
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import RequestError
+from tests.airflow.launcher import Launcher
+from tests.airflow.support import PASSWORD, FakeSubmitter, committed, connection, example_request
+
+TABLE = TableName("shop", "orders")
+MERGE = """
+MergeIntoOperator(
+    task_id="merge", target="shop.orders", source=table_source("shop.updates"),
+    on="t.id = s.id", when=[when_matched().update_all()],
+)
+MergeIntoOperator.partial(
+    task_id="mapped", source=table_source("shop.updates"), on="t.id = s.id",
+    when=[when_matched().update_all()],
+).expand(target=["shop.a", "shop.b"])
+"""
+ONE = MERGE[: MERGE.index("MergeIntoOperator.partial")]
+HISTORY = "https://history.example/spark"
+DRIVER = "12:00 job: Spark application id: local-17, web UI: http://worker:4040"
+OUTPUTS = {
+    "driver, history": ([DRIVER], HISTORY, "http://worker:4040", f"{HISTORY}/history/local-17/"),
+    "driver, no history": ([DRIVER], "", "http://worker:4040", ""),
+    "no web UI": (
+        ["Spark application id: local-17, web UI: none"],
+        HISTORY,
+        f"{HISTORY}/history/local-17/",
+        f"{HISTORY}/history/local-17/",
+    ),
+    "YARN, no history": (
+        ["Submitted application application_1_0002", "\t tracking URL: http://rm:8088/proxy/a/"],
+        "",
+        "http://rm:8088/proxy/a/",
+        "http://rm:8088/proxy/a/",
+    ),
+    "YARN, history": (
+        ["Submitted application application_1_0002", "\t tracking URL: http://rm:8088/proxy/a/"],
+        f"{HISTORY}/",
+        "http://rm:8088/proxy/a/",
+        f"{HISTORY}/history/application_1_0002/",
+    ),
+    "Kubernetes": (
+        ["\t labels: spark-app-selector -> spark-0a1b, spark-role -> driver"],
+        HISTORY,
+        f"{HISTORY}/history/spark-0a1b/",
+        f"{HISTORY}/history/spark-0a1b/",
+    ),
+    "a script": (["tracking URL: javascript:alert(1)", DRIVER], "", "http://worker:4040", ""),
+    "a password": (["tracking URL: http://u:p@host/", DRIVER], "", "http://worker:4040", ""),
+    "a later claim": ([DRIVER, DRIVER.replace("worker", "evil")], "", "http://worker:4040", ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "history", "running", "ended"), OUTPUTS.values(), ids=OUTPUTS.keys()
+)
+def test_pages_of_an_application(tmp_path, monkeypatch, lines, history, running, ended):
+    extra = {"spark-history-url": history}
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]", extra=extra)
+    launcher = Launcher.make(tmp_path / "env", then=f"print({chr(10).join(lines)!r})")
+    heard = []
+    job = SparkJob("dag.task", example_request(), announce=heard.append)
+    SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder))).submit(job)
+    assert (heard[-1].page, heard[-1].last_page) == (running, ended)
+
+
+@pytest.mark.parametrize("address", ["history.example", "https://u:p@history.example"])
+def test_a_wrong_history_server_is_only_logged(tmp_path, monkeypatch, caplog, address):
+    extra = {"spark-history-url": address}
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]", extra=extra)
+    launcher = Launcher.make(tmp_path / "env", then=f"print({DRIVER!r})")
+    heard = []
+    job = SparkJob("dag.task", example_request(), announce=heard.append)
+    SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder))).submit(job)
+    assert heard[-1].last_page == ""
+    assert "connection 'spark_default', spark-history-url" in caplog.text
+    assert "u:p" not in caplog.text
+
+
+def lake(monkeypatch, folder, **extra):
+    extra = {"warehouse": str(folder), **extra}
+    connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
+    return PaimonHook()
+
+
+PAGE = "https://lake.example/{database}/t/{table}?snapshot={snapshot_id}"
+
+
+def test_page_of_a_snapshot(monkeypatch, tmp_path):
+    hook = lake(monkeypatch, tmp_path, ui_url=PAGE)
+    assert hook.snapshot_page(TABLE, 8) == "https://lake.example/shop/t/orders?snapshot=8"
+    odd = hook.snapshot_page(TableName("a b", "x&y?$branch_c"), 8)
+    assert odd == "https://lake.example/a%20b/t/x%26y%3F%24branch_c?snapshot=8"
+    assert "ui_url" not in hook.catalog_spec().options
+    assert lake(monkeypatch, tmp_path).snapshot_page(TABLE, 8) == ""
+
+
+WRONG_PAGES = {
+    "lake.example/{table}": "is not the address of a page",
+    "javascript:alert({snapshot_id})": "is not the address of a page",
+    "https://lake.example/{tabel}": r"unknown placeholder \{tabel\}.*\{database\}, \{table\}",
+    f"https://u:{PASSWORD}@lake.example/": "holds a secret",
+    f"https://lake.example/?token={PASSWORD}": "holds a secret",
+}
+
+
+@pytest.mark.parametrize(("page", "problem"), WRONG_PAGES.items(), ids=WRONG_PAGES)
+def test_wrong_pages_are_named(monkeypatch, tmp_path, page, problem):
+    hook = lake(monkeypatch, tmp_path, ui_url=page)
+    with pytest.raises(
+        RequestError, match=f"connection 'paimon_default', ui_url.*{problem}"
+    ) as caught:
+        hook.snapshot_page(TABLE, 8)
+    assert PASSWORD not in str(caught.value)
+    works, text = hook.test_connection()
+    assert not works
+    assert "ui_url" in text
+    assert PASSWORD not in text
+
+
+def test_the_server_needs_no_code_of_the_dag(dag_file):
+    file = dag_file(MERGE)
+    document = json.loads(json.dumps(DagSerialization.to_dict(file.dag())))
+    file.path.unlink()
+    tasks = DagSerialization.from_dict(document).task_dict
+    for task in (tasks["merge"], tasks["mapped"]):
+        keys = {link.name: link.xcom_key for link in task.operator_extra_links}
+        assert keys == {"Snapshot": SNAPSHOT_PAGE, "Spark application": SPARK_PAGE}
+        assert task.extra_links == ["Snapshot", "Spark application"]
+
+
+@dataclass
+class Announcing(FakeSubmitter):
+    """Tells of an application, and notes the page that the running task then shows."""
+
+    meanwhile: str = ""
+
+    def submit(self, job):
+        told = SparkApplication("local-17", "http://worker:4040", history=HISTORY)
+        job.announce(told)
+        origin = job.request.origin
+        self.meanwhile = shown(origin.run_id, origin.dag_id)[SPARK_PAGE]
+        super().submit(job)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("airflow_db", "warehouse")
+class TestRuns:
+    @pytest.fixture
+    def announcing(self, monkeypatch):
+        submitter = Announcing()
+        monkeypatch.setattr(
+            "airflow_provider_merge.operators.base.TableOperator.get_submitter", lambda _: submitter
+        )
+        return submitter
+
+    def test_both_links(self, dag_file, announcing, warehouse, monkeypatch):
+        lake(monkeypatch, warehouse, ui_url=PAGE)
+        run = dag_file(ONE).run()
+        assert announcing.meanwhile == "http://worker:4040"
+        found = shown(run.run_id, run.dag_id)
+        assert found[SPARK_PAGE] == f"{HISTORY}/history/local-17/"
+        assert found[SNAPSHOT_PAGE] == "https://lake.example/shop/t/orders?snapshot=8"
+
+    def test_nothing_was_changed(self, dag_file, announcing, warehouse, monkeypatch):
+        lake(monkeypatch, warehouse, ui_url=PAGE)
+        announcing.outcomes = [lambda r: committed(r, status="unchanged", new_snapshot_id=None)]
+        run = dag_file(ONE).run()
+        assert shown(run.run_id, run.dag_id)[SNAPSHOT_PAGE] == ""
+
+    def test_a_failed_job_has_its_application(self, dag_file, announcing):
+        announcing.outcomes, announcing.process_fails = [lambda _: None], True
+        run = dag_file(ONE).run()
+        assert run.state == "failed"
+        assert shown(run.run_id, run.dag_id)[SPARK_PAGE] == f"{HISTORY}/history/local-17/"
+
+    def test_a_wrong_page_fails_no_task(self, dag_file, announcing, warehouse, monkeypatch):
+        lake(monkeypatch, warehouse, ui_url="lake.example")
+        run = dag_file(ONE).run()
+        assert run.state == "success"
+        assert shown(run.run_id, run.dag_id)[SNAPSHOT_PAGE] == ""
+
+
+def shown(run_id, dag_id, task_id="merge"):
+    """What the server shows, by the link's XCom."""
+    task = TaskInstanceKey(dag_id, task_id, run_id)
+    links = [XComOperatorLink(name="link", xcom_key=key) for key in (SNAPSHOT_PAGE, SPARK_PAGE)]
+    return {link.xcom_key: link.get_link(None, ti_key=task) for link in links}

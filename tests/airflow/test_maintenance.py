@@ -1,0 +1,210 @@
+"""Operators that take care of tables: their requests, wrong input, results, and how jobs start."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import textwrap
+from pathlib import Path
+
+import jinja2
+import pytest
+
+from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
+from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
+from airflow_provider_merge.operators.rollback import RollbackOperator
+from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
+from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from spark_jobs.contract.maintenance import (
+    CreateTagSpec,
+    DeleteTagSpec,
+    ExpireSnapshotsSpec,
+    Kept,
+    MaintenanceReport,
+    RemoveOrphanFilesSpec,
+    RollbackSpec,
+)
+from spark_jobs.contract.result import Metrics
+from spark_jobs.errors import RequestError
+from tests.airflow.launcher import Launcher
+from tests.airflow.support import PASSWORD, committed, connection, example_request
+
+TARGET = {"task_id": "t", "target": "shop.orders"}
+EXAMPLE = Path(__file__).resolve().parents[2] / "dags_examples" / "table_care.py"
+REPORT = MaintenanceReport(
+    snapshots=3,
+    data_files=7,
+    bytes_removed=12_345,
+    earliest_snapshot_id=4,
+    latest_snapshot_id=9,
+    kept=(Kept("tag nightly", files=2),),
+)
+
+
+def reported(request):
+    status = "dry_run" if request.dry_run else "committed"
+    return committed(
+        request, status=status, metrics=Metrics(), new_snapshot_id=None, maintenance=REPORT
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "parameters", "problem"),
+    [
+        (ExpireSnapshotsOperator, {"retain_max": -1}, "retain_max: -1 is not a positive whole"),
+        (ExpireSnapshotsOperator, {"retain_min": 0}, "retain_min: 0 is not a positive whole"),
+        (
+            ExpireSnapshotsOperator,
+            {"retain_min": 5, "retain_max": 3},
+            "retain_min: 5 is more than retain_max, 3",
+        ),
+        (ExpireSnapshotsOperator, {"older_than": "-7 d"}, "older_than: '-7 d' is neither"),
+        (ExpireSnapshotsOperator, {"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
+        (ExpireSnapshotsOperator, {"use_spark": "no"}, "use_spark: 'no' is neither"),
+        (RemoveOrphanFilesOperator, {"older_than": "a day"}, "older_than: 'a day' is neither"),
+        (CreateTagOperator, {"tag": "a/b"}, "tag: 'a/b' is not the name of a tag"),
+        (CreateTagOperator, {"tag": "t", "retention": "-1 d"}, "retention: '-1 d' is no duration"),
+        (DeleteTagOperator, {}, "tag: give either the name of a tag or expired=True"),
+        (DeleteTagOperator, {"tag": "t", "expired": True}, "tag: give either the name"),
+        (RollbackOperator, {}, "snapshot_id: give either a snapshot or a tag"),
+        (RollbackOperator, {"snapshot_id": "x"}, "snapshot_id: 'x' is not a positive whole"),
+    ],
+)
+def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, problem):
+    with pytest.raises(RequestError) as raised:
+        operator(**TARGET, **parameters)
+    assert raised.value.message.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("operator", "parameters", "statement"),
+    [
+        (
+            ExpireSnapshotsOperator,
+            {"retain_max": "20", "retain_min": 5, "older_than": "7 d", "max_deletes": ""},
+            ExpireSnapshotsSpec(20, 5, "7 d", None),
+        ),
+        (RemoveOrphanFilesOperator, {}, RemoveOrphanFilesSpec("1 d")),
+        (CreateTagOperator, {"tag": "a", "snapshot_id": "7"}, CreateTagSpec("a", 7)),
+        (DeleteTagOperator, {"expired": "true", "dry_run": True}, DeleteTagSpec(None)),
+        (RollbackOperator, {"tag": "a", "force": True}, RollbackSpec(None, "a", True)),
+    ],
+)
+def test_parameters_become_the_statement(operator, parameters, statement):
+    made = operator(**TARGET, **parameters)
+    assert made.statement() == statement
+    assert not made.needs_session()
+    assert set(parameters) <= set(made.template_fields)
+
+
+@pytest.mark.usefixtures("airflow_db", "warehouse")
+def test_the_report_is_the_xcom(dag_file, submitter, caplog):
+    submitter.outcomes = [reported]
+    body = (
+        "from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator\n"
+        'ExpireSnapshotsOperator(task_id="t", target="shop.orders", older_than="{{ params.age }}",'
+        ' dry_run="{{ params.dry }}")'
+    )
+    run = dag_file(body, arguments='params={"age": "7 d", "dry": True}').run()
+
+    assert run.state == "success"
+    assert submitter.request.statement == ExpireSnapshotsSpec(older_than="7 d")
+    assert submitter.request.dry_run
+    (ti,) = run.get_task_instances()
+    result = ti.xcom_pull(task_ids="t")
+    assert (result["status"], result["snapshots"], result["data_files"]) == ("dry_run", 3, 7)
+    assert result["kept"] == [{"by": "tag nightly", "snapshots": 0, "files": 2}]
+
+
+def environment(folder, then=""):
+    """A Spark environment whose Python tells how it was started."""
+    launcher = Launcher.make(folder)
+    python = folder / "bin" / "python"
+    python.unlink()
+    script = (launcher.folder / "lib/python3.11/site-packages/pyspark/bin/spark-submit").read_text()
+    python.write_text(script + textwrap.dedent(then))
+    python.chmod(0o755)
+    return launcher
+
+
+def submit(launcher, **settings):
+    job = SparkJob("dag.task", example_request(), {"fs.s3.accessKeySecret": PASSWORD})
+    settings = SparkSettings(spark_env=str(launcher.folder), **settings)
+    PlainPythonSubmitter(settings).submit(job)
+
+
+@pytest.fixture
+def spark_connection(monkeypatch):
+    connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
+
+
+@pytest.mark.usefixtures("spark_connection")
+def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", "secret")
+    launcher = environment(tmp_path / "env")
+
+    submit(launcher)
+
+    main, option, *rest = launcher.arguments
+    assert (Path(main).name, option) == ("main.py", "--no-session")
+    assert rest[0::2] == ["--request", "--credentials"]
+    files = launcher.seen["files"]
+    assert json.loads(files[rest[3]]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}
+    assert files[rest[1]]["mode"] == files[rest[3]]["mode"] == "0o600"
+    assert not any(Path(path).exists() for path in (main, rest[1], rest[3]))
+    variables = launcher.seen["environment"]
+    assert Path(variables["PYTHONPATH"]).name == "spark_jobs.zip"
+    assert "AIRFLOW_CONN_OTHER" not in variables
+    assert PASSWORD not in json.dumps(variables) + json.dumps(launcher.arguments)
+
+
+@pytest.mark.usefixtures("spark_connection")
+def test_a_failing_python_is_told(tmp_path):
+    with pytest.raises(SubmissionError, match="exit code 3"):
+        submit(environment(tmp_path / "env", "sys.exit(3)"))
+
+
+def test_cluster_mode_goes_through_spark_submit(tmp_path, monkeypatch):
+    extra = {"deploy-mode": "cluster"}
+    connection(monkeypatch, "spark_default", conn_type="spark", host="yarn", extra=extra)
+    launcher = Launcher.make(tmp_path / "env")
+
+    submit(launcher)
+
+    assert launcher.option("--deploy-mode") == "cluster"
+    assert "--no-session" not in launcher.arguments
+
+
+@pytest.mark.parametrize("use_spark", [True, False])
+def test_use_spark_decides(use_spark):
+    operator = ExpireSnapshotsOperator(**TARGET, use_spark=use_spark)
+    expected = SparkSubmitSubmitter if use_spark else PlainPythonSubmitter
+    assert type(operator.get_submitter()) is expected
+
+
+def test_the_example_dag():
+    names = {"__file__": str(EXAMPLE)}
+    exec(compile(EXAMPLE.read_text(), str(EXAMPLE), "exec"), names)
+    dag = names["dag"]
+    asking = ["is_anything_old", "approval"]
+    order = ["tag", "old_tags", "preview", *asking, "expire", "orphans"]
+    assert [task.task_id for task in dag.topological_sort()] == order
+    preview, expire = dag.task_dict["preview"], dag.task_dict["expire"]
+    assert preview.is_dry_run()
+    assert not expire.is_dry_run()
+    limits = ("retain_max", "retain_min", "older_than")
+    assert [getattr(preview, each) for each in limits] == [getattr(expire, each) for each in limits]
+
+    class Pulled:
+        def xcom_pull(self, task_ids):
+            assert task_ids == "preview"
+            return {"target": "shop.orders", **dataclasses.asdict(REPORT)}
+
+    assert jinja2.Template(expire.max_deletes).render(ti=Pulled()) == "3"
+    is_anything_old = dag.task_dict["is_anything_old"].python_callable
+    assert [is_anything_old({"snapshots": count}) for count in (0, 3)] == [False, True]
+    text = jinja2.Template(dag.task_dict["approval"].body).render(ti=Pulled())
+    assert text.startswith("3 snapshots of shop.orders would expire")
+    assert "- kept for tag nightly: 0 snapshots, 2 data files" in text

@@ -1,0 +1,141 @@
+"""What Airflow reads and writes of a warehouse on an object store, with s3fs."""
+
+from __future__ import annotations
+
+import json
+
+import fsspec
+import pytest
+
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata import storage
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import ErrorCode, JobError
+from tests.airflow.support import PASSWORD, connection
+from tests.object_store.gateway import gateway_program_or_skip, serving
+from tests.paimon_metadata import TableFiles
+
+pytestmark = pytest.mark.slow  # the first run builds the server
+
+TARGET = TableName("shop", "orders")
+KEY = "AKIATESTS"
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory):
+    program = gateway_program_or_skip()
+    with serving(program, tmp_path_factory.mktemp("gateway"), KEY, PASSWORD) as url:
+        client = {"endpoint_url": url}
+        fsspec.filesystem("s3", key=KEY, secret=PASSWORD, client_kwargs=client).mkdir("lake")
+        yield url
+
+
+@pytest.fixture
+def hook(monkeypatch, endpoint):
+    def make(login=KEY, password=PASSWORD, **changes):
+        extra = {"warehouse": "s3://lake/wh", "endpoint": endpoint, **changes}
+        connection(
+            monkeypatch, "lake", conn_type="paimon", login=login, password=password, extra=extra
+        )
+        return PaimonHook("lake")
+
+    return make
+
+
+def test_small_files_are_written_listed_read_and_removed(hook):
+    options = hook().storage_options()
+    place = "s3://lake/wh/_operations/one.json"
+    assert storage.read_text(place, options) is None
+    assert storage.list_names("s3://lake/wh/_operations", options) == []
+
+    storage.write_text(place, "ü", options)
+
+    assert storage.read_text(place, options) == "ü"
+    assert storage.list_names("s3://lake/wh/_operations", options) == ["one.json"]
+    storage.remove(place, options)
+    storage.remove(place, options)
+    assert storage.list_names("s3://lake/wh/_operations", options) == []
+
+
+def test_snapshots_are_seen_as_soon_as_they_are_there(hook):
+    lake = hook()
+    options = lake.storage_options()
+    document = {"schemaId": 0, "commitUser": "u", "commitKind": "APPEND", "timeMillis": 1}
+    for number in (1, 2):
+        text = json.dumps({"id": number, **document})
+        folder = "s3://lake/wh/shop.db/orders/snapshot"
+        storage.write_text(f"{folder}/snapshot-{number}", text, options)
+
+        assert lake._snapshots_of(TARGET).latest().snapshot_id == number
+
+
+def test_the_hook_reads_tables(hook, tmp_path):
+    table = TableFiles(tmp_path, "read").create()
+    for day in range(1, 13):
+        table.add({f"2026-01-{day:02}": day})
+    table.tag("daily", 11)
+    lake = hook()
+    store = fsspec.filesystem("s3", **lake.storage_options())
+    store.put(f"{table.folder}/", "lake/wh/shop.db/read/", recursive=True)
+
+    assert lake.latest_snapshot("shop.read").snapshot_id == 12
+    (partition,) = lake.partitions("shop.read", {"day": "2026-01-07"})
+    assert (partition.rows, partition.files) == (7, 1)
+    assert lake.row_count("shop.read") == sum(range(1, 13))
+    assert [(tag.name, tag.snapshot.snapshot_id) for tag in lake.tags("shop.read")] == [
+        ("daily", 11)
+    ]
+    assert lake.test_connection() == (True, "s3://lake/wh can be read; it has 1 databases.")
+    with pytest.raises(JobError) as raised:
+        hook(password="planted-2").latest_snapshot("shop.read")
+    assert raised.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
+
+
+def test_a_bucket_that_is_there(hook):
+    storage.require_bucket("s3://lake/not/yet/there", hook().storage_options())
+
+
+@pytest.mark.parametrize(
+    ("changes", "warehouse", "code", "field"),
+    [
+        ({}, "s3://no-such-bucket/wh", ErrorCode.WAREHOUSE_NOT_FOUND, "warehouse"),
+        ({"login": PASSWORD}, "s3://lake/wh", ErrorCode.WAREHOUSE_ACCESS_DENIED, "login"),
+        ({"password": "planted-2"}, "s3://lake/wh", ErrorCode.WAREHOUSE_ACCESS_DENIED, "password"),
+        (
+            {"endpoint": "http://127.0.0.1:9"},
+            "s3://lake/wh",
+            ErrorCode.STORAGE_UNAVAILABLE,
+            "endpoint",
+        ),
+    ],
+    ids=["bucket", "access key", "secret key", "endpoint"],
+)
+def test_what_is_wrong_is_named(hook, changes, warehouse, code, field):
+    options = hook(**changes).storage_options()
+
+    with pytest.raises(JobError) as raised:
+        storage.require_bucket(warehouse, options)
+
+    assert raised.value.code is code
+    assert field in raised.value.remedy
+    assert PASSWORD not in str(raised.value)
+    assert "planted-2" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("airflow_db")
+def test_a_task_fails_before_spark_starts(hook, dag_file, submitter, monkeypatch, capsys):
+    hook(password="planted-2")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
+    body = """
+DeleteFromOperator(
+    task_id="delete", target="shop.orders", where="true", catalog_conn_id="lake", retries=1
+)
+"""
+    run = dag_file(body).run()
+
+    (ti,) = run.get_task_instances()
+    assert (ti.state, ti.try_number) == ("failed", 1), "a final error is not retried"
+    assert submitter.jobs == []
+    log = capsys.readouterr().out
+    assert "WAREHOUSE_ACCESS_DENIED" in log
+    assert "planted-2" not in log

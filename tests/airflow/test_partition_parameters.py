@@ -1,0 +1,188 @@
+"""Parameters of the operators that replace or clear partitions: statements, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
+from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
+from airflow_provider_merge.operators.sources import file_source, table_source
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from spark_jobs.contract.inserts import (
+    DropPartitionsSpec,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    TruncateTableSpec,
+)
+from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.errors import JobError, RequestError
+
+SOURCE = "insert_source"
+PARTS = {"task_id": "task", "target": "shop.daily", "source": table_source("shop.landing")}
+TEXT = {"task_id": "task", "sql": "INSERT OVERWRITE shop.daily PARTITION (day = 1) SELECT 1"}
+WHOLE = {"task_id": "task", "sql": "INSERT OVERWRITE shop.daily SELECT 1"}
+
+
+def overwrite(**parameters) -> InsertOverwriteSpec:
+    return InsertOverwriteOperator(**parameters).statement()
+
+
+def test_parts_become_the_statement():
+    operator = InsertOverwriteOperator(
+        **PARTS,
+        mode="static",
+        partition={"day": dt.date(2026, 1, 31), "n": 7, "price": Decimal("1.50"), "x": None},
+        columns=["a", "b"],
+        order_by=["a DESC"],
+        expected_partitions=[{"day": "it's"}, {"flag": True}],
+        last_writer_wins="True",
+    )
+    assert operator.statement() == InsertOverwriteSpec(
+        SOURCE,
+        "static",
+        {"day": "'2026-01-31'", "n": "'7'", "price": "'1.50'", "x": "NULL"},
+        ("a", "b"),
+        order_by=("a DESC",),
+        expected_partitions=({"day": r"'it\'s'"}, {"flag": "'true'"}),
+        last_writer_wins=True,
+    )
+    assert operator.request_sources() == (TableSource(SOURCE, TableName("shop", "landing")),)
+    assert operator.target_table() == TableName("shop", "daily")
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "meant"),
+    [
+        (TEXT, "static", "static"),
+        (TEXT, "table", "static"),
+        (TEXT, "dynamic", "dynamic"),
+        (WHOLE, "static", "table"),
+        (WHOLE, "table", "table"),
+        (WHOLE, "dynamic", "dynamic"),
+    ],
+)
+def test_the_mode_of_a_text(text, mode, meant):
+    assert overwrite(**text, mode=mode).mode == meant
+
+
+def test_guards_stand_beside_a_text():
+    spec = overwrite(
+        **WHOLE, mode="table", allow_empty=True, expected_partitions=[{"day": "x"}], order_by=["a"]
+    )
+    assert (spec.allow_empty, spec.expected_partitions, spec.order_by) == (
+        True,
+        ({"day": "'x'"},),
+        ("a",),
+    )
+
+
+def test_insert_into():
+    operator = InsertIntoOperator(**PARTS, by_name=True, partition={"day": "{{ ds }}"})
+    operator.partition = {"day": "2026-01-31"}
+    assert operator.statement() == InsertIntoSpec(SOURCE, {"day": "'2026-01-31'"}, by_name=True)
+
+
+def test_truncate_and_drop():
+    truncate = TruncateTableOperator(task_id="task", target="shop.daily", partition={"day": "1"})
+    drop = DropPartitionsOperator(
+        task_id="task", target="shop.daily", partitions=[{"day": 1}, {"day": 2}], if_exists=True
+    )
+    text = DropPartitionsOperator(
+        task_id="task",
+        sql="ALTER TABLE shop.daily DROP PARTITION (day = 1)",
+        last_writer_wins=True,
+    )
+    assert truncate.statement() == TruncateTableSpec({"day": "'1'"})
+    assert drop.statement() == DropPartitionsSpec(({"day": "'1'"}, {"day": "'2'"}), if_exists=True)
+    assert text.statement() == DropPartitionsSpec(({"day": "1"},), last_writer_wins=True)
+
+
+STATIC = {**PARTS, "mode": "static", "partition": {"day": "1"}}
+DYNAMIC = {**PARTS, "mode": "dynamic"}
+WRONG = {
+    "unknown mode": ({**PARTS, "mode": "append"}, "mode: 'append' is not one of: dynamic, static"),
+    "unknown mode of a text": ({**TEXT, "mode": ""}, "mode: '' is not one of"),
+    "no target": ({"task_id": "t", "mode": "table", "source": PARTS["source"]}, "target: missing"),
+    "no source": ({"task_id": "t", "mode": "table", "target": "a.b"}, "source: missing"),
+    "source": ({**DYNAMIC, "source": file_source("", "csv")}, "source.path: is empty"),
+    "static without a partition": ({**PARTS, "mode": "static"}, "partition: mode static needs"),
+    "table with a partition": ({**STATIC, "mode": "table"}, "partition: mode table replaces the"),
+    "partition no dict": ({**STATIC, "partition": "day=1"}, "partition: expected a dict of part"),
+    "partition value": ({**STATIC, "partition": {"day": [1]}}, "partition.day: list is no value"),
+    "partition value 1.5": ({**STATIC, "partition": {"day": 1.5}}, "partition.day: float is no"),
+    "partition value empty": ({**STATIC, "partition": {"day": " "}}, "partition.day: is empty"),
+    "partition twice": ({**STATIC, "partition": {"a": 1, "A": 2}}, "partition: A occurs more tha"),
+    "expected no list": (
+        {**DYNAMIC, "expected_partitions": {"day": 1}},
+        "expected_partitions: expected a list of partitions, found dict",
+    ),
+    "expected none": ({**DYNAMIC, "expected_partitions": []}, "expected_partitions: is empty"),
+    "expected no dict": (
+        {**DYNAMIC, "expected_partitions": ["2026-01-31"]},
+        r"expected_partitions\[0\]: expected a dict",
+    ),
+    "expected nothing": (
+        {**DYNAMIC, "expected_partitions": [{"day": 1}, {}]},
+        r"expected_partitions\[1\]: is empty",
+    ),
+    "expected value": (
+        {**DYNAMIC, "expected_partitions": [{"day": ""}]},
+        r"expected_partitions\[0\].day: is empty",
+    ),
+    "allow_empty elsewhere": ({**DYNAMIC, "allow_empty": True}, "allow_empty: belongs to mode tab"),
+    "allow_empty": ({**DYNAMIC, "allow_empty": "yes"}, "allow_empty: 'yes' is neither true nor"),
+    "columns": ({**DYNAMIC, "columns": "a, b"}, "columns: expected a list of names"),
+    "columns by name": ({**DYNAMIC, "columns": ["a"], "by_name": True}, "columns: BY NAME takes"),
+    "order_by": ({**DYNAMIC, "order_by": [""]}, r"order_by\[0\]: is empty"),
+    "sources": ({**DYNAMIC, "sources": {}}, "sources: belongs to sql"),
+    "both": ({**TEXT, "mode": "static", "partition": {"a": 1}}, "partition: can not be given toge"),
+    "another statement": (
+        {"task_id": "t", "mode": "table", "sql": "TRUNCATE TABLE a.b"},
+        "sql: is a statement of the kind TRUNCATE_TABLE, not INSERT_OVERWRITE",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parameters", "message"), WRONG.values(), ids=WRONG)
+def test_found_at_parse(parameters, message):
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
+        InsertOverwriteOperator(**parameters)
+
+
+def test_wrong_clearing_is_found_at_parse():
+    table = {"task_id": "task", "target": "shop.daily"}
+    with pytest.raises(RequestError, match="partition: is empty"):
+        TruncateTableOperator(**table, partition={})
+    with pytest.raises(RequestError, match="partitions: missing"):
+        DropPartitionsOperator(**table)
+    with pytest.raises(RequestError, match="partitions: DROP needs at least one"):
+        DropPartitionsOperator(**table, partitions=[])
+    with pytest.raises(RequestError, match=r"partitions\[0\]: is empty"):
+        DropPartitionsOperator(**table, partitions=[{}])
+    with pytest.raises(RequestError, match="sources: is of no use"):
+        TruncateTableOperator(**table, sources={"a": table_source("a.b")})
+
+
+TEMPLATES = {
+    "mode": {**PARTS, "mode": "{{ params.mode }}", "partition": {"day": "{{ ds }}"}},
+    "partition": {**PARTS, "mode": "static", "partition": "{{ params.partition }}"},
+    "expected": {**DYNAMIC, "expected_partitions": "{{ params.x }}", "allow_empty": "{{ x }}"},
+    "source": {**DYNAMIC, "source": file_source("/landing/{{ ds }}", "parquet")},
+    "text": {"task_id": "t", "mode": "dynamic", "sql": "INSERT OVERWRITE {{ x }} SELECT 1"},
+}
+
+
+@pytest.mark.parametrize("parameters", TEMPLATES.values(), ids=TEMPLATES)
+def test_never_rejected_at_parse(parameters):
+    InsertOverwriteOperator(**parameters)
+
+
+def test_a_rendered_template_is_checked():
+    operator = InsertOverwriteOperator(**PARTS, mode="static", partition={"day": "{{ ds }}"})
+    operator.partition = {"day": ""}
+    with pytest.raises(JobError, match=r"partition\.day: is empty"):
+        operator.statement()

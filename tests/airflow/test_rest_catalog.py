@@ -1,0 +1,125 @@
+"""A REST catalog's server that can not be reached, or answers anything."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from tests.airflow.support import connection
+
+TOKEN = "a-planted-token"
+TABLE = "shop.orders"
+Answer = tuple[int, bytes]
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Answer]]:
+    """What a server answers, by path; the connection ``lake`` is to it."""
+    found: dict[str, Answer] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = found.get(self.path.partition("?")[0], (404, b"{}"))
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    extra = {"metastore": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
+    extra["warehouse"] = "/lake"
+    connection(monkeypatch, "lake", conn_type="paimon", password=TOKEN, extra=extra)
+    yield found
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, TOKEN.encode()),
+        (302, b""),
+        (200, b"no json"),
+        (200, b"[]"),
+        (200, b'{"defaults": [1]}'),
+        (200, b" " * (17 * 1024 * 1024)),
+    ],
+)
+def test_what_is_no_answer(answers: dict[str, Answer], answer: Answer) -> None:
+    answers["/v1/config"] = answer
+    answers["/elsewhere"] = (200, b"{}")
+
+    with pytest.raises(InternalError) as error:
+        PaimonHook("lake").latest_snapshot(TABLE)
+
+    assert error.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert TOKEN not in str(error.value)
+    assert PaimonHook("lake").test_connection() == (False, str(error.value))
+
+
+TABLE_PATH = "/v1/a%2Fb/databases/shop/tables/orders"
+
+
+@pytest.mark.parametrize(
+    ("config", "table", "kind", "code"),
+    [
+        ((403, b""), (200, b"{}"), CatalogError, ErrorCode.WAREHOUSE_ACCESS_DENIED),
+        ((404, b""), (200, b"{}"), CatalogError, ErrorCode.WAREHOUSE_NOT_FOUND),
+        ((200, b"{}"), (200, b'{"path": "/x"}'), CatalogError, ErrorCode.TABLE_NOT_FOUND),
+        (
+            (200, b'{"overrides": {"prefix": "a/b", "data-token.enabled": true}}'),
+            (200, b'{"path": "/x"}'),
+            NotSupportedError,
+            ErrorCode.NOT_SUPPORTED,
+        ),
+        (
+            (200, b'{"defaults": {"prefix": "a/b"}}'),
+            (200, b'{"path": 7}'),
+            CatalogError,
+            ErrorCode.TABLE_NOT_FOUND,
+        ),
+        (
+            (200, b'{"defaults": {"prefix": "a/b"}, "overrides": null}'),
+            (200, b'{"path": "/no/such/folder"}'),
+            CatalogError,
+            ErrorCode.TABLE_NOT_FOUND,
+        ),
+    ],
+)
+def test_what_the_server_refuses(
+    answers: dict[str, Answer],
+    config: Answer,
+    table: Answer,
+    kind: type[JobError],
+    code: ErrorCode,
+) -> None:
+    answers |= {"/v1/config": config, TABLE_PATH: table}
+    with pytest.raises(kind) as error:
+        PaimonHook("lake").latest_snapshot(TABLE)
+    assert error.value.code is code
+
+
+def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {"metastore": "rest", "uri": "http://127.0.0.1:9", "warehouse": "/lake"}
+    connection(monkeypatch, "lake", conn_type="paimon", password=TOKEN, extra=extra)
+    with pytest.raises(
+        InternalError, match=r"127\.0\.0\.1:9 did not answer as it should .ConnectionError"
+    ):
+        PaimonHook("lake").table(TABLE)
+
+
+def test_the_test_button_asks_the_server(answers: dict[str, Answer]) -> None:
+    answers["/v1/config"] = (200, b"{}")
+    works, text = PaimonHook("lake").test_connection()
+    assert works
+    assert text.endswith("knows /lake.")

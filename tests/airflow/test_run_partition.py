@@ -1,0 +1,141 @@
+"""Which partition a run is for, in the contexts that Airflow makes for tasks."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
+from airflow.sdk import DAG, BaseOperator, Param
+from airflow.sdk.api.datamodels import _generated as models
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.run_partition import run_partition
+
+DAY = datetime(2026, 1, 31, tzinfo=UTC)
+TEMPLATE = "{{ run_partition('day') }}"
+FORM = {"day": Param(None, type=["null", "string"], format="date")}
+
+
+def context_of(task, run_type="manual", logical_date=None, partition_key=None, conf=None):
+    """The context of a task of such a run."""
+    run = {
+        "dag_id": task.dag_id,
+        "run_id": "r",
+        "logical_date": logical_date,
+        "data_interval_start": logical_date,
+        "data_interval_end": logical_date,
+        "run_after": DAY,
+        "start_date": DAY,
+        "end_date": None,
+        "run_type": run_type,
+        "state": "running",
+        "conf": conf or {},
+        "consumed_asset_events": [],
+        "partition_key": partition_key,
+    }
+    known = {name: value for name, value in run.items() if name in models.DagRun.model_fields}
+    server = models.TIRunContext(dag_run=models.DagRun(**known), max_tries=0)
+    instance = RuntimeTaskInstance.model_construct(
+        id=uuid.uuid4(),
+        task=task,
+        task_id=task.task_id,
+        dag_id=task.dag_id,
+        run_id="r",
+        try_number=1,
+        map_index=-1,
+        max_tries=0,
+        start_date=DAY,
+    )
+    instance._ti_context_from_server = server
+    return instance.get_template_context()
+
+
+def task_of(operator=TruncateTableOperator, params=FORM, **arguments):
+    with DAG("d", schedule=None, start_date=DAY, params=params, **arguments):
+        if operator is TruncateTableOperator:
+            return operator(task_id="t", target="a.b", partition={"day": TEMPLATE})
+        return operator(task_id="t")
+
+
+def rendered(task, **run):
+    task.render_template_fields(context_of(task, **run))
+    return task.partition["day"]
+
+
+CONF = {"day": "2026-01-02"}
+RUNS = [
+    ({"partition_key": "2026-01", "conf": CONF}, "2026-01"),
+    ({"partition_key": "2026-01", "logical_date": DAY, "run_type": "scheduled"}, "2026-01"),
+    ({"run_type": "scheduled", "logical_date": DAY}, "2026-01-31"),
+    ({"run_type": "backfill", "logical_date": DAY, "conf": CONF}, "2026-01-31"),
+    ({"run_type": "manual", "conf": CONF}, "2026-01-02"),
+    # The form sends a logical date of its own beside what was chosen.
+    ({"run_type": "manual", "logical_date": DAY, "conf": CONF}, "2026-01-02"),
+    pytest.param(
+        {"run_type": "operator_triggered", "conf": CONF},
+        "2026-01-02",
+        marks=pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="a kind of run of Airflow 3.3"),
+    ),
+    ({"run_type": "manual", "logical_date": DAY}, "2026-01-31"),
+]
+
+
+@pytest.mark.parametrize(("run", "expected"), RUNS)
+def test_the_first_that_a_run_has(run, expected):
+    assert rendered(task_of(), **run) == expected
+
+
+@pytest.mark.parametrize("conf", [{}, {"day": None}])
+def test_a_run_that_has_none_fails_and_says_what_to_do(conf):
+    with pytest.raises(AirflowFailException) as raised:
+        rendered(task_of(), conf=conf)
+
+    assert "no partition key, no logical date and no parameter 'day'" in str(raised.value)
+    assert "Remedy: Trigger it with a partition key, a logical date, or" in str(raised.value)
+
+
+@pytest.mark.parametrize("value", [True, 1.5, ["2026-01-02"], {"a": 1}])
+def test_a_parameter_that_names_no_partition(value):
+    task = task_of(params={"day": Param(None)})
+
+    with pytest.raises(AirflowFailException, match="no text, whole number or date"):
+        rendered(task, conf={"day": value})
+
+
+def test_a_number():
+    assert rendered(task_of(params={"day": Param(7, type="integer")})) == "7"
+
+
+def test_other_operators_have_it_as_a_macro_of_the_dag():
+    class Other(BaseOperator):
+        template_fields = ("text",)
+
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.text = TEMPLATE
+
+    task = task_of(Other, user_defined_macros={"run_partition": run_partition})
+    task.render_template_fields(context_of(task, conf=CONF))
+
+    assert task.text == "2026-01-02"
+
+
+def test_python_code_gives_it_the_context():
+    assert run_partition(context_of(task_of(), conf=CONF), "day") == "2026-01-02"
+
+
+def test_mapped_operators_have_it(dag_file, submitter, warehouse, airflow_db):
+    body = """
+    TruncateTableOperator.partial(
+        task_id="t", partition={"day": "{{ run_partition('day') }}"}
+    ).expand(target=["a.b", "a.c"])
+    """
+    run = dag_file(body, arguments='params={"day": "2026-01-02"}').run()
+
+    assert run.state == "success"
+    partitions = [job.request.statement.partition for job in submitter.jobs]
+    assert partitions == [{"day": "'2026-01-02'"}] * 2

@@ -1,0 +1,365 @@
+"""Sensors in every mode, on metadata that another writer left."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
+from airflow.sdk import timezone
+
+from airflow_provider_merge.gates import SnapshotGate
+from airflow_provider_merge.metadata.look import Look
+from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.sensors.freshness import FreshnessSensor
+from airflow_provider_merge.sensors.partition import PartitionSensor
+from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+from airflow_provider_merge.sensors.tag import TagSensor
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import RequestError
+from tests.paimon_metadata import TableFiles
+
+HOUR = 3600 * 1000
+
+
+@pytest.fixture
+def orders(warehouse):
+    return TableFiles(warehouse).create()
+
+
+def found(sensor):
+    """What one look finds; None: the gate is closed."""
+    value = sensor.poke({})
+    return value.xcom_value if value else None
+
+
+def test_a_snapshot_after_an_id(orders):
+    sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id="1")
+    orders.add()
+    assert found(sensor) is None
+    orders.add(properties={"merge.statement": "merge", "merge.dag-id": "ingest"})
+    facts = found(sensor)
+    assert facts["table"] == "shop.orders"
+    assert (facts["snapshot_id"], facts["statement"], facts["dag_id"]) == (2, "merge", "ingest")
+    json.dumps(facts)
+
+
+def test_a_snapshot_after_a_time(orders):
+    orders.add(time_millis=1_700_000_000_000)
+    early = datetime.fromtimestamp(1_700_000_000 - 1, UTC)
+    late = datetime.fromtimestamp(1_700_000_000, UTC).isoformat()
+    assert found(SnapshotSensor(task_id="a", table="shop.orders", after=early))["snapshot_id"] == 1
+    assert found(SnapshotSensor(task_id="b", table="shop.orders", after=late)) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "snapshot_id"),
+    [
+        ({"statements": "merge"}, 2),
+        ({"statements": ["COMPACT", "OVERWRITE"]}, 3),
+        ({"properties": {"merge.dag-id": "ingest"}}, 2),
+        ({"properties": {"merge.dag-id": "other"}}, None),
+    ],
+)
+def test_a_snapshot_of_a_kind(orders, wanted, snapshot_id):
+    orders.add()
+    orders.add(properties={"merge.statement": "merge", "merge.dag-id": "ingest"})
+    orders.add(kind="COMPACT")
+    facts = found(SnapshotSensor(task_id="t", table="shop.orders", after_id=0, **wanted))
+    assert (facts and facts["snapshot_id"]) == snapshot_id
+
+
+def test_snapshots_that_expired_between_two_looks(orders):
+    sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id=1, statements="merge")
+    for _ in range(4):
+        orders.add()
+    assert found(sensor) is None
+    for snapshot_id in (1, 2, 3):
+        orders.expire(snapshot_id)
+    assert found(sensor) is None
+    assert "2 snapshots after 1 have expired" in sensor._seen
+
+
+def test_partitions(orders):
+    orders.add({"2026-01-30": 5, "2026-01-31": 2})
+    one = PartitionSensor(task_id="a", table="shop.orders", partition={"day": "2026-01-31"})
+    facts = found(one)
+    assert facts["snapshot_id"] == 1
+    assert facts["partitions"] == [{"name": "day=2026-01-31", "rows": 2, "files": 1, "bytes": 100}]
+    several = PartitionSensor(
+        task_id="b",
+        table="shop.orders",
+        partition={"day": "2026-01-29"},
+        through={"day": "2026-01-31"},
+    )
+    assert found(several) is None
+    assert "2 of 3 partitions as wanted; missing: day=2026-01-29" in several._seen
+    orders.add({"2026-01-29": 1})
+    assert len(found(several)["partitions"]) == 3
+
+
+def test_a_partition_with_rows(orders):
+    orders.add({"2026-01-31": 2})
+    sensor = PartitionSensor(
+        task_id="t", table="shop.orders", partition={"day": "2026-01-31"}, min_rows=3
+    )
+    assert found(sensor) is None
+    assert "fewer than 3 rows: day=2026-01-31" in sensor._seen
+    orders.add({"2026-01-31": 1})
+    assert found(sensor)["partitions"][0]["rows"] == 3
+
+
+def test_a_partition_that_changed(orders):
+    now = int(time.time() * 1000)
+    orders.add({"2026-01-31": 2}, time_millis=now - 2 * HOUR)
+    orders.add({"2026-01-30": 2}, time_millis=now)
+    orders.add({"2026-01-31": 2}, time_millis=now, kind="COMPACT")
+    sensor = PartitionSensor(
+        task_id="t",
+        table="shop.orders",
+        partition={"day": "2026-01-31"},
+        changed_since=datetime.fromtimestamp(now / 1000 - 3600, UTC),
+    )
+    assert found(sensor) is None
+    orders.add({"2026-01-31": 1}, time_millis=now)
+    assert found(sensor)["snapshot_id"] == 4
+
+
+def test_a_tag(orders):
+    orders.add()
+    sensor = TagSensor(task_id="t", table="shop.orders", tag="daily-2026-01-31")
+    assert found(sensor) is None
+    orders.tag("daily-2026-01-31", 1)
+    assert found(sensor)["tag"] == "daily-2026-01-31"
+    assert found(sensor)["snapshot_id"] == 1
+
+
+def test_freshness(orders):
+    now = int(time.time() * 1000)
+    orders.add({"2026-01-31": 1}, time_millis=now - 3 * HOUR)
+    table = FreshnessSensor(task_id="a", table="shop.orders", max_age=3600)
+    partition = FreshnessSensor(
+        task_id="b", table="shop.orders", max_age=3600, partition={"day": "2026-01-31"}
+    )
+    orders.add({"2026-01-31": 1}, kind="COMPACT")
+    assert found(table) is None
+    assert "snapshot 1 (APPEND" in table._seen
+    assert "3.0 h old" in table._seen
+    orders.add({"2026-01-30": 1})
+    assert found(table)["snapshot_id"] == 3
+    assert found(partition) is None
+    orders.add({"2026-01-31": 1})
+    assert found(partition)["age_seconds"] < 60
+
+
+HISTORY_ENDS = "snapshots before 2 have expired, any of them may have changed it"
+
+
+def test_freshness_beyond_the_retained_snapshots(orders):
+    now = int(time.time() * 1000)
+    orders.add({"2026-01-31": 1}, time_millis=now - 70 * HOUR // 60)
+    orders.add({"2026-01-30": 1}, time_millis=now - HOUR // 2)
+    orders.expire(1)
+    day = {"2026-01-31", "2026-01-30"}
+    sensors = [
+        FreshnessSensor(task_id=each, table="shop.orders", max_age=7200, partition={"day": each})
+        for each in sorted(day)
+    ]
+    assert found(sensors[0])["snapshot_id"] == 2
+    assert found(sensors[1]) is None
+    assert "no change is retained; newest: snapshot 2" in sensors[1]._seen
+    assert HISTORY_ENDS in sensors[1]._seen
+    short = FreshnessSensor(
+        task_id="t", table="shop.orders", max_age=60, partition={"day": "2026-01-31"}
+    )
+    assert found(short) is None
+    assert "expired" not in short._seen, "history reaches back further"
+
+
+def test_a_change_that_was_seen_before_its_snapshot_expired(orders):
+    now = int(time.time() * 1000)
+    orders.add({"2026-01-31": 1, "2026-01-30": 1}, time_millis=now - 2 * HOUR)
+    orders.add({"2026-01-31": 1}, time_millis=now - HOUR // 2)
+    orders.add({"2026-01-29": 1}, time_millis=now - HOUR // 3)
+    options = {
+        "table": "shop.orders",
+        "partition": [{"day": "2026-01-31"}, {"day": "2026-01-30"}],
+        "changed_since": datetime.fromtimestamp(now / 1000 - 3600, UTC),
+    }
+    waiting = PartitionSensor(task_id="a", **options)
+    assert found(waiting) is None
+    assert "missing or unchanged: day=2026-01-30" in waiting._seen
+    assert "expired" not in waiting._seen
+    orders.add({"2026-01-30": 1}, time_millis=now)
+    for snapshot_id in (1, 2):
+        orders.expire(snapshot_id)
+    late = PartitionSensor(task_id="b", **options)
+    assert found(late) is None
+    assert "unchanged: day=2026-01-31; snapshots before 3 have expired" in late._seen
+    assert found(waiting)["snapshot_id"] == 4
+
+
+PREAMBLE = """
+from airflow_provider_merge.sensors.freshness import FreshnessSensor
+from airflow_provider_merge.sensors.partition import PartitionSensor
+from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+"""
+MODES = ["mode='poke'", "mode='reschedule'", "deferrable=True"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_finds(airflow_db, orders, dag_file, mode):
+    orders.add({"2026-01-31": 7})
+    body = f"""{PREAMBLE}
+PartitionSensor(
+    task_id="t", table="shop.{{{{ params.t }}}}", partition={{"day": "{{{{ params.d }}}}"}}, {mode}
+)
+"""
+    run = dag_file(body, arguments="params={'t': 'orders', 'd': '2026-01-31'}").run()
+    (ti,) = run.get_task_instances()
+    assert ti.state == "success"
+    assert ti.xcom_pull(task_ids="t")["partitions"][0]["rows"] == 7
+
+
+@pytest.mark.parametrize("mode", MODES[::2])
+@pytest.mark.parametrize(("soft_fail", "state"), [(False, "failed"), (True, "skipped")])
+def test_time_out_tells_what_was_seen(
+    airflow_db, orders, dag_file, mode, soft_fail, state, capsys, caplog
+):
+    orders.add(time_millis=0)
+    # In time for the trigger's first look on a busy machine.
+    timeout = 10 if "deferrable" in mode else 1
+    body = f"""{PREAMBLE}
+FreshnessSensor(
+    task_id="t", table="shop.orders", max_age=60, {mode}, soft_fail={soft_fail},
+    timeout={timeout}, poke_interval=0.3,
+)
+"""
+    run = dag_file(body).run()
+    (ti,) = run.get_task_instances()
+    assert ti.state == state
+    printed = capsys.readouterr()
+    text = printed.out + printed.err + caplog.text
+    assert "Seen last: newest change: snapshot 1 (APPEND, 1970-01-01T00:00:00+00:00)" in text
+
+
+def test_a_store_that_is_gone_for_a_while(orders):
+    orders.add()
+    sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id=0)
+    folder = orders.folder / "snapshot"
+    # A link to itself can be read by nobody, root included.
+    folder.rename(folder.with_name("away"))
+    folder.symlink_to(folder)
+    assert found(sensor) is None
+    assert "STORAGE_UNAVAILABLE" in sensor._seen
+    folder.unlink()
+    folder.with_name("away").rename(folder)
+    assert found(sensor)["snapshot_id"] == 1
+
+
+@pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="needs the state store of Airflow 3.3")
+def test_after_the_last_one(airflow_db, orders, dag_file):
+    sensor = "SnapshotSensor(task_id='t', table='shop.orders', after_last=True, **now)"
+    file = dag_file(f"{PREAMBLE}\nnow = {{'timeout': 1, 'poke_interval': 0.2}}\n{sensor}")
+    dag = file.dag()
+    orders.add()
+    assert state_of(dag) == ("success", 1)
+    assert state_of(dag) == ("failed", None)
+    orders.add()
+    orders.add()
+    assert state_of(dag) == ("success", 3)
+    orders.roll_back(1)
+    assert state_of(dag) == ("failed", None)
+    orders.add()
+    assert state_of(dag) == ("success", 2)
+    file.path.unlink()
+
+
+def test_after_a_snapshot_that_was_rolled_back(orders):
+    for _ in range(3):
+        orders.add(time_millis=1000)
+    seen = SnapshotGate(after_id=3, after_millis=1000)
+    assert seen.look(look(orders)).facts is None
+    orders.roll_back(1)
+    assert seen.look(look(orders)).facts is None
+    orders.add(time_millis=2000)
+    assert seen.look(look(orders)).facts["snapshot_id"] == 2
+    for _ in range(2):
+        orders.add(time_millis=2000)
+    newest = SnapshotGate(after_id=4, after_millis=2000)
+    assert newest.look(look(orders)).facts is None
+    orders.add(time_millis=1500)
+    assert newest.look(look(orders)).facts["snapshot_id"] == 5, "a clock that went back"
+
+
+def look(orders):
+    return Look(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
+
+
+@pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 has no state store")
+def test_after_the_last_one_is_refused_before_airflow_3_3(orders):
+    sensor = SnapshotSensor(task_id="t", table="shop.orders", after_last=True)
+    with pytest.raises(AirflowFailException, match=r"state store of Airflow 3\.3"):
+        found(sensor)
+
+
+def state_of(dag):
+    (ti,) = dag.test(logical_date=timezone.utcnow()).get_task_instances()
+    value = ti.xcom_pull(task_ids="t") if ti.state == "success" else None
+    return ti.state, value and value["snapshot_id"]
+
+
+WRONG = {
+    "table": (SnapshotSensor, {"table": "orders", "after_id": 1}, "not a table name"),
+    "nothing to be after": (SnapshotSensor, {}, "exactly one"),
+    "two": (SnapshotSensor, {"after_id": 1, "after_last": True}, "exactly one"),
+    "no partition": (PartitionSensor, {"partition": {}}, "names no partition"),
+    "range": (
+        PartitionSensor,
+        {"partition": {"d": "x"}, "through": {"d": "z"}},
+        "no range of dates or whole numbers",
+    ),
+    "backwards": (
+        PartitionSensor,
+        {"partition": {"d": "2"}, "through": {"d": "1"}},
+        "are 0 partitions",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sensor", "parameters", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_parameters_are_refused_when_the_dag_is_parsed(sensor, parameters, message):
+    with pytest.raises(RequestError, match=message):
+        sensor(task_id="t", **{"table": "a.b", **parameters})
+
+
+FINAL = {
+    "table": ("SnapshotSensor", "table='shop.nothing', after_id=0", "TABLE_NOT_FOUND"),
+    "column": (
+        "PartitionSensor",
+        "table='shop.orders', partition={'hour': 1}",
+        "'hour' is no partition column",
+    ),
+    "value": (
+        "PartitionSensor",
+        "table='shop.orders', partition={'day': 'x'}",
+        "day: 'x' is no DATE",
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", MODES[::2])
+@pytest.mark.parametrize(("sensor", "parameters", "message"), FINAL.values(), ids=FINAL)
+def test_final_errors_end_the_task(
+    airflow_db, orders, dag_file, mode, sensor, parameters, message, capsys, caplog
+):
+    orders.add()
+    body = f"{PREAMBLE}\n{sensor}(task_id='t', retries=3, {parameters}, {mode})"
+    run = dag_file(body).run()
+    (ti,) = run.get_task_instances()
+    assert ti.state == "failed"
+    printed = capsys.readouterr()
+    assert message in printed.out + printed.err + caplog.text

@@ -1,0 +1,309 @@
+"""The trigger: gates in an event loop, watched snapshots, shared looks, where a watcher goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import Counter
+
+import pytest
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
+
+from airflow_provider_merge.gates import (
+    FreshnessGate,
+    PartitionGate,
+    SnapshotGate,
+    TagGate,
+    gate_arguments,
+    gate_of,
+)
+from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.triggers.polling import Poll
+from airflow_provider_merge.triggers.table import TableTrigger
+from airflow_provider_merge.triggers.watching import Place, new_snapshots
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import RequestError
+from tests.airflow.support import connection
+from tests.paimon_metadata import TableFiles
+
+FAST = 0.05
+AFTER_1 = gate_arguments(SnapshotGate(after_id=1))
+
+
+@pytest.fixture
+def orders(warehouse):
+    return TableFiles(warehouse).create()
+
+
+async def first(trigger):
+    """The payload of the trigger's first event."""
+    async with contextlib.aclosing(trigger.run()) as events:
+        async for event in events:
+            return event.payload
+    return None
+
+
+async def told(poll, start, count, then=lambda: None):
+    """The ids of so many snapshots after a place; ``then`` runs once the watcher is under way."""
+    found = []
+    async with contextlib.aclosing(new_snapshots(poll, start)) as snapshots:
+        async for payload, place in snapshots:
+            if not payload:
+                then()
+                continue
+            assert payload["snapshot_id"] == place.snapshot_id
+            found.append(place.snapshot_id)
+            if len(found) == count:
+                break
+    return found
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        SnapshotGate(3, 4, ("merge",), {"a": "b"}),
+        PartitionGate(({"day": "2026-01-31"}, {"day": None}), 2, 5),
+        TagGate("t"),
+        FreshnessGate(1.5, {"day": "2026-01-31"}),
+    ],
+)
+def test_what_is_serialised_comes_back(gate):
+    trigger = TableTrigger("shop.orders", gate=gate_arguments(gate), deadline=5.0)
+    path, arguments = trigger.serialize()
+    assert path == "airflow_provider_merge.triggers.table.TableTrigger"
+    again = TableTrigger(**arguments)
+    assert again.serialize() == (path, arguments)
+    assert gate_of(again.gate) == gate
+
+
+def test_a_gate_opens(orders):
+    orders.add()
+
+    async def story():
+        trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1)
+        waiting = asyncio.create_task(first(trigger))
+        await asyncio.sleep(4 * FAST)
+        assert not waiting.done()
+        orders.add()
+        return await asyncio.wait_for(waiting, 300)
+
+    event = asyncio.run(story())
+    assert event["status"] == "open"
+    assert event["facts"]["snapshot_id"] == 2
+
+
+def at_each_look(monkeypatch, act):
+    """``act`` is called with the table whenever the newest snapshot is looked up."""
+    latest = PaimonTable.latest
+
+    def acting(table):
+        act(table)
+        return latest(table)
+
+    monkeypatch.setattr(PaimonTable, "latest", acting)
+
+
+def test_a_gate_is_given_up(orders, monkeypatch):
+    orders.add()
+    trigger = TableTrigger(
+        "shop.orders", poll_interval=FAST, gate=AFTER_1, deadline=time.time() + 3600
+    )
+    at_each_look(monkeypatch, lambda _: setattr(trigger, "deadline", 0.0))
+    event = asyncio.run(first(trigger))
+    assert event["status"] == "timeout"
+    assert event["seen"].startswith("newest: snapshot 1 (APPEND")
+
+
+def test_an_error_ends_the_wait(warehouse):
+    trigger = TableTrigger("shop.nothing", poll_interval=FAST, gate=AFTER_1)
+    event = asyncio.run(first(trigger))
+    assert event["status"] == "error"
+    assert event["error"]["code"] == "TABLE_NOT_FOUND"
+
+
+def test_a_store_that_is_away_for_a_while(orders):
+    orders.add()
+    folder = orders.folder / "snapshot"
+    folder.rename(folder.with_name("away"))
+    folder.symlink_to(folder)
+
+    async def story():
+        gate = gate_arguments(SnapshotGate())
+        waiting = asyncio.create_task(
+            first(TableTrigger("shop.orders", "paimon_default", FAST, gate))
+        )
+        await asyncio.sleep(4 * FAST)
+        assert not waiting.done()
+        folder.unlink()
+        folder.with_name("away").rename(folder)
+        return await asyncio.wait_for(waiting, 300)
+
+    assert asyncio.run(story())["status"] == "open"
+
+
+def test_triggers_of_a_table_share_their_looks(orders, monkeypatch):
+    triggers = [
+        TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1, deadline=time.time() + 3600)
+        for _ in range(50)
+    ]
+    looks = Counter()
+
+    def counted(table):
+        looks[table.location] += 1
+        if looks[table.location] == 3:
+            for trigger in triggers:
+                trigger.deadline = 0.0
+
+    at_each_look(monkeypatch, counted)
+
+    async def story():
+        return await asyncio.gather(*map(first, triggers))
+
+    events = asyncio.run(story())
+    assert [event["status"] for event in events] == ["timeout"] * 50
+    # The third look is the last one, or the next while triggers are told; no look for each trigger.
+    assert 3 <= sum(looks.values()) <= 6
+
+
+def test_a_store_that_hangs_holds_up_no_other_connection(orders, tmp_path, monkeypatch):
+    connection(monkeypatch, "dead", conn_type="paimon", extra={"warehouse": str(tmp_path)})
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        TableFiles(tmp_path, name).create()
+    orders.add()
+    hanging, over = threading.Semaphore(0), threading.Event()
+    latest = PaimonTable.latest
+
+    def hangs(table):
+        if table.name.table in names:
+            hanging.release()
+            over.wait(60)
+        return latest(table)
+
+    monkeypatch.setattr(PaimonTable, "latest", hangs)
+    gate = gate_arguments(SnapshotGate())
+
+    async def story():
+        waiting = [
+            asyncio.create_task(first(TableTrigger(f"shop.{name}", "dead", FAST, gate)))
+            for name in names
+        ]
+        for _ in range(8):
+            await asyncio.to_thread(hanging.acquire, timeout=5)
+        try:
+            trigger = TableTrigger("shop.orders", "paimon_default", FAST, gate)
+            return await asyncio.wait_for(first(trigger), 10)
+        finally:
+            over.set()
+            for task in waiting:
+                task.cancel()
+
+    assert asyncio.run(story())["status"] == "open"
+
+
+def test_a_watcher_tells_every_snapshot_of_a_burst(orders):
+    orders.add()
+    poll = Poll("paimon_default", "shop.orders", FAST)
+
+    def burst():
+        for _ in range(40):
+            orders.add()
+
+    assert asyncio.run(told(poll, None, 40, burst)) == list(range(2, 42))
+
+
+def test_a_watcher_goes_on_where_it_was(orders):
+    for _ in range(5):
+        orders.add()
+    poll = Poll("paimon_default", "shop.orders", FAST)
+    place = Place.of(_snapshot(orders, 2))
+    assert asyncio.run(told(poll, place, 3)) == [3, 4, 5]
+
+
+def _snapshot(orders, snapshot_id):
+    return PaimonTable(TableName("shop", orders.name), str(orders.folder)).snapshots.snapshot(
+        snapshot_id
+    )
+
+
+def test_a_watcher_of_a_table_that_has_no_snapshot_yet(orders):
+    poll = Poll("paimon_default", "shop.orders", FAST)
+    assert asyncio.run(told(poll, None, 2, lambda: [orders.add(), orders.add()])) == [1, 2]
+
+
+def test_snapshots_that_expired_unseen_are_named(orders, caplog):
+    for _ in range(5):
+        orders.add()
+    place = Place.of(_snapshot(orders, 1))
+    for snapshot_id in (1, 2, 3):
+        orders.expire(snapshot_id)
+    poll = Poll("paimon_default", "shop.orders", FAST)
+    assert asyncio.run(told(poll, place, 2)) == [4, 5]
+    assert "snapshots 2 to 3 expired before they were seen" in caplog.text
+
+
+def test_a_table_that_was_made_anew(orders):
+    old = TableFiles(orders.warehouse, "old").create()
+    old.add(time_millis=1000)
+    old.add(time_millis=2000)
+    place = Place.of(_snapshot(old, 2))
+    orders.add(time_millis=3000)
+    orders.add(time_millis=4000)
+    orders.add(time_millis=5000)
+    poll = Poll("paimon_default", "shop.orders", FAST)
+    assert asyncio.run(told(poll, place, 3)) == [1, 2, 3]
+
+
+class Store(dict):
+    """The state of an asset, in memory."""
+
+    async def aget(self, key):
+        return self.get(key)
+
+    async def aset(self, key, value):
+        self[key] = value
+
+
+async def stored(store, seconds, count):
+    """The ids of so many snapshots that a watcher with this interval tells and Airflow stores."""
+    from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome
+
+    from airflow_provider_merge.triggers.stored_events import StoredEvents
+
+    events = StoredEvents(Poll("paimon_default", "shop.orders", seconds), store)
+    found = []
+    async with contextlib.aclosing(events.open_stream()) as stream:
+        async for payload, place in stream:
+            found.append(payload["snapshot_id"])
+            await events.advance([AdvanceItem(place, AdvanceOutcome(acked=1, failed=0))])
+            if len(found) == count:
+                break
+    return found
+
+
+@pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="needs the state store of Airflow 3.3")
+def test_a_watcher_with_another_interval_goes_on_where_it_was(orders):
+    store = Store()
+
+    async def story():
+        watcher = asyncio.create_task(stored(store, FAST, 1))
+        while not store:
+            await asyncio.sleep(FAST)
+        orders.add()
+        before = await asyncio.wait_for(watcher, 10)
+        orders.add()
+        orders.add()
+        return before, await asyncio.wait_for(stored(store, 2 * FAST, 2), 10)
+
+    assert asyncio.run(story()) == ([1], [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"table": "orders"}, "not a table name"), ({"table": "a.b", "poll_interval": 0}, "above 0")],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(RequestError, match=message):
+        TableTrigger(**arguments)
