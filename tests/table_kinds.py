@@ -42,15 +42,17 @@ KINDS = {
     kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV, PRIMARY_KEY)
 }
 BUILT = (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)
+# Not Paimon: the format in miniature (``tests/folder_connector``).
+FOLDER = TableKind("folder")
 
 
-def built_kinds(names: Sequence[str]) -> tuple[TableKind, ...]:
-    """The kinds of these names.
+def built_kinds(names: Sequence[str], among: Sequence[TableKind] = BUILT) -> tuple[TableKind, ...]:
+    """The kinds of these names, which are ``among`` these.
 
     Raises:
         ValueError: there is no such kind, or it is not built yet.
     """
-    built = {kind.name: kind for kind in BUILT}
+    built = {kind.name: kind for kind in among}
     for name in names:
         if name not in built:
             problem = "is not built yet; built" if name in KINDS else "is not one of"

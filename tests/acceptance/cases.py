@@ -84,11 +84,6 @@ class Case:
             if value not in _SETTINGS.get(name, ()):
                 raise BadCaseError(f"setting {name} = {value} is not known")
 
-    @property
-    def verb(self) -> str:
-        """The statement's first word, in capitals."""
-        return self.statement.split()[0].upper()
-
 
 def load_cases(path: Path) -> list[Case]:
     """The cases of a file, in its order.

@@ -109,6 +109,11 @@ GOOD = [
         changed(CHANGES, query="SELECT 2 AS id, 'B' AS v UNION ALL SELECT 4, 'd'"),
     ),
     with_tables(
+        case("from nothing but NULL", UPSERT, {"rows": [[1, "a"], [2, None], [3, None]]}),
+        TARGET,
+        changed(CHANGES, columns=[["id", "INT"], ["v", "VOID"]], rows=[[2, None]]),
+    ),
+    with_tables(
         case(
             "of many types",
             "UPDATE target SET day = day + INTERVAL 1 DAY, price = price + 1, info.b.c = 'y', "
@@ -176,7 +181,11 @@ BAD = {
         "COLUMN_NOT_FOUND: ",
     ),
     "not built": (
-        case("not built", "INSERT OVERWRITE TABLE target SELECT 1, 'x'", {"rows": [[1, "x"]]}),
+        case(
+            "not built",
+            UPSERT.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO"),
+            {"rows": UPSERTED},
+        ),
         "NOT_SUPPORTED: ",
     ),
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.statements import Cardinality, MergeSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -117,8 +118,6 @@ class _Run:
                 yield f"{done.changed_rows} rows reported as changed, not {expected}"
 
     def _run_statement(self) -> _Done:
-        if self.attempt.case.verb == "INSERT":
-            return _Done(code=NOT_SUPPORTED, message="INSERT OVERWRITE is not built yet")
         try:
             request = self._request()
         except JobError as error:
@@ -139,6 +138,9 @@ class _Run:
         statement = parsed.statement
         if isinstance(statement, MergeSpec):
             statement = dataclasses.replace(statement, cardinality=self.attempt.cardinality)
+        is_dynamic = case.settings.get("partition_overwrite_mode") == "dynamic"
+        if isinstance(statement, InsertOverwriteSpec) and is_dynamic:
+            statement = dataclasses.replace(statement, mode="dynamic")
         return JobRequest(
             operation_id=str(uuid.uuid4()),
             target=parsed.target,

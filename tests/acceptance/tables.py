@@ -81,10 +81,15 @@ class Warehouse:
         """A view as the source that an operator's user would name."""
         if case.query is not None:
             return SqlSource(case.table, case.query)
-        fields = _fields(case)
         path = self.path.parent / f"{database}-{case.table}.parquet"
+        void = [name for name, kind in case.columns if kind.upper() == "VOID"]
+        stored = [(name, "STRING" if name in void else kind) for name, kind in case.columns]
+        fields = _fields(dataclasses.replace(case, columns=stored))
         pq.write_table(as_arrow(case.rows, PyarrowFieldParser.from_paimon_schema(fields)), path)
-        schema = ", ".join(f"`{name}` {kind}" for name, kind in case.columns)
+        if void:  # No file has such columns.
+            columns = [f"NULL AS `{name}`" if name in void else f"`{name}`" for name, _ in stored]
+            return SqlSource(case.table, f"SELECT {', '.join(columns)} FROM parquet.`{path}`")
+        schema = ", ".join(f"`{name}` {kind}" for name, kind in stored)
         return FileSource(case.table, str(path), "parquet", schema=schema)
 
 

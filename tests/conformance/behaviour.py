@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.statements import (
     Action,
     Assignment,
@@ -39,6 +40,7 @@ class Behaviour:
     relation ``s``; a source ``target`` is the table itself. ``updated`` maps ids to the columns
     that change, and to ``p`` wherever it is assigned; rows that are not named stay as they are.
     ``source_rows`` and ``matched`` are the metrics of these names where they are certain.
+    ``needs_partitions``: it means nothing where the table has none.
     ``smoke``: part of the quick run.
     """
 
@@ -55,7 +57,8 @@ class Behaviour:
     matched: int | None = None
     fails: Failure | None = None
     smoke: bool = False
-    statement: DeleteSpec | UpdateSpec | None = None
+    statement: DeleteSpec | UpdateSpec | PartitionStatement | None = None
+    needs_partitions: bool = False
 
     @property
     def changes(self) -> bool:

@@ -1,20 +1,28 @@
 """The connectors that all behaviours hold for: a new one needs its harness and a line here.
 
-Paimon is there once for each kind of table.
+Paimon is there once for each kind of table, and again with files that pyarrow reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.table_kinds import BUILT
+from tests.table_kinds import APPEND_COW, APPEND_DV, BUILT
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,
     **{kind.name: partial(PaimonHarness, kind=kind) for kind in BUILT},
+    "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
+    "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
+}
+# Job options under which a connector runs: small tables get a dynamic filter too.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "append-cow-pyarrow": {"filter_share": 1000.0},
+    "append-dv-pyarrow": {"filter_share": 1000.0},
 }
 COPY_ON_WRITE = ("folder", "append-cow")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.connectors.paimon.scan import PaimonScan, Reader
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class PaimonHarness(Harness):
-    """Append tables of a filesystem catalog, with statistics as Java writers make them."""
+    """Append tables of a filesystem catalog, with statistics as Java writers make them.
+
+    ``reader``: what reads data files.
+    """
 
     def __init__(
         self,
@@ -33,9 +38,11 @@ class PaimonHarness(Harness):
         *,
         partitioned: bool,
         kind: TableKind = APPEND_COW,
+        reader: Reader = "auto",
     ) -> None:
-        super().__init__(spark, warehouse, partitioned=partitioned)
         self.kind = kind
+        self.reader = reader
+        super().__init__(spark, warehouse, partitioned=partitioned)
         self.marks_rows = kind.marks_rows
         self.has_buckets = kind.buckets is not None
 
@@ -49,7 +56,9 @@ class PaimonHarness(Harness):
     def open(self) -> Connector:
         from spark_jobs.connectors.registry import open_connector
 
-        return open_connector(self.catalog, {})
+        connector = open_connector(self.catalog, {})
+        scan = PaimonScan(connector.storage.filesystem, self.reader)
+        return replace(connector, scan=scan)
 
     def _table(self) -> Any:
         from pypaimon import CatalogFactory

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -25,6 +27,8 @@ from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import HARNESSES
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
+
+pytestmark = pytest.mark.slow
 
 DELETE_101 = Behaviour("", "VALUES (101) AS s(id)", (matched(delete()),))
 
@@ -97,6 +101,20 @@ def test_source_of_a_format_that_does_not_exist(harness: Harness, tmp_path: Path
         harness,
         with_source(harness, FileSource("s", str(tmp_path), "no-such-format")),
         fails(ErrorCode.SOURCE_UNREADABLE, "source s", "no-such-format"),
+    )
+
+
+def test_source_folders_that_contradict_each_other(harness: Harness, tmp_path: Path) -> None:
+    if harness.spark.version < "4":
+        pytest.skip("Spark 3.5 has no error of its own for this")
+    folder = tmp_path / "landing"
+    for place in ("day=1", "deeper/day=1"):
+        (folder / place).mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1]}), folder / place / "part.parquet")
+    assert_fails(
+        harness,
+        with_source(harness, FileSource("s", str(folder), "parquet")),
+        fails(ErrorCode.SOURCE_UNREADABLE, "source s", "CONFLICTING_DIRECTORY_STRUCTURES"),
     )
 
 

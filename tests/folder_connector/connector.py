@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow.fs as pafs
 from pyspark.sql import DataFrame, SparkSession
@@ -18,8 +19,11 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.connector import Connector, WarehouseStorage
+from spark_jobs.files.values import decode_value
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, WriteLayout
 from tests.folder_connector import storage
@@ -74,12 +78,22 @@ class FolderMetadata:
 class FolderScan:
     """Reads with Spark; a file's ordinal is looked up in a literal map."""
 
+    def arrow_rows(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+    ) -> None:
+        return None
+
     def read(
         self,
         spark: SparkSession,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
         schema = storage.ddl(table.columns)
         names = [f"`{name}`" for name in columns]
@@ -117,6 +131,7 @@ class FolderWrites:
             partition_keys=table.partition_keys,
             assigned_columns=write.assigned_columns,
             row_group_size=self.row_group_size,
+            dry_run=write.dry_run,
         )
         return MergeHandle(sinks, native=sinks.write_id)
 
@@ -131,6 +146,15 @@ class FolderWrites:
             )
             for file in files
         ]
+
+    def changed_partitions(
+        self, table: TableHandle, fragments: Sequence[Fragment]
+    ) -> Sequence[Mapping[str, Any]]:
+        of_file = {Path(file.path).name: file.partition for file in self.metadata.plan_files(table)}
+        documents = [fragment.document for fragment in fragments]
+        removed = [of_file[name] for each in documents for name in each["removed"]]
+        places = [map(decode_value, each["partition"]) for each in documents if "partition" in each]
+        return [*removed, *(dict(zip(table.partition_keys, each, strict=True)) for each in places)]
 
     def finish_merge(
         self,

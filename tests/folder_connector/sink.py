@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.files.values import encode_value
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
@@ -28,6 +29,7 @@ class FolderSinks:
     partition_keys: tuple[str, ...]
     assigned_columns: tuple[tuple[str, ...], ...]
     row_group_size: int
+    dry_run: bool = False
 
     def open(self, task_key: str) -> FolderSink:
         return FolderSink(self, f"{self.write_id}-{task_key}")
@@ -53,20 +55,16 @@ class FolderSink:
             for ordinal, changes in itertools.groupby(others, lambda row: row[rows.ROW_ID]["file"])
         ]
         keys = self.write.partition_keys
-        for _, new in itertools.groupby(inserts, lambda row: [row[key] for key in keys]):
-            path = self._write(new)
-            fragments.append(
-                Fragment(
-                    {"added": [path.name], "removed": []},
-                    files_added=1,
-                    bytes_added=path.stat().st_size,
-                )
-            )
+        for place, new in itertools.groupby(inserts, lambda row: [row[key] for key in keys]):
+            name, size = self._write(new)
+            partition = [encode_value(value) for value in place]
+            document = {"added": [name], "removed": [], "partition": partition}
+            fragments.append(Fragment(document, files_added=1, bytes_added=size))
         return fragments
 
     def abort(self) -> None:
         for path in self.written:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
     def read_row(self, row_id: Mapping[str, Any], columns: Iterable[str]) -> Row:
         row = self._read(row_id["file"])[row_id["position"]]
@@ -85,11 +83,11 @@ class FolderSink:
         added = [self._write(kept)] if kept else []
         name = self.write.files[ordinal]
         return Fragment(
-            {"added": [path.name for path in added], "removed": [name]},
+            {"added": [new for new, _ in added], "removed": [name]},
             files_added=len(added),
             files_removed=1,
             files_rewritten=len(added),
-            bytes_added=sum(path.stat().st_size for path in added),
+            bytes_added=sum(size for _, size in added),
             bytes_removed=Path(self.write.folder, name).stat().st_size,
             rows_carried=len(old) - len(changes),
         )
@@ -99,9 +97,12 @@ class FolderSink:
         read: list[Row] = pq.ParquetFile(path).read().to_pylist()
         return read
 
-    def _write(self, content: Iterable[Row]) -> Path:
+    def _write(self, content: Iterable[Row]) -> tuple[str, int]:
         path = Path(self.write.folder, f"{self.prefix}-{len(self.written)}.parquet")
-        self.written.append(path)
         table = pa.Table.from_pylist(list(content), schema=self.write.schema)
-        pq.write_table(table, path, row_group_size=self.write.row_group_size)
-        return path
+        stored = pa.BufferOutputStream()
+        pq.write_table(table, stored, row_group_size=self.write.row_group_size)
+        if not self.write.dry_run:
+            path.write_bytes(stored.getvalue())
+        self.written.append(path)
+        return path.name, stored.getvalue().size

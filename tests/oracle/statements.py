@@ -1,17 +1,19 @@
-"""The three kinds of statement: MERGE as ``merge`` has it, and UPDATE and DELETE, row by row."""
+"""The kinds of statement: MERGE as ``merge`` has it, UPDATE, DELETE and INSERT, row by row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tests.oracle import merge
-from tests.oracle.expressions import Column, Expression, Row
-from tests.oracle.merge import Merge, Outcome, TableColumn, Update
+from tests.oracle.expressions import Column, Constant, Expression, Row
+from tests.oracle.merge import Insert, Merge, Outcome, TableColumn, Update
 
 COLUMN_NOT_FOUND = "COLUMN_NOT_FOUND"
 DUPLICATE_ASSIGNMENT = "DUPLICATE_ASSIGNMENT"
+ROW_OUTSIDE = "ROW_OUTSIDE_PARTITION"
+SOURCE_EMPTY = "SOURCE_EMPTY"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,23 @@ class DeleteFrom:
     where: Expression | None = None
 
 
-Statement = Merge | UpdateTable | DeleteFrom
+@dataclass(frozen=True)
+class InsertRows:
+    """``INSERT OVERWRITE target PARTITION (key = spec) SELECT … FROM source WHERE where``.
+
+    ``insert`` has the values of each source row. ``mode`` ``append`` is INSERT INTO. ``key`` is the
+    table's only partition column, if it has one; without ``spec`` the statement names no partition.
+    """
+
+    insert: Insert
+    mode: Literal["append", "dynamic", "static", "table"]
+    where: Expression | None = None
+    key: str | None = None
+    spec: Constant | None = None
+    allow_empty: bool = False
+
+
+Statement = Merge | UpdateTable | DeleteFrom | InsertRows
 
 
 def apply(
@@ -41,6 +59,8 @@ def apply(
     """Run a statement; the subqueries of UPDATE and DELETE read ``source``."""
     if isinstance(statement, Merge):
         return merge.apply(statement, columns, target, source)
+    if isinstance(statement, InsertRows):
+        return _insert_rows(statement, columns, target, source)
     outcome = Outcome(errors=_analysis_errors(statement, {column.name for column in columns}))
     if outcome.errors:
         outcome.rows = list(target)
@@ -58,6 +78,48 @@ def apply(
     if outcome.errors:
         outcome.rows = list(target)
     return outcome
+
+
+def _insert_rows(
+    statement: InsertRows,
+    columns: Sequence[TableColumn],
+    target: Sequence[Row],
+    source: Sequence[Row],
+) -> Outcome:
+    """Rule 13."""
+    outcome, new = Outcome(), []
+    insert, key, spec = statement.insert, statement.key, statement.spec
+    if spec is not None and key is not None and insert.columns and key not in insert.columns:
+        insert = Insert((*insert.values, spec), (*insert.columns, key))
+    if key is not None and insert.columns and key not in insert.columns:
+        outcome.errors.add(COLUMN_NOT_FOUND)
+    for row in source:
+        sides = {"s": row}
+        if statement.where is None or statement.where.evaluate(sides) is True:
+            new_row = merge.new_row(insert, columns, sides, outcome)
+            assert new_row is not None
+            new.append(new_row)
+    if spec is not None and any(row[str(key)] != spec.value for row in new):
+        outcome.errors.add(ROW_OUTSIDE)
+    if statement.mode == "table" and not new and not statement.allow_empty:
+        outcome.errors.add(SOURCE_EMPTY)
+    if outcome.errors:
+        outcome.rows = list(target)
+        return outcome
+    kept = [row for row in target if not _is_replaced(statement, row, new)]
+    outcome.rows = [*kept, *new]
+    outcome.inserted, outcome.deleted = len(new), len(target) - len(kept)
+    return outcome
+
+
+def _is_replaced(statement: InsertRows, row: Row, new: Sequence[Row]) -> bool:
+    if statement.mode == "append":
+        return False
+    if statement.spec is not None:  # of the only partition column, so it is full
+        return row[str(statement.key)] == statement.spec.value
+    if statement.mode == "dynamic":
+        return row[str(statement.key)] in [each[str(statement.key)] for each in new]
+    return True
 
 
 def _analysis_errors(statement: UpdateTable | DeleteFrom, names: set[str]) -> set[str]:

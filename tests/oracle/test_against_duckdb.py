@@ -10,7 +10,7 @@ import pytest
 from tests.oracle import duckdb_judge
 from tests.oracle.expressions import Row
 from tests.oracle.merge import Merge, Outcome, TableColumn, multiset
-from tests.oracle.statements import apply
+from tests.oracle.statements import InsertRows, apply
 from tests.property.cases import Step, Table, random_chain
 from tests.property.grammar import BEYOND_INT
 
@@ -19,13 +19,15 @@ _ERRORS = (duckdb.BinderException, duckdb.ConstraintException, duckdb.Conversion
 
 def test_random_statements() -> None:
     compared: list[Outcome] = []
-    for seed in range(150):
+    for seed in range(180):
         chain = random_chain(seed)
         rows: Sequence[Row] = chain.table.rows
         for step in chain.steps:
             source = _without_second_matches(step, rows)
             outcome = apply(step.statement, chain.table.columns, rows, source)
-            if not _casts_early(chain.table, step, outcome):
+            # DuckDB has no INSERT OVERWRITE.
+            judged = not isinstance(step.statement, InsertRows)
+            if judged and not _casts_early(chain.table, step, outcome):
                 _compare(chain.table, step, rows, source, outcome)
                 compared.append(outcome)
             rows = outcome.rows

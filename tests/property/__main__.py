@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from tests.property.cases import STATEMENTS_PER_TABLE, kind_of
+from tests.property.cases import KINDS, STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
 from tests.spark_session import local_session
-from tests.table_kinds import BUILT, built_kinds
+from tests.table_kinds import built_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def main() -> int:
     parsed = parser.parse_args()
     ledger, commit = Ledger(parsed.ledger), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
-    kinds = built_kinds(parsed.kinds.split(",")) if parsed.kinds else BUILT
+    kinds = built_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
     fitting = (seed for seed in itertools.count(first) if kind_of(seed) in kinds)
     seeds = list(itertools.islice(fitting, -(-parsed.statements // STATEMENTS_PER_TABLE)))
     missing = ledger.missing(seeds, commit)

@@ -15,10 +15,11 @@ from tests.oracle.expressions import Row, Value
 from tests.oracle.merge import Merge, TableColumn
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.grammar import BEYOND_INT, TYPES, VALUES
-from tests.property.statements import dml, merge, spoiled
-from tests.table_kinds import APPEND_COW, BUILT, TableKind
+from tests.property.statements import dml, insert_rows, merge, spoiled
+from tests.table_kinds import APPEND_COW, BUILT, FOLDER, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
+KINDS = (*BUILT, FOLDER)
 FORMS: list[Form] = ["builder", "builder", "sql", "noisy sql"]
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
@@ -68,15 +69,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Chain:
-    """Statements that run one after another on one table."""
+    """Statements that run one after another on one table.
+
+    ``filter_share``: up to how many source rows for each target row a dynamic filter is used.
+    """
 
     table: Table
     steps: tuple[Step, ...]
+    filter_share: float | None = None
 
 
 def kind_of(seed: int) -> TableKind:
     """The kind of table of a seed."""
-    return BUILT[seed % len(BUILT)]
+    return FOLDER if seed % len(KINDS) == len(BUILT) else BUILT[seed % len(BUILT)]
 
 
 def random_chain(seed: int) -> Chain:
@@ -86,7 +91,12 @@ def random_chain(seed: int) -> Chain:
     if table.kind.marks_rows:
         table = dataclasses.replace(table, rewrite_share=chance.choice([None, 0.6, 1.0, 1.0]))
     steps = [_step(chance, table.columns) for _ in range(STATEMENTS_PER_TABLE)]
-    return Chain(table, tuple(steps))
+    extra = random.Random(f"overwrite {seed}")
+    if extra.random() < 0.5:
+        steps.insert(extra.randint(0, len(steps)), _insert_step(extra, table))
+    # From a generator of its own: the tables and statements of a seed stay what they were.
+    filter_share = random.Random(f"filter {seed}").choice([None, 1000.0, 1000.0])
+    return Chain(table, tuple(steps), filter_share)
 
 
 def _table(chance: random.Random) -> Table:
@@ -122,6 +132,12 @@ def _columns(chance: random.Random) -> tuple[tuple[TableColumn, ...], str | None
     columns += chance.sample(others, chance.randint(0, 3))
     chance.shuffle(columns)
     return tuple(columns), "p" if chance.random() < 0.7 else None
+
+
+def _insert_step(chance: random.Random, table: Table) -> Step:
+    step = _step(chance, table.columns)
+    statement = insert_rows(chance, table.columns, step.source_columns, table.partition)
+    return dataclasses.replace(step, statement=statement)
 
 
 def _step(chance: random.Random, target: tuple[TableColumn, ...]) -> Step:

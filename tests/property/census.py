@@ -7,17 +7,23 @@ from dataclasses import dataclass, field
 
 from tests.oracle.expressions import Compare, Row, Value
 from tests.oracle.merge import Merge, Outcome, Update
-from tests.oracle.statements import Statement, UpdateTable
-from tests.property.cases import Step, Table
+from tests.oracle.statements import InsertRows, Statement, UpdateTable
+from tests.property.cases import KINDS, Step, Table
 from tests.property.ledger import ranges
-from tests.table_kinds import BUILT
 
 # Of the MERGE statements, and of all statements.
 MERGE_SHARES = ("duplicate source keys", "NULL keys", "BY SOURCE clause", "error outcome")
 LEAST_MERGE_SHARE = 0.30
-SHARES = {"MERGE": 0.4, "UPDATE": 0.1, "DELETE": 0.1, "SQL text": 0.3, "subquery": 0.1}
+SHARES = {
+    "MERGE": 0.4,
+    "UPDATE": 0.1,
+    "DELETE": 0.1,
+    "INSERT": 0.05,
+    "SQL text": 0.3,
+    "subquery": 0.1,
+}
 SHARES["UPDATE: error outcome"] = 0.015
-SHARES |= {f"on {kind.name}": 0.8 / len(BUILT) for kind in BUILT}
+SHARES |= {f"on {kind.name}": 0.7 / len(KINDS) for kind in KINDS}
 WORK = ("pruned files", "rewrote files", "carried rows", "partition move", "no change")
 WORK += ("marked rows",)
 LEAST_WORK = 0.03
@@ -39,6 +45,8 @@ def features(table: Table, target: list[Row], step: Step, outcome: Outcome) -> s
         keys = [row["id"] for row in step.source]
         kind, own = "MERGE", _merge_features(statement, keys, target, outcome)
         return names | {kind} | {f"MERGE: {name}" for name in own}
+    if isinstance(statement, InsertRows):
+        return names | {"INSERT", f"INSERT: {statement.mode}"}
     if "InSource" in repr(statement):  # ExistsInSource too
         names.add("subquery")
     kind = "UPDATE" if isinstance(statement, UpdateTable) else "DELETE"

@@ -57,10 +57,14 @@ class Warehouse:
         self.catalog = CatalogFactory.create({"warehouse": str(self.path)})
         self.catalog.create_database(DATABASE, True)
 
+    def new_name(self) -> str:
+        """A name that no table has."""
+        self.tables += 1
+        return f"t{self.tables}"
+
     def create(self, table: Table) -> PaimonTable:
         """A new table with the rows of ``table``, one commit after another."""
-        self.tables += 1
-        name = f"t{self.tables}"
+        name = self.new_name()
         schema = Schema.from_pyarrow_schema(
             arrow_table(table.columns, []).schema,
             partition_keys=[table.partition] if table.partition else [],

@@ -15,11 +15,13 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.main import run
 from tests.oracle.merge import Merge, Outcome, multiset
 from tests.oracle.statements import apply
-from tests.property.cases import Chain, Step, random_chain
+from tests.property.cases import Chain, Step, Table, random_chain
 from tests.property.census import Census, features
+from tests.property.folder_tables import FolderTable
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
 from tests.property.requests import request_of
 from tests.property.shrink import smallest
+from tests.table_kinds import FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +38,7 @@ class Look:
     live_index_files: set[Path]
 
     @classmethod
-    def at(cls, table: PaimonTable) -> Look:
+    def at(cls, table: PaimonTable | FolderTable) -> Look:
         """The table as it is now."""
         return cls(
             table.snapshot_id(),
@@ -73,18 +75,24 @@ class Runner:
 
     def results(self, chain: Chain) -> Iterator[set[str]]:
         """Run statement by statement; yields what each has met."""
-        table = self.warehouse.create(chain.table)
+        table = self._create(chain.table)
         rows = chain.table.rows
         for number, step in enumerate(chain.steps, start=1):
             outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
-            result = self._run_step(step, table, number)
+            result = self._run_step(step, table, number, chain.filter_share)
             expected = multiset(outcome.rows, chain.table.columns)
             _compare(before, Look.at(table), result, expected, outcome)
             if isinstance(step.statement, Merge) and not result.error:
                 assert result.metrics.source_rows == len(step.source)
             yield features(chain.table, rows, step, outcome) | _work(result)
             rows = outcome.rows
+
+    def _create(self, table: Table) -> PaimonTable | FolderTable:
+        if table.kind != FOLDER:
+            return self.warehouse.create(table)
+        name = self.warehouse.new_name()
+        return FolderTable.create(self.spark, self.warehouse.path, DATABASE, name, table)
 
     def _fails(self, chain: Chain) -> bool:
         try:
@@ -93,12 +101,18 @@ class Runner:
             return True
         return False
 
-    def _run_step(self, step: Step, table: PaimonTable, number: int) -> JobResult:
+    def _run_step(
+        self,
+        step: Step,
+        table: PaimonTable | FolderTable,
+        number: int,
+        filter_share: float | None,
+    ) -> JobResult:
         source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
-        request = request_of(step, self.warehouse.path, name, source)
-        return run(request, self.spark)
+        request = request_of(step, self.warehouse.path, name, source, filter_share)
+        return table.run(request) if isinstance(table, FolderTable) else run(request, self.spark)
 
 
 def _work(result: JobResult) -> set[str]:

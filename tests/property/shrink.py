@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.oracle.expressions import And, Arithmetic, Case, Coalesce, Concat, Expression, Not, Or
 from tests.oracle.merge import Clause, Insert, Merge, Update
-from tests.oracle.statements import Statement, UpdateTable
+from tests.oracle.statements import InsertRows, Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
 from tests.table_kinds import APPEND_COW
 
@@ -36,7 +36,10 @@ def _smaller(chain: Chain) -> Iterator[Chain]:
     for steps in _without_one(chain.steps):
         if steps:
             yield dataclasses.replace(chain, steps=steps)
+    needs_partitions = any(isinstance(step.statement, InsertRows) for step in chain.steps)
     for table in _smaller_tables(chain.table):
+        if needs_partitions and table.partition != chain.table.partition:
+            continue
         yield dataclasses.replace(chain, table=table)
     for index, step in enumerate(chain.steps):
         for smaller in _smaller_steps(step):
@@ -74,6 +77,9 @@ def _smaller_statements(statement: Statement) -> Iterator[Statement]:
     if statement.where is not None:
         for part in _parts(statement.where):
             yield dataclasses.replace(statement, where=part)
+    if isinstance(statement, InsertRows):
+        for values in _with_smaller_part(statement.insert.values):
+            yield dataclasses.replace(statement, insert=Insert(values, statement.insert.columns))
     if isinstance(statement, UpdateTable):
         for assignments in _smaller_assignments(statement.assignments):
             yield dataclasses.replace(statement, assignments=assignments)

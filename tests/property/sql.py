@@ -8,7 +8,7 @@ from spark_jobs.contract.request import TableName
 from tests.oracle.dialects import Spark
 from tests.oracle.expressions import Expression
 from tests.oracle.merge import Action, Clause, Delete, Insert, InsertAll, Merge, Update, UpdateAll
-from tests.oracle.statements import DeleteFrom, UpdateTable
+from tests.oracle.statements import DeleteFrom, InsertRows, UpdateTable
 from tests.property.cases import Step
 
 SOURCE = "changes"
@@ -48,7 +48,30 @@ def _parts(step: Step, target: TableName, dialect: Spark) -> list[str]:
         case UpdateTable(assignments, where):
             assigned = _set(assignments, dialect)
             return ["UPDATE", str(target), alias, *assigned, *_where(where, dialect)]
+        case InsertRows():
+            return [*_insert_into(statement, target, dialect), *_rows(statement, dialect)]
     raise AssertionError(statement)
+
+
+def _insert_into(statement: InsertRows, target: TableName, dialect: Spark) -> list[str]:
+    verb = "INSERT INTO" if statement.mode == "append" else "INSERT OVERWRITE TABLE"
+    parts = [verb, str(target)]
+    if statement.spec is not None and statement.key is not None:
+        value = statement.spec.to_sql(dialect)
+        parts += ["PARTITION", f"({dialect.name(statement.key)} = {value})"]
+    if statement.insert.columns:
+        parts += [f"({', '.join(map(dialect.name, statement.insert.columns))})"]
+    return parts
+
+
+def _rows(statement: InsertRows, dialect: Spark) -> list[str]:
+    values = ", ".join(value.to_sql(dialect) for value in statement.insert.values)
+    return ["SELECT", values, "FROM", dialect.source(), *_where(statement.where, dialect)]
+
+
+def rows_query(statement: InsertRows, dialect: Spark) -> str:
+    """The query of the new rows."""
+    return " ".join(_rows(statement, dialect))
 
 
 def _merge(merge: Merge, dialect: Spark) -> list[str]:

@@ -1,4 +1,4 @@
-"""Random statements: MERGE with every kind of clause, UPDATE and DELETE."""
+"""Random statements: MERGE with every kind of clause, UPDATE, DELETE and INSERT."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from tests.oracle.merge import (
     UpdateAll,
     When,
 )
-from tests.oracle.statements import DeleteFrom, UpdateTable
-from tests.property.grammar import BEYOND_INT, TYPES, Scope, condition, expression
+from tests.oracle.statements import DeleteFrom, InsertRows, UpdateTable
+from tests.property.grammar import BEYOND_INT, TYPES, VALUES, Scope, condition, expression
 
 _Columns = Sequence[TableColumn]
 _KEYS = ("k", "p")
@@ -60,6 +60,41 @@ def dml(chance: random.Random, target: _Columns, source: _Columns) -> UpdateTabl
     if chance.random() < 0.5:
         return DeleteFrom(where)
     return UpdateTable(_assignments(chance, Scope.of(t=target, bare=True), target), where)
+
+
+def insert_rows(
+    chance: random.Random, target: _Columns, source: _Columns, key: str | None
+) -> InsertRows:
+    """An INSERT INTO or an INSERT OVERWRITE; ``key`` is the target's partition column, if any."""
+    scope = Scope.of(s=_without_big(source), bare=True)
+    insert = _insert(chance, scope, target)
+    where = condition(chance, scope) if chance.random() < 0.4 else None
+    if chance.random() < 0.1:
+        where = Constant(value=False, type="boolean")
+    mode = chance.choice(["append", "table", *(["dynamic"] * 3 + ["static"] * 3) * bool(key)])
+    if mode == "table":
+        return InsertRows(insert, mode, where, key, allow_empty=chance.random() < 0.5)
+    if mode != "static" and chance.random() < 0.8:
+        return InsertRows(insert, mode, where, key)
+    if key is None:
+        return InsertRows(insert, mode, where)
+    kind = TYPES[next(column.type for column in target if column.name == key)]
+    spec = Constant(chance.choice([None, *VALUES[kind]]), kind)
+    return InsertRows(_within(chance, insert, target, key, spec), mode, where, key, spec)
+
+
+def _within(
+    chance: random.Random, insert: Insert, target: _Columns, key: str, spec: Constant
+) -> Insert:
+    """The INSERT with rows that mostly belong to the partition."""
+    names = insert.columns or tuple(column.name for column in target)
+    values = dict(zip(names, insert.values, strict=True))
+    kind = chance.choice(["without", "without", "equal", "any"])
+    if kind == "without":
+        values.pop(key, None)
+    if kind == "equal":
+        values[key] = spec
+    return Insert(tuple(values.values()), tuple(values))
 
 
 def spoiled(

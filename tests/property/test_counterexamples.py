@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.oracle.merge import Clause, InsertAll, Merge, TableColumn, Update, Up
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
 from tests.property.runner import Runner
+from tests.table_kinds import BUILT, FOLDER
 
 ID = TableColumn("id", "INT")
 SAME_ID = Compare("=", Column("t", "id"), Column("s", "id"))
@@ -91,3 +93,26 @@ def test_a_condition_without_columns_selects_all_rows_or_none(runner: Runner) ->
             DeleteFrom(Not(never[0])),
         )
     )
+
+
+def test_partitions_of_null_and_of_an_empty_text_in_one_table(runner: Runner) -> None:
+    """Seed 30175: both lie in one folder, but a file of deletion vectors belongs to one of them."""
+    columns = (ID, TableColumn("v", "INT"), TableColumn("p", "STRING"))
+    commits = (
+        _rows(columns, [[key, 1, None] for key in range(20)]),
+        _rows(columns, [[key, 2, ""] for key in range(20, 40)]),
+    )
+    kind = next(each for each in BUILT if each.name == "bucketed-dv")
+    table = Table(columns, "p", commits, 3, True, kind, 1.0)
+    rows = _rows(columns, [[key, 7, "c"] for key in range(0, 40, 2)])
+    runner.run(Chain(table, (Step(columns, rows, merge(Clause("matched", UpdateAll()))),)))
+
+
+def test_rows_move_between_partitions_of_dates_in_the_folder_connector(runner: Runner) -> None:
+    """Seed 898104044: the reports of its sinks had dates, which JSON has not."""
+    columns = (ID, TableColumn("p", "DATE"))
+    commits = (_rows(columns, [[1, date(2024, 2, 1)], [2, None]]),)
+    table = Table(columns, "p", commits, 3, True, FOLDER, None)
+    rows = _rows(columns, [[1, date(2024, 2, 2)], [2, date(2024, 2, 1)], [3, None]])
+    clauses = (Clause("matched", UpdateAll()), Clause("not_matched", InsertAll()))
+    runner.run(Chain(table, (Step(columns, rows, merge(*clauses)),)))

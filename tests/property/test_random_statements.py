@@ -15,9 +15,9 @@ import pytest
 from tests.property.cases import STATEMENTS_PER_TABLE
 from tests.property.runner import Runner
 
-TABLES = int(os.environ.get("MERGE_PROPERTY_TABLES", "70"))
+TABLES = int(os.environ.get("MERGE_PROPERTY_TABLES", "28"))
 QUICK_TABLES = 5
-FRESH_TABLES = 15
+FRESH_TABLES = 10
 FIRST_SEED = int(os.environ.get("MERGE_PROPERTY_SEED", "20240229"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + TABLES)
 FRESH_SEED = random.SystemRandom().randrange(10**9)

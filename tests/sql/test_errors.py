@@ -10,7 +10,6 @@ SYNTAX = {
     "": (1, 1, "there is no statement"),
     " -- nothing\n": (2, 1, "there is no statement"),
     "SELECT 1": (1, 1, "SELECT starts no statement that is accepted"),
-    "INSERT OVERWRITE d.t SELECT 1": (1, 1, "INSERT starts no statement"),
     "WITH a AS (SELECT 1) SELECT * FROM a": (1, 22, "SELECT starts no statement"),
     "MERGE d.t USING d.s": (1, 7, "expected INTO, found 'd'"),
     "MERGE INTO d.t USNG d.s ON a": (1, 21, "expected USING, found 'd'"),

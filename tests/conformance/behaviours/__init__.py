@@ -8,12 +8,24 @@ from tests.conformance.behaviours import (
     joins,
     names,
     nested,
+    overwrites,
     refusals,
     values,
 )
 
 BEHAVIOURS = tuple(
     behaviour
-    for theme in (clauses, joins, cardinality, names, values, nested, refusals, filtered, fields)
+    for theme in (
+        clauses,
+        joins,
+        cardinality,
+        names,
+        values,
+        nested,
+        refusals,
+        filtered,
+        fields,
+        overwrites,
+    )
     for behaviour in theme.BEHAVIOURS
 )

@@ -1,0 +1,84 @@
+"""Overwrites that do not fit the table's partitions: a clear error, and nothing has happened."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from spark_jobs.contract.inserts import InsertOverwriteSpec, PartitionStatement, TruncateTableSpec
+from spark_jobs.contract.statements import ColumnSpec
+from spark_jobs.engine.job import Job
+from spark_jobs.errors import ErrorCode
+from tests.conformance.behaviour import Behaviour, fails
+from tests.conformance.check import check, request_of
+from tests.conformance.conftest import MakeTable
+from tests.conformance.tables import ORDERS, SeedTable
+
+pytestmark = pytest.mark.slow
+
+CONNECTOR = "append-cow"
+DATED = SeedTable(
+    "dated",
+    (ColumnSpec("id", "BIGINT"), ColumnSpec("p", "DATE")),
+    tuple(({"id": day, "p": dt.date(2026, 1, day)},) for day in (1, 2)),
+)
+ORDER = "VALUES (1, 11, 'x', 3, 'r', 'a') AS s(id, k, v, n, req, p)"
+DATE_FROM_TEXT = "VALUES (1, '31.01.2026') AS s(id, p)"
+
+
+def overwrite(mode: str, **more: object) -> InsertOverwriteSpec:
+    return InsertOverwriteSpec("s", mode, **more)  # type: ignore[arg-type]
+
+
+def test_dynamic_without_partitions_names_the_remedy(make_table: MakeTable) -> None:
+    harness = make_table(CONNECTOR, ORDERS, partitioned=False)
+    failure = fails(ErrorCode.NOT_SUPPORTED, "mode dynamic replaces partitions", "db.target")
+    behaviour = Behaviour("", ORDER, (), statement=overwrite("dynamic"), fails=failure)
+
+    check(behaviour, harness)
+
+    again = Job(request_of(behaviour, harness), harness.spark, harness.open()).run()
+    assert again.error is not None
+    assert again.error.remedy == "Use mode table to replace all rows."
+
+
+@pytest.mark.parametrize(
+    "statement", [overwrite("static", partition={"p": "'a'"}), TruncateTableSpec({"p": "'a'"})]
+)
+def test_a_spec_without_partitions(make_table: MakeTable, statement: PartitionStatement) -> None:
+    harness = make_table(CONNECTOR, ORDERS, partitioned=False)
+    failure = fails(ErrorCode.COLUMN_NOT_FOUND, "PARTITION: db.target has no partitions")
+
+    check(Behaviour("", ORDER, (), statement=statement, fails=failure), harness)
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "says"),
+    [
+        (
+            overwrite("static", partition={"p": "'31.01.2026'"}),
+            ErrorCode.VALUE_NOT_STORABLE,
+            ("PARTITION", "p", "31.01.2026"),
+        ),
+        (
+            overwrite("static", partition={"p": "31"}),
+            ErrorCode.TYPE_MISMATCH,
+            ("PARTITION", "p", "int can not be stored as date"),
+        ),
+        (
+            overwrite("dynamic", expected_partitions=({"p": "'2026-02-30'"},)),
+            ErrorCode.VALUE_NOT_STORABLE,
+            ("expected_partitions[0]", "p", "2026-02-30"),
+        ),
+        (overwrite("dynamic"), ErrorCode.VALUE_NOT_STORABLE, ("p", "31.01.2026")),
+    ],
+    ids=["spec", "spec of another type", "expected partition", "rows"],
+)
+def test_a_value_that_is_no_date(
+    make_table: MakeTable, statement: PartitionStatement, code: ErrorCode, says: tuple[str, ...]
+) -> None:
+    harness = make_table(CONNECTOR, DATED, partitioned=True)
+    source = "VALUES (1) AS s(id)" if "static" in repr(statement) else DATE_FROM_TEXT
+
+    check(Behaviour("", source, (), statement=statement, fails=fails(code, *says)), harness)
