@@ -13,7 +13,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def wait_for(what: str, look: Callable[[], Found], seconds: float = 180) -> Found:
+def wait_for(what: str, look: Callable[[], Found], seconds: float = 900) -> Found:
     """The first true thing that ``look`` returns."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
@@ -54,6 +54,11 @@ def kill(pid: int) -> None:
     """SIGKILL; nothing happens when it has ended already."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def stop(pid: int) -> None:
+    """SIGSTOP: it stays as it is until it is killed."""
+    os.kill(pid, signal.SIGSTOP)
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:

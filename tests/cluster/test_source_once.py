@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cluster.merging import ClusterMerges
-from tests.cluster.processes import ancestor, kill, running, wait_for
+from tests.cluster.processes import ancestor, kill, running, stop, wait_for
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.tables import ORDERS
 
@@ -20,7 +20,7 @@ _SOURCE = """(
 ) AS s"""
 # Every joined row leaves a file in the executor's temporary folder: the join can be watched.
 _TRACE = "length(java_method('java.io.File', 'createTempFile', 'joined-', '.row'))"
-_SLEEP = "coalesce(length(java_method('java.lang.Thread', 'sleep', CAST(50 AS BIGINT))), 0)"
+_SLEEP = "coalesce(length(java_method('java.lang.Thread', 'sleep', CAST(100 AS BIGINT))), 0)"
 
 
 def _merge(traced: str) -> Behaviour:
@@ -89,6 +89,7 @@ def test_executor_killed_after_materialisation(
     else:
         victim = ancestor(merge.submission.hit("sink"), "CoarseGrainedExecutorBackend")
         assert joined() == 150
+    stop(victim)
     source = _materialised(merge.harness.warehouse, tmp_path / "copy")
     kill(victim)
 

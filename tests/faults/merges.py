@@ -11,18 +11,19 @@ from unittest import mock
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon import connector as paimon
+from spark_jobs.connectors.paimon import storage as paimon
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import (
     DeleteAction,
-    DeleteSpec,
     MergeCase,
     MergeSpec,
-    UpdateSpec,
+    RowStatement,
 )
+from spark_jobs.engine import job as job_module
 from spark_jobs.engine.job import Job
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
@@ -34,16 +35,23 @@ from tests.faults.storage import visible_file_system
 
 Row = dict[str, Any]
 OLD: list[Row] = [{"id": 10 * p + i, "v": f"v{i}", "p": p} for p in range(2) for i in range(4)]
+OTHER: Row = {"id": 500, "v": "other", "p": 1}
 _CHANGED = {**OLD[1], "v": "changed"}
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a merge does. ``changes``: an UPDATE, a DELETE and new rows beside ``new_id``."""
+    """What a merge does. ``changes``: an UPDATE and a DELETE beside the new row ``new_id``.
+
+    ``marks``: on a table with deletion vectors. ``meets_others``: somebody else appends a row
+    before its first publication.
+    """
 
     operation_id: str
     new_id: int
     changes: bool = True
+    marks: bool = False
+    meets_others: bool = False
 
     @property
     def expected(self) -> list[Row]:
@@ -57,6 +65,12 @@ class Work:
         if not self.changes:
             return [inserts(table, [new])]
         at = {"file": 0}
+        if self.marks:
+            gone = [{**at, "position": position} for position in (1, 2)]
+            return [
+                change_rows(table, rows.DELETE, gone, case=1),
+                inserts(table, [_CHANGED, new]),
+            ]
         return [
             change_rows(table, rows.UPDATE, [{**at, "position": 1, "v": "changed"}]),
             change_rows(table, rows.DELETE, [{**at, "position": 2}], case=1),
@@ -91,7 +105,11 @@ class PreparedJob(Job):
     __slots__ = ("between", "work")
 
     def _changed(
-        self, spec: MergeSpec | DeleteSpec | UpdateSpec, table: TableHandle, scratch: str
+        self,
+        spec: RowStatement | PartitionStatement,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
     ) -> JobResult:
         del spec, scratch
         writes, operation = self.connector.writes, self._operation(table)
@@ -99,7 +117,7 @@ class PreparedJob(Job):
         assigned = (("v",), ()) if self.work.changes else ((),)
         write = MergeWrite(operation, files, assigned, (), 2**27)
         handle = writes.begin_merge(table, write)
-        sink = handle.sinks.open("task")
+        sink = handle.sinks.open(f"task{attempt}")
         for batch in self.work.batches(table):
             sink.store_merged_rows(batch)
         fragments = [Fragment.from_json(each.to_json()) for each in sink.finish()]
@@ -122,14 +140,14 @@ class PreparedJob(Job):
         )
 
 
-def opened(warehouse: Path) -> Connector:
+def opened(warehouse: Path | str) -> Connector:
     """The connector, all of whose changes to the warehouse are visible to audit hooks."""
     with mock.patch.object(paimon.pafs, "LocalFileSystem", visible_file_system):
         return open_connector(CatalogSpec("paimon", str(warehouse)), {})
 
 
 def run(
-    warehouse: Path, work: Work, try_number: int, between: Callable[[], None] = lambda: None
+    warehouse: Path | str, work: Work, try_number: int, between: Callable[[], None] = lambda: None
 ) -> JobResult:
     """One try of the work, from the search for an earlier commit to the stored result."""
     cases = (MergeCase("matched", DeleteAction()),)
@@ -144,7 +162,9 @@ def run(
     job = PreparedJob(request, _Session(), opened(warehouse))  # type: ignore[arg-type]
     object.__setattr__(job, "work", work)
     object.__setattr__(job, "between", between)
-    return job.run()
+    # Change rows are prepared for the files as they were: only beside others they fit once more.
+    with mock.patch.object(job_module, "ATTEMPTS", 2 if work.meets_others else 1):
+        return job.run()
 
 
 def run_until_done(warehouse: Path, work: Work) -> int:
@@ -158,8 +178,16 @@ def run_until_done(warehouse: Path, work: Work) -> int:
     raise AssertionError("200 conflicts")
 
 
-def new_table(warehouse: Path) -> None:
+def append_by_others(warehouse: Path) -> None:
+    """Another engine appends OTHER, unless it did already."""
+    table = open_connector(CatalogSpec("paimon", str(warehouse)), {}).metadata.load_table(NAME)
+    if table.snapshot_id == 1:
+        append_with_pypaimon(table, [OTHER])
+
+
+def new_table(warehouse: Path | str, *, marks: bool = False) -> None:
     """A table with the rows OLD: one file in each of two partitions."""
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
-    table = create(connector, {"id": "int", "v": "string", "p": "int"}, ["p"])
+    options = {"deletion-vectors.enabled": "true"} if marks else {}
+    table = create(connector, {"id": "int", "v": "string", "p": "int"}, ["p"], options)
     append_with_pypaimon(table, OLD)

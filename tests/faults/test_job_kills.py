@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_jobs.contract.request import Origin
+from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.main import run
 from tests.cluster.processes import kill_tree, wait_for
 from tests.cluster.standalone import Submission
@@ -19,7 +21,9 @@ from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import OPERATION_ID, readable, request_of
 from tests.conformance.harness import TARGET
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.faults.looking import look
+from tests.faults.looking import Seen, look
+from tests.table_kinds import APPEND_COW, APPEND_DV, BUILT, TableKind
+from tests.walking import files_below
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,21 +31,30 @@ if TYPE_CHECKING:
 (_MERGE,) = (each for each in BEHAVIOURS if each.name == "all kinds of clauses together")
 _GUARD = f"consumer-merge-{OPERATION_ID}"
 
-Wait = Callable[[Path], None]
+Wait = Callable[[Submission, str, Path], None]
 
 
-def _guarded(warehouse: Path) -> None:
-    wait_for("the guard", lambda: list(warehouse.rglob(_GUARD)))
+def _stopped(submission: Submission, point: str, warehouse: Path) -> None:
+    submission.hit(point)
 
 
-def _unstored(warehouse: Path) -> None:
+def _guarded(submission: Submission, point: str, warehouse: Path) -> None:
+    wait_for("the guard", lambda: _found(warehouse, _GUARD))
+
+
+def _unstored(submission: Submission, point: str, warehouse: Path) -> None:
     """The driver looks for an earlier result first: reading this one never ends."""
+    submission.hit(point)
     os.mkfifo(_result(warehouse))
-    before = set(warehouse.rglob("snapshot-*"))
-    (warehouse.parent / "job" / "faults" / "release").touch()
-    wait_for("the snapshot", lambda: set(warehouse.rglob("snapshot-*")) - before)
-    latest = str(len(before) + 1)
-    wait_for("the hint", lambda: next(warehouse.rglob("LATEST")).read_text() == latest)
+    before = len(_found(warehouse, "snapshot-*"))
+    (submission.faults / "release").touch()
+    wait_for("the snapshot", lambda: len(_found(warehouse, "snapshot-*")) > before)
+    (hint,) = _found(warehouse, "LATEST")
+    wait_for("the hint", lambda: hint.read_text() == str(before + 1))
+
+
+def _found(warehouse: Path, pattern: str) -> list[Path]:
+    return [path for path in files_below(warehouse) if path.match(pattern)]
 
 
 def _result(warehouse: Path) -> Path:
@@ -49,14 +62,15 @@ def _result(warehouse: Path) -> Path:
 
 
 # What the job has done when it is killed; the point where it stops (tests/cluster/executor_python),
-# or how to see from outside that it got there; and the table that must be found then.
-_KILLS: dict[str, tuple[str | Wait, str]] = {
-    "the source is being written": ("spill", "old"),
-    "the source is written, the base guarded": (_guarded, "old"),
-    "the first data file is being written": ("sink", "old"),
-    "all manifests are written, the snapshot is not": ("publish", "old"),
-    "the snapshot is made, the hint is not": ("published", "new"),
-    "the hint is made, the result is not stored": (_unstored, "new"),
+# so that no late kill finds it further; how to see that it got there; and the table that must be
+# found then.
+_KILLS: dict[str, tuple[str, Wait, str]] = {
+    "the source is being written": ("spill", _stopped, "old"),
+    "the source is written, the base guarded": ("sink", _guarded, "old"),
+    "the first data file is being written": ("sink", _stopped, "old"),
+    "all manifests are written, the snapshot is not": ("publish", _stopped, "old"),
+    "the snapshot is made, the hint is not": ("published", _stopped, "new"),
+    "the hint is made, the result is not stored": ("publish", _unstored, "new"),
 }
 
 
@@ -70,45 +84,92 @@ def table_of_kills(pytestconfig: pytest.Config) -> Iterator[list[str]]:
         sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("moment", _KILLS)
+@pytest.mark.parametrize(
+    ("moment", "kind"),
+    [
+        *((moment, APPEND_COW) for moment in _KILLS),
+        ("the first data file is being written", APPEND_DV),
+        ("the snapshot is made, the hint is not", APPEND_DV),
+    ],
+    ids=lambda each: str(getattr(each, "name", each)),
+)
 def test_killed_job(
-    moment: str, spark: SparkSession, tmp_path: Path, table_of_kills: list[str]
+    moment: str, kind: TableKind, spark: SparkSession, tmp_path: Path, table_of_kills: list[str]
 ) -> None:
-    wait, expected = _KILLS[moment]
-    warehouse = tmp_path / "warehouse"
-    warehouse.mkdir()
-    harness = PaimonHarness(spark, warehouse, partitioned=True)
-    harness.create(_MERGE.table)
+    point, wait, expected = _KILLS[moment]
+    harness = _table(spark, tmp_path, kind)
+    warehouse = harness.warehouse
     request = request_of(_MERGE, harness)
     submission = Submission(
         tmp_path / "job",
         request,
         "local[2]",
-        points=(wait,) if isinstance(wait, str) else ("publish",) if wait is _unstored else (),
+        points=(point,),
         executor_python=Path(sys.executable),
     )
     before = look(warehouse, str(TARGET))
 
     process = submission.start()
     try:
-        if isinstance(wait, str):
-            submission.hit(wait)
-        else:
-            if wait is _unstored:
-                submission.hit("publish")
-            wait(warehouse)
+        wait(submission, point, warehouse)
     finally:
         kill_tree(process)
 
     assert not _result(warehouse).is_file()
     _result(warehouse).unlink(missing_ok=True)
-    left = look(warehouse, str(TARGET))
-    states = {"old": _MERGE.table.rows, "new": _MERGE.expected_rows}
-    (state,) = (name for name, rows in states.items() if readable(rows) == readable(left.rows))
-    assert state == expected
+    left, then = _retried(spark, harness, request, before)
+    assert _state(left) == expected
+    table_of_kills.append(f"{kind.name:<13}{moment:<48} table {expected}, next try {then}")
 
-    retry = replace(request, origin=Origin(try_number=2))
-    result = run(retry, spark)
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("MERGE_JOB_KILLS", "2"))))
+def test_job_killed_at_any_time(
+    seed: int, spark: SparkSession, tmp_path: Path, table_of_kills: list[str]
+) -> None:
+    chance = random.Random(seed)
+    kind = chance.choice(BUILT)
+    seconds = chance.uniform(3, 25)
+    harness = _table(spark, tmp_path, kind)
+    request = request_of(_MERGE, harness)
+    submission = Submission(
+        tmp_path / "job", request, "local[2]", points=(), executor_python=Path(sys.executable)
+    )
+    before = look(harness.warehouse, str(TARGET))
+
+    process = submission.start()
+    try:
+        time.sleep(seconds)
+    finally:
+        kill_tree(process)
+
+    left, then = _retried(spark, harness, request, before)
+    moment = f"{seconds:.1f} s after its start"
+    table_of_kills.append(f"{kind.name:<13}{moment:<48} table {_state(left)}, next try {then}")
+
+
+def _table(spark: SparkSession, tmp_path: Path, kind: TableKind) -> PaimonHarness:
+    warehouse = tmp_path / "warehouse"
+    warehouse.mkdir()
+    harness = PaimonHarness(spark, warehouse, partitioned=True, kind=kind)
+    harness.create(_MERGE.table)
+    return harness
+
+
+def _state(found: Seen) -> str:
+    """Whether the table has the rows of before the merge, or those of after it."""
+    states = {"old": _MERGE.table.rows, "new": _MERGE.expected_rows}
+    (state,) = (name for name, rows in states.items() if readable(rows) == readable(found.rows))
+    return state
+
+
+def _retried(
+    spark: SparkSession, harness: PaimonHarness, request: JobRequest, before: Seen
+) -> tuple[Seen, str]:
+    """The table as the kill left it, and what the next try did, which must end in one commit."""
+    warehouse = harness.warehouse
+    left = look(warehouse, str(TARGET))
+
+    result = run(replace(request, origin=Origin(try_number=2)), spark)
 
     assert result.status == "committed", result.error
     after = look(warehouse, str(TARGET))
@@ -116,9 +177,7 @@ def test_killed_job(
     assert after.made_by.count(OPERATION_ID) == 1
     assert len(after.made_by) == len(before.made_by) + 1
     assert after.guards == frozenset()
-    then = {1: "found the commit", 2: "applied"}[result.try_number]
-    orphans = len(left.on_disk - before.live - after.live)
     assert [each.name for each in warehouse.glob("_operations/*")] == [f"{OPERATION_ID}.json"]
-    table_of_kills.append(
-        f"{moment:<48} table {state}, next try {then}; orphaned data files: {orphans}"
-    )
+    orphans = len(left.on_disk - before.live - after.live)
+    then = {1: "found the commit", 2: "applied"}[result.try_number]
+    return left, f"{then}; orphaned data files: {orphans}"

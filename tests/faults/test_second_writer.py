@@ -12,7 +12,7 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from tests.connectors.tables import NAME, append_with_pypaimon
-from tests.faults.conftest import Drivers
+from tests.faults.drivers import Drivers
 from tests.faults.looking import look
 from tests.faults.merges import OLD, Work, run
 
@@ -102,6 +102,7 @@ def test_two_tries_of_one_operation_at_the_same_time(
     """The driver of a lost try may still live: both publish, one snapshot is made."""
     for _ in range(_ROUNDS // 2):
         warehouse = fresh()
+        before = look(warehouse, _TABLE).on_disk
 
         answers = drivers.do("race", warehouse, _MERGE, _MERGE)
 
@@ -109,6 +110,7 @@ def test_two_tries_of_one_operation_at_the_same_time(
         after = look(warehouse, _TABLE)
         assert after.rows == _MERGE.expected
         assert after.made_by.count("mine") == 1
+        assert after.unreferenced <= before
         retried = run(warehouse, _MERGE, 2)
         assert (retried.status, retried.new_snapshot_id) == ("committed", 2)
         assert look(warehouse, _TABLE).guards == frozenset()

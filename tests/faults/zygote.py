@@ -6,16 +6,23 @@ takes; the forked process dies or ends, it never comes back here.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.faults.merges import Work, run, run_until_done
-from tests.faults.storage import Steps, die_at
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.errors import JobError
+from tests.connectors.tables import NAME
+from tests.faults.looking import look
+from tests.faults.merges import Work, append_by_others, new_table, opened, run, run_until_done
+from tests.faults.storage import Steps, die_at, fail_at
 
 
 def _forked(action: Callable[[], Any]) -> tuple[int, int]:
@@ -45,15 +52,58 @@ def _answer(pid: int, reader: int) -> dict[str, Any]:
 
 def _steps(warehouse: Path, work: Work) -> list[list[str]]:
     seen: list[list[str]] = []
-    names = Steps(warehouse, lambda _, event, path: seen.append([event, path]))
+    names = Steps(warehouse, lambda _, event, path, __: seen.append([event, path]))
     names.watch()
-    run(warehouse, work, 1)
+    run(warehouse, work, 1, _others(warehouse, work))
     return seen
 
 
-def _dies(warehouse: Path, work: Work, step: int, torn: bool) -> None:
-    Steps(warehouse, die_at(step, torn=torn)).watch()
-    run(warehouse, work, 1)
+def _others(warehouse: Path, work: Work) -> Callable[[], None]:
+    """What happens before each publication of the work."""
+
+    def between() -> None:
+        if work.meets_others:
+            append_by_others(warehouse)
+
+    return between
+
+
+def _dies(warehouse: Path, work: Work, step: int, how: dict[str, bool]) -> None:
+    Steps(warehouse, die_at(step, **how)).watch()
+    run(warehouse, work, 1, _others(warehouse, work))
+
+
+def _fails(warehouse: Path, work: Work, step: int, acts: bool) -> str | None:
+    """The code of the error that the driver reports; None: it reports success."""
+    Steps(warehouse, fail_at(step, acts=acts)).watch()
+    error = run(warehouse, work, 1, _others(warehouse, work)).error
+    return error.code if error else None
+
+
+def _expires(warehouse: Path, seen: Callable[..., None] | None) -> str | None:
+    """The code of the error with which old snapshots did not expire; None: they did."""
+    care = opened(warehouse).maintenance
+    assert care is not None
+    if seen is not None:
+        Steps(warehouse, seen).watch()
+    spec = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
+    try:
+        care.expire_snapshots(NAME, spec, dry_run=False)
+    except JobError as error:
+        return error.code.name
+    return None
+
+
+def _expiry_steps(warehouse: Path) -> list[list[str]]:
+    seen: list[list[str]] = []
+    _expires(warehouse, lambda _, event, path, __: seen.append([event, path]))
+    return seen
+
+
+def _tries(warehouse: Path, work: Work, number: int) -> list[Any]:
+    """Status, error and the number of the try that did it."""
+    result = run(warehouse, work, number)
+    return [result.status, str(result.error), result.try_number, result.new_snapshot_id]
 
 
 def _races(warehouse: Path, works: list[Work]) -> list[dict[str, Any]]:
@@ -61,9 +111,14 @@ def _races(warehouse: Path, works: list[Work]) -> list[dict[str, Any]]:
     go_read, go_write = os.pipe()
     ready_read, ready_write = os.pipe()
 
+    waited: list[bool] = []
+
     def wait() -> None:
-        os.write(ready_write, b"r")
-        os.read(go_read, 1)
+        # Only the first publication of each process is held up.
+        if not waited:
+            waited.append(True)
+            os.write(ready_write, b"r")
+            os.read(go_read, 1)
 
     def once(work: Work) -> Any:
         error = run(warehouse, work, 1, wait).error
@@ -85,8 +140,23 @@ def _obey(command: dict[str, Any]) -> Any:
     if command["do"] == "steps":
         return _answer(*_forked(lambda: _steps(warehouse, works[0])))
     if command["do"] == "die":
-        step, torn = command["step"], command["torn"]
-        return _answer(*_forked(lambda: _dies(warehouse, works[0], step, torn)))
+        step, how = command["step"], command["how"]
+        return _answer(*_forked(lambda: _dies(warehouse, works[0], step, how)))
+    if command["do"] == "fail":
+        step, acts = command["step"], command["acts"]
+        return _answer(*_forked(lambda: _fails(warehouse, works[0], step, acts)))
+    if command["do"] == "try":
+        return _answer(*_forked(lambda: _tries(warehouse, works[0], command["number"])))
+    if command["do"] == "expire":
+        return _answer(*_forked(lambda: _expires(warehouse, None)))
+    if command["do"] == "expiry steps":
+        return _answer(*_forked(lambda: _expiry_steps(warehouse)))
+    if command["do"] == "die expiring":
+        seen = die_at(command["step"], torn=command["torn"])
+        return _answer(*_forked(lambda: _expires(warehouse, seen)))
+    if command["do"] == "fail expiring":
+        seen = fail_at(command["step"], acts=False)
+        return _answer(*_forked(lambda: _expires(warehouse, seen)))
     if command["do"] == "race":
         return _races(warehouse, works)
     children = [
@@ -96,7 +166,20 @@ def _obey(command: dict[str, Any]) -> Any:
     return [_answer(*child) for child in children]
 
 
+def _used_modules() -> list[str]:
+    """What a driver imports while it works; found out in a process that is thrown away."""
+    with tempfile.TemporaryDirectory() as folder:
+        new_table(Path(folder), marks=True)
+        run(Path(folder), Work("warm-up", 100, marks=True), 1)
+        look(Path(folder), "shop.orders")
+        _expires(Path(folder), None)
+    return sorted(sys.modules)
+
+
 def main() -> None:
+    for name in _answer(*_forked(_used_modules))["value"]:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_obey(json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -124,6 +124,9 @@ public final class ReadPaimon {
             name = new Identifier(name.getDatabaseName(), name.getTableName(), branch);
         }
         FileStoreTable table = (FileStoreTable) catalog.getTable(name);
+        if (request.hasNonNull("tag")) {
+            return table.copy(Map.of("scan.tag-name", request.get("tag").asText()));
+        }
         if (request.hasNonNull("snapshot")) {
             return table.copy(Map.of("scan.snapshot-id", request.get("snapshot").asText()));
         }

@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.paimon.Snapshot;
+import org.apache.paimon.append.AppendCompactCoordinator;
+import org.apache.paimon.append.AppendCompactTask;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
@@ -36,6 +38,7 @@ import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.io.DataIncrement;
 import org.apache.paimon.manifest.FileKind;
 import org.apache.paimon.manifest.IndexManifestEntry;
+import org.apache.paimon.operation.BaseAppendFileStoreWrite;
 import org.apache.paimon.options.ExpireConfig;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.reader.RecordReader;
@@ -66,11 +69,13 @@ import org.apache.paimon.types.RowType;
  * {"mode": "append", "rows": [[1], [2]]}
  * {"mode": "delete", "column": "id", "values": [1]}
  * {"mode": "branch", "name": "b", "tag": "start"}
+ * {"mode": "compact"}
  * {"mode": "expire"}
  * </pre>
  *
  * "append" and "delete" make one commit each, "delete" by deletion vectors; "branch" tags the latest
- * snapshot first; "expire" leaves the latest snapshot only. Types and values have the form of
+ * snapshot first; "compact" is what Paimon's compaction job does to a table without buckets;
+ * "expire" leaves the latest snapshot only. Types and values have the form of
  * ReadPaimon. The answer is {"end": true} or {"error": "..."}.
  */
 public final class WritePaimon {
@@ -123,6 +128,9 @@ public final class WritePaimon {
                 case "branch":
                     table.createTag(request.get("tag").asText());
                     table.createBranch(request.get("name").asText(), request.get("tag").asText());
+                    return;
+                case "compact":
+                    compact(table);
                     return;
                 case "expire":
                     expire(table);
@@ -240,6 +248,20 @@ public final class WritePaimon {
                 table.coreOptions().bucket(),
                 new DataIncrement(List.of(), List.of(), List.of(), added, removed),
                 CompactIncrement.emptyIncrement());
+    }
+
+    private static void compact(FileStoreTable table) throws Exception {
+        List<CommitMessage> messages = new ArrayList<>();
+        BaseAppendFileStoreWrite write =
+                (BaseAppendFileStoreWrite) table.store().newWrite("compaction");
+        try (BatchTableCommit commit = table.newBatchWriteBuilder().newCommit()) {
+            for (AppendCompactTask task : new AppendCompactCoordinator(table, false).run()) {
+                messages.add(task.doCompact(table, write));
+            }
+            commit.commit(messages);
+        } finally {
+            write.close();
+        }
     }
 
     private static void expire(FileStoreTable table) throws Exception {

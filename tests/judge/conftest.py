@@ -1,10 +1,11 @@
 import pytest
 
+from tests.judge.rest_server import rest
 from tests.judge.tables import Warehouse
 from tests.judge.toolchain import JudgeMissingError, prepare
 from tests.spark_session import spark
 
-__all__ = ["spark"]
+__all__ = ["rest", "spark"]
 
 
 @pytest.fixture(scope="session")

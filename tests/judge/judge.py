@@ -63,6 +63,7 @@ def read_with_java(
     *,
     snapshot: int | None = None,
     branch: str | None = None,
+    tag: str | None = None,
     where: tuple[str, Any] | None = None,
 ) -> list[Row]:
     """The rows of ``table`` (``db.table``), with the values that ``tests.judge.values`` lists.
@@ -74,7 +75,7 @@ def read_with_java(
         JudgeMissingError: there is no JDK, or Paimon's library can not be fetched.
         JudgeError: the Java reader failed.
     """
-    request: dict[str, Any] = {"snapshot": snapshot, "branch": branch}
+    request: dict[str, Any] = {"snapshot": snapshot, "branch": branch, "tag": tag}
     if where is not None:
         request["where"] = {"column": where[0], "value": where[1]}
     kinds: dict[str, Any] = {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode, TruncateTableSpec
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
@@ -17,6 +18,7 @@ from spark_jobs.contract.statements import (
     DeleteSpec,
     MergeCase,
     MergeSpec,
+    Statement,
     UpdateSpec,
 )
 from spark_jobs.main import run
@@ -61,11 +63,33 @@ def update(
     return _run(spark, warehouse, table, UpdateSpec("t", pairs, where))
 
 
+def overwrite(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    source: pa.Table,
+    mode: OverwriteMode,
+    partition: Mapping[str, str] | None = None,
+    table: str = "d.t",
+) -> JobResult:
+    """``INSERT OVERWRITE table PARTITION (partition) BY NAME`` the rows of ``source``."""
+    file = warehouse.path.parent / f"source-{uuid.uuid4()}.parquet"
+    pq.write_table(source, file)
+    statement = InsertOverwriteSpec("s", mode, dict(partition or {}), by_name=True)
+    return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
+
+
+def truncate(
+    spark: SparkSession, warehouse: Warehouse, partition: Mapping[str, str], table: str = "d.t"
+) -> JobResult:
+    """``TRUNCATE TABLE table PARTITION (partition)``."""
+    return _run(spark, warehouse, table, TruncateTableSpec(dict(partition)))
+
+
 def _run(
     spark: SparkSession,
     warehouse: Warehouse,
     table: str,
-    statement: MergeSpec | DeleteSpec | UpdateSpec,
+    statement: Statement,
     *sources: FileSource,
 ) -> JobResult:
     request = JobRequest(

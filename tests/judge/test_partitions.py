@@ -34,6 +34,8 @@ PARTITIONS = {
     "bigint": (pa.int64(), [-(2**63), 2**63 - 1]),
     "boolean": (pa.bool_(), [True, False, None]),
     "date": (pa.date32(), [None, date(1969, 12, 31), date(2026, 2, 28)]),
+    "float": (pa.float32(), [0.0, 12.3, -0.001, 9999999.0, None]),
+    "double": (pa.float64(), [0.0, 12.3, -0.001, 9999999.999999998, None]),
     "decimal": (pa.decimal128(10, 2), [None, Decimal("-0.10"), Decimal("12345678.90")]),
     "timestamp": (
         pa.timestamp("us"),

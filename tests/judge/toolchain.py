@@ -12,15 +12,37 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-VERSION = "1.4.2"
-ARTIFACT = f"org.apache.paimon:paimon-bundle:{VERSION}"
-SHA256 = "85a1587409e6c044b46eb20370a46ecd288576b8bc7aadf6b0432a4f2370f5d1"
 MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-SOURCES = tuple(Path(__file__).with_name(f"{name}.java") for name in ("ReadPaimon", "WritePaimon"))
+PROGRAMS = ("ReadPaimon", "WritePaimon")
+_ATTEMPTS = 3
+_SECONDS = 600
+_PAUSE_SECONDS = 5
 TOOLS = Path(__file__).resolve().parents[2] / ".tools" / "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """A file of Maven's repository and its pinned content."""
+
+    artifact: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """As Maven spells it: name, version, classifier."""
+        _, name, version, *kind = self.artifact.split(":")
+        return "-".join([name, version, *kind[1:]]) + ".jar"
+
+
+BUNDLE = Jar(
+    "org.apache.paimon:paimon-bundle:1.4.2",
+    "85a1587409e6c044b46eb20370a46ecd288576b8bc7aadf6b0432a4f2370f5d1",
+)
 
 
 class JudgeMissingError(Exception):
@@ -35,8 +57,8 @@ class Toolchain:
     classpath: str
 
 
-def prepare() -> Toolchain:
-    """Fetch and compile what is not there yet.
+def prepare(programs: Sequence[str] = PROGRAMS, jars: Sequence[Jar] = ()) -> Toolchain:
+    """Fetch and compile what is not there yet; ``jars`` are needed besides the bundle.
 
     Raises:
         JudgeMissingError: with what is missing.
@@ -45,10 +67,11 @@ def prepare() -> Toolchain:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JudgeMissingError("there is no pyspark, whose jars the judge needs")
-    jars = Path(spec.origin).parent / "jars"  # Hadoop, which the bundle leaves out
+    hadoop = Path(spec.origin).parent / "jars"  # which the bundle leaves out
     TOOLS.mkdir(parents=True, exist_ok=True)
-    libraries = f"{_bundle()}{os.pathsep}{jars}{os.sep}*"
-    return Toolchain(java, f"{_classes(javac, libraries)}{os.pathsep}{libraries}")
+    fetched = [str(_fetched(jar)) for jar in (BUNDLE, *jars)]
+    libraries = os.pathsep.join([*fetched, f"{hadoop}{os.sep}*"])
+    return Toolchain(java, f"{_classes(javac, libraries, programs)}{os.pathsep}{libraries}")
 
 
 def _tool(name: str) -> str:
@@ -59,35 +82,36 @@ def _tool(name: str) -> str:
     return found
 
 
-def _bundle() -> Path:
-    """The jar, of the pinned content."""
-    jar = TOOLS / f"paimon-bundle-{VERSION}.jar"
-    if jar.exists() and _sha256(jar) == SHA256:
-        return jar
+def _fetched(jar: Jar) -> Path:
+    """The file, of the pinned content."""
+    file = TOOLS / jar.file_name
+    if file.exists() and _sha256(file) == jar.sha256:
+        return file
     maven = shutil.which("mvn")
     if maven is None:
-        raise JudgeMissingError(f"there is no mvn to fetch {ARTIFACT}: install Maven")
+        raise JudgeMissingError(f"there is no mvn to fetch {jar.artifact}: install Maven")
     with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
-        command = [maven, "-B", "-q", MAVEN_GOAL, f"-Dartifact={ARTIFACT}"]
-        _run([*command, f"-DoutputDirectory={folder}"], f"mvn could not fetch {ARTIFACT}")
-        fetched = Path(folder) / jar.name
-        if (found := _sha256(fetched)) != SHA256:
-            raise RuntimeError(f"{ARTIFACT} has SHA-256 {found}, not the pinned {SHA256}")
-        fetched.replace(jar)
-    return jar
+        command = [maven, "-B", "-q", MAVEN_GOAL, f"-Dartifact={jar.artifact}"]
+        _download([*command, f"-DoutputDirectory={folder}"], f"mvn could not fetch {jar.artifact}")
+        fetched = Path(folder) / jar.file_name
+        if (found := _sha256(fetched)) != jar.sha256:
+            raise RuntimeError(f"{jar.artifact} has SHA-256 {found}, not the pinned {jar.sha256}")
+        fetched.replace(file)
+    return file
 
 
-def _classes(javac: str, libraries: str) -> Path:
-    """The compiled judge, in a folder named after everything that decides its content."""
+def _classes(javac: str, libraries: str, programs: Sequence[str]) -> Path:
+    """The compiled programs, in a folder named after everything that decides its content."""
+    sources = [Path(__file__).with_name(f"{name}.java") for name in programs]
     version = subprocess.run([javac, "-version"], capture_output=True, text=True, check=False)
-    content = b"".join(source.read_bytes() for source in SOURCES)
-    key = hashlib.sha256(content + f"{SHA256} {version.stdout}".encode()).hexdigest()
+    content = b"".join(source.read_bytes() for source in sources)
+    key = hashlib.sha256(content + f"{BUNDLE.sha256} {version.stdout}".encode()).hexdigest()
     folder = TOOLS / f"classes-{key[:16]}"
     if folder.exists():
         return folder
     with tempfile.TemporaryDirectory(dir=TOOLS) as temporary:
         classes = Path(temporary) / "classes"
-        command = [javac, "-nowarn", "-d", str(classes), "-cp", libraries, *map(str, SOURCES)]
+        command = [javac, "-nowarn", "-d", str(classes), "-cp", libraries, *map(str, sources)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"The judge does not compile:\n{done.stderr}")
@@ -99,14 +123,20 @@ def _classes(javac: str, libraries: str) -> Path:
     return folder
 
 
-def _run(command: list[str], problem: str) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise JudgeMissingError(f"{problem}: no answer in 300 s") from error
-    if done.returncode:
-        errors = (line for line in done.stdout.splitlines() if "ERROR" in line)
-        raise JudgeMissingError(f"{problem}: {next(errors, f'exit {done.returncode}')[:300]}")
+def _download(command: list[str], problem: str) -> None:
+    """Run it, and again when it fails: repositories have bad moments."""
+    for _ in range(_ATTEMPTS):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise JudgeMissingError(f"{problem}: no answer in {_SECONDS} s") from error
+        if done.returncode == 0:
+            return
+        time.sleep(_PAUSE_SECONDS)
+    errors = (line for line in done.stdout.splitlines() if "ERROR" in line)
+    raise JudgeMissingError(f"{problem}: {next(errors, f'exit {done.returncode}')[:300]}")
 
 
 def _sha256(file: Path) -> str:

@@ -66,6 +66,10 @@ class JavaTable:
         self._ask(mode="branch", name=branch, tag=f"before-{branch}")
         return JavaTable(self.warehouse, self.name, self.kinds, branch)
 
+    def compact(self) -> None:
+        """One commit that puts small files together, as Paimon's compaction job does."""
+        self._ask(mode="compact")
+
     def expire(self) -> None:
         """Remove all snapshots but the latest, and the files that only they have."""
         self._ask(mode="expire")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 _FOLDER = Path(os.environ["FAULT_FOLDER"])
@@ -27,6 +27,8 @@ _WRITERS = {
     "spark_jobs.files.parquet_write": "sink",
     "spark_jobs.files.parquet_splice": "sink",
 }
+# What a ``with`` calls at its end.
+_BETWEEN = ("contextlib", "pyarrow.parquet.core")
 _FOOTERS = "spark_jobs.files.parquet_footer"
 _UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
 
@@ -64,7 +66,7 @@ def _watched(end_of_file: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What writes a footer, behind a look at who asks for it."""
 
     def watched(argument: Any) -> Any:
-        point = _WRITERS.get(sys._getframe(1).f_globals["__name__"])
+        point = _point_of(sys._getframe(1))
         if point == "sink":
             _tell()
         if point is not None:
@@ -72,6 +74,13 @@ def _watched(end_of_file: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return end_of_file(argument)
 
     return watched
+
+
+def _point_of(frame: FrameType | None) -> str | None:
+    """The point of the writer that ends its file, by ``close`` or by a ``with``."""
+    while frame is not None and frame.f_globals["__name__"] in _BETWEEN:
+        frame = frame.f_back
+    return None if frame is None else _WRITERS.get(frame.f_globals["__name__"])
 
 
 class _Watching(Loader):

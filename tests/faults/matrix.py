@@ -1,0 +1,126 @@
+"""Every fault at every step of a driver: what the table is then, and what the next try does.
+
+The steps of a work are those that a clean run of it makes. At each of them the driver is killed
+(before it, and in the middle of a file that it writes), or the storage fails once (before the step,
+or after it, so that only the answer is lost). Then the same operation is tried again.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.faults.drivers import Drivers
+from tests.faults.looking import look
+from tests.faults.merges import OLD, OTHER, Work, new_table
+from tests.faults.storage import LOSABLE
+
+TABLE = "shop.orders"
+WORKS = {
+    "merge": Work("operation-1", 100),
+    "insert": Work("operation-1", 100, changes=False),
+    "merge with vectors": Work("operation-1", 100, marks=True),
+    "merge beside others": Work("operation-1", 100, meets_others=True),
+    "merge with vectors beside others": Work("operation-1", 100, marks=True, meets_others=True),
+}
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}(-[0-9a-f]{12}-\d+)?|(?<=[-.])[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``kind``: killed before, within or after the step, failed before, answer lost after it."""
+
+    work: str
+    step: int
+    kind: str
+    where: str
+
+    @property
+    def kills(self) -> bool:
+        """Whether a process gets SIGKILL."""
+        return self.kind.startswith("killed")
+
+    def __str__(self) -> str:
+        return f"{self.work}: {self.kind} {self.where}"
+
+
+@dataclass
+class Matrix:
+    """Runs faults below ``folder``; ``read`` has another engine look at the rows."""
+
+    drivers: Drivers
+    folder: Path
+    read: Callable[[Path], list[dict[str, Any]]] | None = None
+
+    def faults(self, work: str) -> Iterator[Fault]:
+        """All faults of a work."""
+        steps = self.drivers.do("steps", self._fresh(work), WORKS[work])["value"]
+        for number, (event, path) in enumerate(steps, 1):
+            short = Path(path).relative_to(self._warehouse)
+            where = f"{event.removeprefix('os.')} {_ID.sub('*', str(short))}"
+            yield Fault(work, number, "killed before", where)
+            if event == "open":
+                yield Fault(work, number, "killed within", where)
+            yield Fault(work, number, "failed before", where)
+            if event in LOSABLE:
+                yield Fault(work, number, "killed after", where)
+                yield Fault(work, number, "answer lost after", where)
+
+    def run(self, fault: Fault) -> tuple[str, str]:
+        """The table's state after the fault (old or new), and what the next try did.
+
+        Raises:
+            AssertionError: rows are lost, doubled or wrong.
+        """
+        work, warehouse = WORKS[fault.work], self._fresh(fault.work)
+        if fault.kills:
+            how = {"torn": fault.kind == "killed within", "acts": fault.kind == "killed after"}
+            died = self.drivers.do("die", warehouse, work, step=fault.step, how=how)
+            assert died["signal"] == 9, (str(fault), died)
+        else:
+            acts = fault.kind == "answer lost after"
+            self.drivers.do("fail", warehouse, work, step=fault.step, acts=acts)
+        left = look(warehouse, TABLE)
+        others = [OTHER] if OTHER in left.rows else []
+        rows = [row for row in left.rows if row != OTHER]
+        states = {"old": sorted(OLD, key=repr), "new": work.expected}
+        (state,) = (name for name, expected in states.items() if rows == expected)
+        answer = self.drivers.do("try", warehouse, work, number=2)["value"]
+        then = self._require_done(work, warehouse, answer, others)
+        return state, then
+
+    def _require_done(
+        self, work: Work, warehouse: Path, answer: list[Any], others: list[dict[str, Any]]
+    ) -> str:
+        status, error, try_number, snapshot_id = answer
+        assert status == "committed", error
+        expected = sorted([*work.expected, *others], key=repr)
+        after = look(warehouse, TABLE)
+        assert after.rows == expected
+        assert after.made_by.count(work.operation_id) == 1
+        assert len(after.made_by) == 2 + len(others)
+        assert after.made_by[snapshot_id - 1] == work.operation_id
+        assert after.guards == frozenset()
+        assert after.live <= after.on_disk
+        if self.read is not None:
+            assert sorted(self.read(warehouse), key=repr) == expected
+        return "applied" if try_number == 2 else "found"
+
+    @property
+    def _warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    def _fresh(self, work: str) -> Path:
+        """A new copy of the work's table, always at one and the same path."""
+        marks = WORKS[work].marks
+        seed = self.folder / f"seed-{marks}"
+        if not seed.exists():
+            seed.mkdir()
+            new_table(seed, marks=marks)
+        shutil.rmtree(self._warehouse, ignore_errors=True)
+        shutil.copytree(seed, self._warehouse)
+        return self._warehouse

@@ -1,0 +1,52 @@
+"""Tables on an object store behave as those in a folder do: behaviours that cover the most.
+
+``MERGE_CONFORMANCE=all`` runs all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.conformance.behaviour import Behaviour
+from tests.conformance.behaviours import BEHAVIOURS
+from tests.conformance.check import check
+from tests.conformance.seeds import Seeds
+from tests.object_store.s3_harness import S3Harness
+from tests.object_store.stores import ObjectStore
+from tests.table_kinds import APPEND_COW, APPEND_DV, TableKind
+
+KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV)}
+_BOTH = ("all kinds of clauses together",)
+_ALL = os.environ.get("MERGE_CONFORMANCE") == "all"
+
+
+def _cases() -> Iterator[object]:
+    for behaviour in BEHAVIOURS:
+        for name, kind in KINDS.items():
+            if _ALL or (behaviour.smoke and kind is APPEND_DV) or behaviour.name in _BOTH:
+                yield pytest.param(behaviour, kind, id=f"{behaviour}-{name}")
+
+
+@pytest.fixture(scope="module")
+def seeds(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seeds:
+    return Seeds(spark, tmp_path_factory)
+
+
+@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+def test_behaviour(
+    behaviour: Behaviour,
+    kind: TableKind,
+    gateway: ObjectStore,
+    spark: SparkSession,
+    seeds: Seeds,
+    tmp_path: Path,
+) -> None:
+    warehouse = tmp_path / "warehouse"
+    seeds.copy(behaviour, kind, warehouse)
+
+    check(behaviour, S3Harness(spark, warehouse, partitioned=True, kind=kind, store=gateway))

@@ -1,0 +1,79 @@
+"""An object store that fails while metadata is read is no damaged table: a retry may help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pypaimon.filesystem.pyarrow_file_io import PyArrowFileIO
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import PlannedFile
+from tests.connectors.tables import NAME, append, create
+from tests.object_store.proxy import Fault, Proxy, proxy_before
+from tests.object_store.stores import ObjectStore
+
+
+@pytest.fixture
+def proxy(store: ObjectStore) -> Iterator[Proxy]:
+    with proxy_before(store.endpoint) as running:
+        yield running
+
+
+@pytest.fixture
+def connector(store: ObjectStore, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Connector:
+    """A connector that reaches a table of one row through the proxy."""
+    # pypaimon asks up to ten times, for more than a minute in all: here once.
+    patience = PyArrowFileIO._create_s3_retry_config
+    monkeypatch.setattr(patience, "__defaults__", (1, *patience.__defaults__[1:]))
+    catalog = store.new_catalog()
+    direct = open_connector(catalog, store.credentials)
+    create(direct, {"id": "bigint"})
+    append(direct, [{"id": 1}])
+    through = replace(store, endpoint=proxy.endpoint).catalog(catalog.warehouse)
+    return open_connector(through, store.credentials)
+
+
+def planned(connector: Connector) -> tuple[PlannedFile, ...]:
+    return tuple(connector.metadata.plan_files(connector.metadata.load_table(NAME)))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "fault"),
+    [
+        ("HEAD", "/snapshot/snapshot-1", "503"),
+        ("GET", "/schema/schema-0", "lose the request"),
+        ("GET", "/manifest/manifest-list-", "lose the answer"),
+        ("HEAD", "/manifest/manifest-", "503"),
+    ],
+)
+def test_a_failure_of_the_store_may_pass(
+    connector: Connector, proxy: Proxy, method: str, path: str, fault: Fault
+) -> None:
+    plan = proxy.add(method, path, fault, times=100)
+
+    with pytest.raises(InternalError) as raised:
+        planned(connector)
+
+    assert plan.seen > 0
+    assert raised.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert raised.value.retryable
+    assert "shop.orders" in raised.value.message
+
+    proxy.plans.clear()
+
+    assert len(planned(connector)) == 1
+
+
+def test_a_missing_manifest_stays_missing(store: ObjectStore, connector: Connector) -> None:
+    table = connector.metadata.load_table(NAME)
+    name = table.native.snapshot.delta_manifest_list
+    store.filesystem().delete_file(f"{table.native.path}/manifest/{name}")
+
+    with pytest.raises(CatalogError, match=name) as raised:
+        planned(connector)
+
+    assert raised.value.code is ErrorCode.METADATA_UNREADABLE

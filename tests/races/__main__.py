@@ -1,0 +1,91 @@
+"""``make test-races MINUTES=… [STORE=local|s3|rest|hdfs] [WRITERS=…] [PUBLISH=…] [SEED=…]``.
+
+``PUBLISH``: ``own``, or ``pypaimon`` or ``check-then-write``, whose losses the checker must find.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spark_jobs.contract.request import CatalogSpec
+from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
+from tests.judge.rest_server import rest_catalog, rest_toolchain
+from tests.object_store.gateway import gateway_program, serving
+from tests.object_store.stores import ObjectStore
+from tests.races.checker import Report
+from tests.races.race import Race
+from tests.races.writer import UNSAFE
+
+# A table gets slower to check as its snapshots grow in number: long races are several ones.
+_LONGEST_SECONDS = 150.0
+
+
+@contextmanager
+def _place(store: str) -> Iterator[tuple[CatalogSpec, dict[str, str], Path]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if store == "local":
+            (folder / "warehouse").mkdir()
+            yield CatalogSpec("paimon", str(folder / "warehouse")), {}, folder
+            return
+        if store == "rest":
+            with rest_catalog(rest_toolchain()) as catalog:
+                yield catalog.spec(), catalog.credentials, folder
+            return
+        if store == "hdfs":
+            with hdfs_server(hdfs_toolchain()) as server:
+                yield server.new_catalog(), {}, folder
+            return
+        key = ObjectStore("gateway", "")
+        with serving(gateway_program(), folder, key.access_key, key.secret_key) as endpoint:
+            server = ObjectStore("gateway", endpoint)
+            yield server.new_catalog(), server.credentials, folder
+
+
+def main() -> int:
+    """Race as long as asked; 1 when anything was lost, doubled or wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--store", choices=["local", "s3", "rest", "hdfs"], default="local")
+    parser.add_argument("--writers", type=int, default=4)
+    parser.add_argument("--publish", choices=["own", *UNSAFE], default="own")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    chosen = parser.parse_args()
+    if chosen.publish != "own" and chosen.store != "local":
+        parser.error(f"PUBLISH={chosen.publish} is for local files: leave out STORE={chosen.store}")
+    left, problems, number = chosen.minutes * 60, 0, 0
+    while left > 0:
+        seconds = min(left, _LONGEST_SECONDS)
+        with _place(chosen.store) as (catalog, credentials, folder):
+            race = Race(
+                catalog,
+                folder,
+                credentials,
+                chosen.writers,
+                marks=number % 2 == 1,
+                publish=chosen.publish,
+                seed=chosen.seed + number,
+            )
+            report = race.run(seconds)
+        _print(race, report, seconds)
+        problems += len(report.problems)
+        left, number = left - seconds, number + 1
+    return int(problems > 0)
+
+
+def _print(race: Race, report: Report, seconds: float) -> None:
+    kind = "deletion vectors" if race.marks else "copy-on-write"
+    sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {race.writers} writers, {kind}, ")
+    sys.stdout.write(f"publish: {race.publish}\n")
+    sys.stdout.write(f"{report}\n\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

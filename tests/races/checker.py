@@ -1,0 +1,149 @@
+"""Replays the committed snapshots in their order and compares with what is in the table.
+
+Every snapshot must have been made by one statement of a journal, and hold what that statement makes
+of the rows of the snapshot before: then the commits are serializable in their own order. Every
+statement that reported a commit must have exactly the snapshot that it named, every one that
+reported a failure none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.connectors.paimon import library
+from spark_jobs.spi.connector import Connector
+from tests.connectors.tables import NAME
+from tests.races.statements import Row, Statement, as_rows
+
+_SAMPLE = 25
+
+
+@dataclass
+class Report:
+    """What a race came to; ``problems`` are texts, none of which may be there.
+
+    ``surprises``: what failures other than conflicts said.
+    """
+
+    snapshots: int = 0
+    statements: int = 0
+    attempts: int = 0
+    conflicts: int = 0
+    compared: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    surprises: set[str] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def conflict_share(self) -> float:
+        """The share of attempts in whose region somebody else committed meanwhile."""
+        return self.conflicts / max(self.attempts, 1)
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common())
+        failures = ", ".join(f"{count} {code}" for code, count in self.failures.most_common())
+        lines = [
+            f"{self.statements} statements in {self.attempts} attempts: {self.snapshots} snapshots",
+            f"statements that made them: {kinds}",
+            f"{self.conflict_share:.0%} of the attempts met a commit in their region",
+            f"statements that gave up: {failures or 'none'}",
+            f"{self.compared} snapshots compared with the replay, row by row",
+            f"{len(self.problems)} problems",
+        ]
+        return "\n".join([*lines, *sorted(self.surprises)[:5], *self.problems[:20]])
+
+
+@dataclass
+class _Story:
+    """What a journal says of one statement."""
+
+    statement: Statement
+    committed: int | None = None
+    failed: str | None = None
+    text: str = ""
+    attempts: int = 0
+    conflicts: int = 0
+
+
+def check(connector: Connector, journals: Iterable[Path], first: Sequence[Row] = ()) -> Report:
+    """Everything about the race on the table; ``first`` are the rows of its first snapshot."""
+    stories = _stories(journals)
+    table = connector.metadata.load_table(NAME).native.table
+    ids = library.snapshot_ids(table)
+    report = Report(snapshots=len(ids) - 1, statements=len(stories))
+    report.attempts = sum(story.attempts for story in stories.values())
+    report.conflicts = sum(story.conflicts for story in stories.values())
+    report.failures.update(story.failed for story in stories.values() if story.failed)
+    expected = (None, "COMMIT_CONFLICT")
+    report.surprises.update(s.text for s in stories.values() if s.failed not in expected)
+    if ids != list(range(1, len(ids) + 1)):
+        report.problems.append(f"there are gaps between the snapshots: {ids[:5]} … {ids[-5:]}")
+    made = _replay(table, ids, stories, list(first), report)
+    for operation_id, story in stories.items():
+        found = made.get(operation_id, [])
+        reported = [story.committed] if story.committed is not None else []
+        is_open = story.committed is None and story.failed is None
+        if found != reported and not (is_open and len(found) <= 1):
+            outcome = story.failed or (f"snapshot {story.committed}" if reported else "no change")
+            report.problems.append(f"{operation_id} reported {outcome}, its snapshots: {found}")
+    return report
+
+
+def _replay(
+    table: Any,
+    ids: Sequence[int],
+    stories: Mapping[str, _Story],
+    rows: list[Row],
+    report: Report,
+) -> dict[str, list[int]]:
+    made: dict[str, list[int]] = {}
+    for snapshot_id in ids[1:]:
+        user = library.find_snapshot(table, snapshot_id).commit_user
+        story = stories.get(user)
+        if story is None:
+            report.problems.append(f"snapshot {snapshot_id} was made by {user}, which nobody is")
+            continue
+        made.setdefault(user, []).append(snapshot_id)
+        report.kinds[story.statement.kind] += 1
+        rows = story.statement.applied(rows)
+        if snapshot_id % _SAMPLE == 0 or snapshot_id == ids[-1]:
+            report.compared += 1
+            found = _rows_of(table, snapshot_id)
+            if found != sorted(rows):
+                report.problems.append(
+                    f"snapshot {snapshot_id} has other rows than the replay: too many "
+                    f"{sorted(set(found) - set(rows))[:5]}, missing "
+                    f"{sorted(set(rows) - set(found))[:5]}, {len(found)} for {len(rows)}"
+                )
+                rows = found
+    return made
+
+
+def _rows_of(table: Any, snapshot_id: int) -> list[Row]:
+    builder = table.copy({"scan.snapshot-id": str(snapshot_id)}).new_read_builder()
+    splits = builder.new_scan().plan().splits()
+    return as_rows(builder.new_read().to_arrow(splits).to_pylist() if splits else [])
+
+
+def _stories(journals: Iterable[Path]) -> dict[str, _Story]:
+    stories: dict[str, _Story] = {}
+    for line in (line for path in journals for line in path.read_text().splitlines()):
+        entry = json.loads(line)
+        if "statement" in entry:
+            values = {**entry["statement"], "ids": tuple(entry["statement"]["ids"])}
+            stories[entry["operation"]] = _Story(Statement(**values))
+            continue
+        story = stories[entry["operation"]]
+        story.attempts += 1
+        story.failed = entry.get("failed")
+        story.text = entry.get("text", "")
+        story.committed = entry.get("done")
+        if story.failed == "COMMIT_CONFLICT":
+            story.conflicts += 1
+    return stories

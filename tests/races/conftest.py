@@ -1,0 +1,6 @@
+from __future__ import annotations
+
+from tests.judge.hdfs_server import hdfs
+from tests.judge.rest_server import rest
+
+__all__ = ["hdfs", "rest"]

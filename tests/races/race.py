@@ -1,0 +1,69 @@
+"""A race: several writer processes on one table for some time, then the checker."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spark_jobs.contract.request import CatalogSpec
+from tests.connectors.tables import NAME, append, create
+from tests.races.checker import Report, check
+from tests.races.statements import KEYS, PARTITIONS, as_rows
+from tests.races.writer import opened
+
+_ROOT = Path(__file__).resolve().parents[2]
+_GRACE_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Race:
+    """What runs where; ``folder`` takes the journals. ``marks``: a table with deletion vectors."""
+
+    catalog: CatalogSpec
+    folder: Path
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    writers: int = 4
+    marks: bool = False
+    publish: str = "own"
+    seed: int = 0
+
+    def run(self, seconds: float) -> Report:
+        """Let the writers race, then check what they left.
+
+        Raises:
+            RuntimeError: a writer broke off.
+        """
+        connector = opened(self.catalog, dict(self.credentials), "own")
+        options = {"deletion-vectors.enabled": "true"} if self.marks else {}
+        create(connector, {"id": "bigint", "v": "bigint", "p": "int"}, ["p"], options)
+        rows = [{"id": i, "v": i, "p": p} for i in range(0, KEYS, 2) for p in range(PARTITIONS)]
+        append(connector, rows, "first")
+        connector.writes.release_guard(connector.metadata.load_table(NAME), "first")
+        journals = [self.folder / f"writer-{number}.jsonl" for number in range(self.writers)]
+        processes = [self._started(path, seconds) for path in journals]
+        codes = [process.wait(seconds + _GRACE_SECONDS) for process in processes]
+        if any(codes):
+            raise RuntimeError(f"writers ended with {codes}")
+        return check(connector, journals, as_rows(rows))
+
+    def _started(self, journal: Path, seconds: float) -> subprocess.Popen[str]:
+        plan = {
+            "warehouse": self.catalog.warehouse,
+            "options": dict(self.catalog.options),
+            "credentials": dict(self.credentials),
+            "publish": self.publish,
+            "journal": str(journal),
+            "seconds": seconds,
+            "seed": f"{self.seed} {journal.name} {random.Random(self.seed).random()}",
+        }
+        command = [sys.executable, "-W", "ignore", "-m", "tests.races.writer"]
+        process = subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(plan))
+        process.stdin.close()
+        return process

@@ -1,0 +1,70 @@
+"""Short races; ``make test-races`` runs long ones, on an object store too."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract.request import CatalogSpec
+from tests.judge.hdfs_server import Hdfs
+from tests.judge.rest_server import RestCatalog
+from tests.races.race import Race
+
+_SECONDS = 20.0
+_LEAST_CONFLICTS = 0.2
+
+
+def _race(folder: Path, **chosen: object) -> Race:
+    (folder / "warehouse").mkdir()
+    return Race(CatalogSpec("paimon", str(folder / "warehouse")), folder, **chosen)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("marks", [False, True], ids=["copy-on-write", "deletion vectors"])
+def test_writers_that_race_lose_and_double_nothing(
+    tmp_path: Path, marks: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = _race(tmp_path, marks=marks).run(_SECONDS)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    assert report.problems == []
+    assert report.conflict_share >= _LEAST_CONFLICTS
+    assert {"merge", "delete", "append", "compact"} <= report.kinds.keys()
+    assert report.compared > 0
+    assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+def test_writers_that_race_on_a_rest_catalog_lose_and_double_nothing(
+    tmp_path: Path, rest: RestCatalog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    race = Race(rest.spec(), tmp_path, rest.credentials, writers=5)
+
+    report = race.run(_SECONDS / 2)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    assert report.problems == []
+    assert report.conflict_share >= _LEAST_CONFLICTS
+    assert report.compared > 0
+    assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+def test_writers_that_race_in_hdfs_lose_and_double_nothing(
+    tmp_path: Path, hdfs: Hdfs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Race(hdfs.new_catalog(), tmp_path).run(_SECONDS)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    assert report.problems == []
+    assert report.conflict_share >= _LEAST_CONFLICTS
+    assert report.compared > 0
+    assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+def test_the_checker_sees_what_a_publish_that_is_not_atomic_loses(tmp_path: Path) -> None:
+    report = _race(tmp_path, publish="check-then-write").run(_SECONDS / 2)
+
+    assert any("reported snapshot" in each for each in report.problems)

@@ -1,0 +1,203 @@
+"""A process that runs random statements on the table, as fast as it can, until it is time.
+
+It has neither Spark nor an engine: it reads the partition's rows with pyarrow, makes the change
+rows itself and goes through ``begin_merge``, sink and ``finish_merge`` as a job does. What it is
+about to do, and what came of it, goes to a journal.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pypaimon.snapshot.renaming_snapshot_commit import RenamingSnapshotCommit
+
+from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
+from spark_jobs.connectors.paimon.native import PaimonTable
+from spark_jobs.connectors.paimon.new_snapshot import NewSnapshot
+from spark_jobs.connectors.paimon.publish import SnapshotFiles, SnapshotStore
+from spark_jobs.connectors.paimon.vectors import read_vector
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi import rows
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import MergeWrite, Operation
+from tests.connectors.tables import NAME, change_rows, inserts, store
+from tests.races.statements import Statement, random_statement
+
+_ATTEMPTS = 8
+_TARGET_SIZE = 1 << 27
+# Longer than anything that keeps a writer from meeting another one in time.
+_LATENCY = 0.3
+
+
+class CheckThenWrite(SnapshotFiles):
+    """A model of every publish that is not atomic: it looks, pauses, then writes."""
+
+    def create(self, path: str, text: str) -> bool:
+        if Path(path).exists():
+            return False
+        time.sleep(_LATENCY)
+        self._write(path, text)
+        return True
+
+    def hint_latest(self, path: str, snapshot_id: int) -> None:
+        self._write(path, str(snapshot_id))
+
+    @staticmethod
+    def _write(path: str, text: str) -> None:
+        temporary = Path(f"{path}.{uuid.uuid4()}")
+        temporary.parent.mkdir(exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+
+
+class PypaimonPublish:
+    """pypaimon's own: it looks, then renames over what came meanwhile."""
+
+    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+        commit = RenamingSnapshotCommit(latest.table.snapshot_manager())
+        return bool(commit.commit(None, new.snapshot, []))
+
+
+# By the name that PUBLISH=… has, beside "own".
+UNSAFE: Mapping[str, Callable[[], SnapshotStore]] = {
+    "pypaimon": PypaimonPublish,
+    "check-then-write": CheckThenWrite,
+}
+
+
+@dataclass(frozen=True)
+class FoundRow:
+    """A live row and where it is."""
+
+    file: int
+    position: int
+    id: int
+    v: int
+
+
+def opened(catalog: CatalogSpec, credentials: dict[str, str], publish: str) -> Connector:
+    """The connector; ``publish`` is ``own`` or one of ``UNSAFE``, on local files."""
+    connector = open_connector(catalog, credentials)
+    if publish == "own":
+        return connector
+    writes = connector.writes
+    assert isinstance(writes, PaimonMergeWrites)
+    storage = connector.storage
+    unsafe = PaimonMergeWrites(writes._metadata, storage.filesystem, UNSAFE[publish]())
+    return Connector(connector.metadata, connector.scan, unsafe, storage)
+
+
+def attempt(connector: Connector, statement: Statement, operation_id: str) -> int | None:
+    """Run a statement once; the id of its snapshot, None when it changes nothing.
+
+    Raises:
+        JobError: it failed; its files are removed unless its outcome is unknown.
+    """
+    table = connector.metadata.load_table(NAME)
+
+    def region(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+        read = statement.kind != "append"
+        return [file for file in files if read and file.partition["p"] == statement.p]
+
+    planned = connector.metadata.plan_files(table)
+    files = tuple(region(planned))
+    found = [row for file in files for row in _rows(connector, table, file)]
+    new = statement.new_rows([row.id for row in found])
+    changed, assigned = _changes(table, statement, found, new)
+    if not changed:
+        return None
+    operation = Operation(operation_id, "digest", {})
+    write = MergeWrite(operation, files, assigned, (), _TARGET_SIZE, region=region)
+    handle = connector.writes.begin_merge(table, write)
+    fragments = store(handle, *changed, task=uuid.uuid4().hex)
+    if statement.kind == "compact":
+        fragments += connector.writes.drop_files(table, handle, files)
+    try:
+        made = connector.writes.finish_merge(table, handle, fragments, {})
+    except JobError as error:
+        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            connector.writes.abort_merge(table, handle, fragments)
+        raise
+    connector.writes.release_guard(table, operation_id)
+    return made.snapshot_id
+
+
+def _rows(connector: Connector, table: TableHandle, file: PlannedFile) -> list[FoundRow]:
+    filesystem = connector.storage.filesystem
+    read = pq.ParquetFile(file.path, filesystem=filesystem).read(columns=["id", "v"]).to_pydict()
+    vector = table.native.vectors.get(file.path.rpartition("/")[2])
+    gone = set(read_vector(filesystem, vector).tolist()) if vector else set()
+    pairs = zip(read["id"], read["v"], strict=True)
+    return [FoundRow(file.ordinal, n, *p) for n, p in enumerate(pairs) if n not in gone]
+
+
+def _changes(
+    table: TableHandle,
+    statement: Statement,
+    found: Sequence[FoundRow],
+    new: Sequence[tuple[int, int, int]],
+) -> tuple[list[Any], tuple[tuple[str, ...], ...]]:
+    """Batches of change rows for the sink, and the columns that each case assigns."""
+    marks = table.native.marks_rows
+    added = [dict(zip(("id", "v", "p"), row, strict=True)) for row in new]
+    touched = []
+    for row in sorted(found, key=lambda row: (row.file, row.position)):
+        at = {"file": row.file, "position": row.position}
+        if statement.kind == "compact":
+            added.append({"id": row.id, "v": row.v, "p": statement.p})
+        elif statement.deletes(row.id):
+            touched.append((rows.DELETE, at))
+        elif statement.kind == "merge" and row.id in statement.ids:
+            value = statement.updated(row.v)
+            if marks:
+                touched.append((rows.DELETE, at))
+                added.append({"id": row.id, "v": value, "p": statement.p})
+            else:
+                touched.append((rows.UPDATE, {**at, "v": value}))
+    # The cases are UPDATE, DELETE.
+    batches = [change_rows(table, kind, [row], int(kind == rows.DELETE)) for kind, row in touched]
+    return [*batches, *([inserts(table, added)] if added else [])], (("v",), ())
+
+
+def run(plan: dict[str, Any]) -> None:
+    """Random statements for ``plan["seconds"]``, with a journal of them."""
+    chance = random.Random(plan["seed"])
+    catalog = CatalogSpec("paimon", plan["warehouse"], plan["options"])
+    connector = opened(catalog, plan["credentials"], plan["publish"])
+    until = time.monotonic() + plan["seconds"]
+    with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
+
+        def note(**entry: Any) -> None:
+            journal.write(json.dumps(entry) + "\n")
+            journal.flush()
+
+        while time.monotonic() < until:
+            statement, operation_id = random_statement(chance), f"op-{uuid.uuid4().hex}"
+            note(operation=operation_id, statement=asdict(statement))
+            for number in range(1, _ATTEMPTS + 1):
+                try:
+                    snapshot_id = attempt(connector, statement, operation_id)
+                except JobError as error:
+                    note(operation=operation_id, failed=error.code.name, text=error.message)
+                    if error.code is not ErrorCode.COMMIT_CONFLICT or number == _ATTEMPTS:
+                        break
+                    time.sleep(chance.uniform(0, 0.05))
+                else:
+                    note(operation=operation_id, done=snapshot_id)
+                    break
+
+
+if __name__ == "__main__":
+    run(json.loads(sys.stdin.read()))
