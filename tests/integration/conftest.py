@@ -47,6 +47,7 @@ class Lake:
 
     folder: Path
     spark_env: Path
+    bytecode: Path
 
     @property
     def warehouse(self) -> Path:
@@ -55,12 +56,17 @@ class Lake:
     def environment(self) -> dict[str, str]:
         paimon = {"conn_type": "paimon", "extra": {"warehouse": str(self.warehouse)}}
         spark = {"conn_type": "spark", "host": "local[2]"}
+        inherited = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         return {
-            **os.environ,
+            **inherited,
             "PYTHONPATH": str(_ROOT),
+            # Dozens of processes, each of which would compile what it imports.
+            "PYTHONPYCACHEPREFIX": str(self.bytecode),
             "AIRFLOW_HOME": str(self.folder / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.folder / "dags"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
+            "SPARK_CONF_DIR": str(_ROOT / "tests" / "spark_conf"),
             "AIRFLOW__MERGE__SPARK_ENV": str(self.spark_env),
             "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(paimon),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
@@ -68,7 +74,7 @@ class Lake:
             "LAKE": str(self.folder),
         }
 
-    def airflow(self, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def airflow(self, *arguments: str, timeout: float = 1800) -> subprocess.CompletedProcess[str]:
         """Run the airflow command; standard error is in its output."""
         return subprocess.run(
             [sys.executable, "-m", "airflow", *arguments],
@@ -86,15 +92,20 @@ class Lake:
 
     def read(self, name: str) -> dict[str, Any]:
         """``rows`` and ``snapshots`` (ids) of a table."""
+        document: dict[str, Any] = json.loads(self.python(_READER, str(self.warehouse), name))
+        return document
+
+    def python(self, code: str, *arguments: str) -> str:
+        """Run code in the Spark environment; the last line that it prints."""
         done = subprocess.run(
-            [self.spark_env / "bin" / "python", "-c", _READER, str(self.warehouse), name],
-            capture_output=True,
+            [self.spark_env / "bin" / "python", "-c", code, *arguments],
+            cwd=_ROOT,
+            stdout=subprocess.PIPE,
             text=True,
             check=True,
-            timeout=120,
+            timeout=900,
         )
-        document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return document
+        return done.stdout.splitlines()[-1] if done.stdout else ""
 
     def results(self, target: str) -> list[dict[str, Any]]:
         """The results under the warehouse of all jobs on one table."""
@@ -108,7 +119,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The Airflow database is made once; each test uses its own table."""
     spark_env = os.environ.get("MERGE_SPARK_ENV")
     assert spark_env, "MERGE_SPARK_ENV must name the Spark environment"
-    lake = Lake(tmp_path_factory.mktemp("lake"), Path(spark_env))
+    bytecode = tmp_path_factory.mktemp("pycache")
+    lake = Lake(tmp_path_factory.mktemp("lake"), Path(spark_env), bytecode)
     for name in ("warehouse", "dags", "tmp"):
         (lake.folder / name).mkdir()
     done = lake.airflow("db", "migrate")

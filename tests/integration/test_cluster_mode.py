@@ -49,7 +49,7 @@ with DAG("elsewhere", schedule=None, start_date=datetime(2024, 1, 1),
 def test_results_errors_and_a_lost_result(lake):
     lake.add_dag("elsewhere", DAG)
 
-    done = lake.airflow("dags", "test", "elsewhere", timeout=900)
+    done = lake.airflow("dags", "test", "elsewhere")
 
     log = done.stdout
     assert "RESULT committed 1 [3, 0]" in log, log[-8000:]

@@ -28,7 +28,7 @@ def run(lake, dag_id):
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(EXAMPLES / name, copy)
     conf = json.dumps({"landing": str(lake.folder / "landing")})
-    done = lake.airflow("dags", "test", dag_id, DAY, "--conf", conf, timeout=600)
+    done = lake.airflow("dags", "test", dag_id, DAY, "--conf", conf)
     assert done.returncode == 0, done.stdout[-8000:]
     return done.stdout
 

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 
+import psutil
 import pytest
 
 from airflow_provider_merge.submit.processes import end_processes, job_processes
@@ -43,21 +44,28 @@ def test_kill_while_the_driver_runs(lake, monkeypatch):
         assert "java" in names
         began = time.monotonic()
         submitter.kill()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
         assert job_processes(request.operation_id) == []
     finally:
         end_processes(request.operation_id)
-        thread.join(30)
+        thread.join(120)
     assert len(outcome) == 1
     assert lake.results("shop.none") == [], "the job got no further"
 
 
 def _wait_for_driver(operation_id):
     """Wait for the Python driver, the JVM's child; returns the names of all processes."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
-        names = [process.name() for process in job_processes(operation_id)]
+        names = [_name(process) for process in job_processes(operation_id)]
         if any(name.startswith("python") for name in names):
             return names
         time.sleep(0.05)
     raise AssertionError("no driver was started")
+
+
+def _name(process):
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""

@@ -16,14 +16,9 @@ from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source
 
 FOLDER = os.environ["LAKE"]
-FAST = {{
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    "spark.ui.enabled": False,
-    "spark.sql.shuffle.partitions": 2,
-}}
 
 with DAG("{dag_id}", schedule=None, start_date=datetime(2024, 1, 1),
-         default_args={{"target": "shop.{dag_id}", "conf": FAST}},
+         default_args={{"target": "shop.{dag_id}"}},
          params={{"day": "2024-05-06"}}) as dag:
     create = CreateTableOperator(
         task_id="create",
@@ -78,7 +73,7 @@ def test_create_load_merge_and_a_merge_that_fails(lake):
     write_csv(lake, "tickets_1", [(2, "paid"), (3, "gone"), (4, "new"), (5, "gone")])
     write_csv(lake, "tickets_2", [(2, "sent"), (2, "back"), (6, "new")])
 
-    done = lake.airflow("dags", "test", "tickets", timeout=900)
+    done = lake.airflow("dags", "test", "tickets")
 
     assert "shop.tickets: committed, snapshot 2" in done.stdout, done.stdout[-8000:]
     assert "inserted 1 | updated 1 | deleted 1" in done.stdout

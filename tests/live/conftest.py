@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,19 @@ _HOME = tempfile.mkdtemp(prefix="merge-airflow-home-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 
-from tests.live.orders import ROOT, Orders  # noqa: E402
+from tests.live import postgresql  # noqa: E402
+from tests.live.days import Days  # noqa: E402
+from tests.live.orders import Orders  # noqa: E402
 from tests.live.server import Server  # noqa: E402
+from tests.live.store import Store  # noqa: E402
+from tests.live.table import ROOT  # noqa: E402
+from tests.object_store.gateway import gateway_program_or_skip  # noqa: E402
+
+_SPARK = {
+    "conn_type": "spark",
+    "host": "local[1]",
+    "extra": {"spark-history-url": "http://history.example"},
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,19 +52,37 @@ def spark_env() -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, spark_env: Path) -> Iterator[Server]:
-    """Started once; at the end nothing of it may be left."""
-    folder = tmp_path_factory.mktemp("live")
+def settings(tmp_path_factory: pytest.TempPathFactory, spark_env: Path) -> dict[str, str]:
+    """What servers and their jobs find in the environment."""
+    inherited = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {
+        **inherited,
+        "PYTHONPATH": str(ROOT),
+        # Airflow and its jobs are dozens of processes, each of which would compile what it imports.
+        "PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("pycache")),
+        "SPARK_CONF_DIR": str(ROOT / "tests" / "spark_conf"),
+        "AIRFLOW__MERGE__SPARK_ENV": str(spark_env),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(_SPARK),
+    }
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]) -> Iterator[Server]:
+    """Started once, on SQLite; at the end nothing of it may be left."""
+    with running_server(tmp_path_factory.mktemp("live"), settings) as live:
+        yield live
+
+
+@contextmanager
+def running_server(folder: Path, settings: dict[str, str]) -> Iterator[Server]:
+    """An Airflow beside a warehouse."""
     for name in ("warehouse", "tmp"):
         (folder / name).mkdir()
     paimon = {"conn_type": "paimon", "extra": {"warehouse": str(folder / "warehouse")}}
     variables = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
+        **settings,
         "TMPDIR": str(folder / "tmp"),
-        "AIRFLOW__MERGE__SPARK_ENV": str(spark_env),
         "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(paimon),
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
     }
     live = Server(folder, variables)
     try:
@@ -71,8 +101,7 @@ def orders(
     made: list[Orders] = []
 
     def make(**dag: Any) -> Orders:
-        name = request.node.name.removeprefix("test_")
-        table = Orders(server, server.folder / "warehouse", spark_env, name)
+        table = Orders(server, server.folder / "warehouse", spark_env, _name(request))
         table.create(**dag)
         made.append(table)
         return table
@@ -81,4 +110,47 @@ def orders(
     yield make
     if request.session.testsfailed > failures:
         for table in made:
-            print(table.story())  # noqa: T201 - pytest shows it with the failure
+            print(table.story(table.dag_id))  # noqa: T201 - pytest shows it with the failure
+
+
+@pytest.fixture
+def days(server: Server, spark_env: Path, request: pytest.FixtureRequest) -> Iterator[Days]:
+    """A table of days, not yet made, named after the test; its logs are shown as above."""
+    yield from _days(server, spark_env, request)
+
+
+@pytest.fixture
+def days_on_postgresql(
+    tmp_path: Path, settings: dict[str, str], spark_env: Path, request: pytest.FixtureRequest
+) -> Iterator[Days]:
+    """The same beside an Airflow of its own, whose database is PostgreSQL."""
+    try:
+        programs = postgresql.programs()
+    except postgresql.NotInstalledError as error:
+        pytest.skip(str(error))
+    with postgresql.running(programs) as url:
+        on_it = {**settings, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url}
+        with running_server(tmp_path, on_it) as live:
+            yield from _days(live, spark_env, request)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A real S3 server, running."""
+    server = Store(gateway_program_or_skip(), tmp_path)
+    server.start()
+    yield server
+    server.stop()
+
+
+def _days(server: Server, spark_env: Path, request: pytest.FixtureRequest) -> Iterator[Days]:
+    failures = request.session.testsfailed
+    table = Days(server, server.folder / "warehouse", spark_env, _name(request))
+    yield table
+    if request.session.testsfailed > failures:
+        for dag_id in (table.dag_id, table.form, table.keyed):
+            print(table.story(dag_id))  # noqa: T201 - pytest shows it with the failure
+
+
+def _name(request: pytest.FixtureRequest) -> str:
+    return str(request.node.name).removeprefix("test_")

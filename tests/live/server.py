@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,9 +14,10 @@ import psutil
 
 from tests.live.client import Client
 from tests.live.waiting import wait_for
+from tests.ports import free_ports
 
 # Long enough for a busy machine's late heartbeats, short enough to wait for.
-HEARTBEAT_TIMEOUT = 25
+HEARTBEAT_TIMEOUT = 45
 
 
 @dataclass
@@ -31,18 +31,22 @@ class Server:
 
     def __post_init__(self) -> None:
         self.dags.mkdir(parents=True)
-        api, workers, triggers = _free_ports(3)
+        api, workers, triggers = free_ports(3)
         url = f"http://127.0.0.1:{api}"
         self.client = Client(url)
+        home = self.folder / "home"
         self.variables = {
+            # A busy machine's writers wait for one another longer than SQLite's five seconds.
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout=60",
             **self.variables,
             # Standalone starts its components by the name "airflow".
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
-            "AIRFLOW_HOME": str(self.folder / "home"),
+            "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
@@ -52,13 +56,17 @@ class Server:
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(workers),
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(triggers),
+            "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
+            "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "900",
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
-            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "30",
+            "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
             "AIRFLOW__DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "1",
             "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(HEARTBEAT_TIMEOUT),
             "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "1",
             "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
+            "AIRFLOW__WORKERS__MAX_FAILED_HEARTBEATS": "20",
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         }
 
@@ -91,15 +99,18 @@ class Server:
         """End every process of the server's session; returns what even SIGKILL left."""
         if self._process is None:
             return []
-        for number, seconds in ((signal.SIGTERM, 8), (signal.SIGKILL, 20)):
-            deadline = time.monotonic() + seconds
-            for process in self.processes():
-                _send(process, number)
-            while self.processes() and time.monotonic() < deadline:
-                self._process.poll()
-                time.sleep(0.1)
-        self._process.wait(timeout=20)
-        return self.processes()
+        for process in self.processes():
+            _send(process, signal.SIGTERM)
+        began = time.monotonic()
+        while (left := self.processes()) and time.monotonic() < began + 120:
+            if time.monotonic() > began + 8:
+                # More than once: a process may have made another one meanwhile.
+                for process in left:
+                    _send(process, signal.SIGKILL)
+            self._process.poll()
+            time.sleep(0.1)
+        self._process.wait(timeout=60)
+        return left
 
     def processes(self) -> list[psutil.Process]:
         """All living processes of the server, its workers and their jobs.
@@ -111,17 +122,8 @@ class Server:
         return [each for each in psutil.process_iter() if _in_session(each, self._process.pid)]
 
     def airflow(self, *arguments: str) -> str:
-        """Run the airflow command; what it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "airflow", *arguments],
-            env=self.variables,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        """Run the airflow command, again if SQLite stayed locked; what it printed."""
+        (done,) = wait_for(f"airflow {arguments[0]}", lambda: self._ended(arguments))
         assert done.returncode == 0, done.stdout
         return done.stdout
 
@@ -133,20 +135,26 @@ class Server:
         new.replace(path)
         wait_for(f"the DAG {dag_id}", lambda: self.client.knows(dag_id))
 
+    def _ended(self, arguments: tuple[str, ...]) -> list[subprocess.CompletedProcess[str]]:
+        """The command's only end; none if SQLite stayed locked."""
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *arguments],
+            env=self.variables,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=900,
+        )
+        return [] if done.returncode and "database is locked" in done.stdout else [done]
+
     def _healthy(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, self.log.read_text()[-8000:]
+        assert self._process.poll() is None, self.log.read_text(errors="replace")[-8000:]
         health = self.client.health()
         names = ("metadatabase", "scheduler", "triggerer", "dag_processor")
         return all(health.get(name, {}).get("status") == "healthy" for name in names)
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def _in_session(process: psutil.Process, session: int) -> bool:

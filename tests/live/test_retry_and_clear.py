@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.live.orders import ONCE, THRICE, TWICE
+from tests.live.orders import ONCE, SLOWLY, THRICE, TWICE
 from tests.live.sabotage import kill_job, pause_after_commit
 
 
 def test_committed_then_died_then_cleared_then_deleted(orders):
-    table = orders()
+    table = orders(value=SLOWLY)
 
     # The job commits and dies before it stores a result. There are no retries: the worker lives,
     # and learns from the table that the work is done.

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from tests.live.orders import BEFORE, ONCE
-from tests.live.sabotage import kill_worker, pause_after_commit, pause_before_commit
+from tests.live.orders import BEFORE, ONCE, SLOWLY
+from tests.live.sabotage import kill_worker, lives, pause_after_commit, pause_before_commit
 
 
 def test_before_the_commit(orders):
-    table = orders(retries=1)
+    table = orders(retries=1, value=SLOWLY)
     table.trigger("run")
     operation_id = pause_before_commit(table)
     orphans = table.processes(operation_id)
 
     kill_worker(table, operation_id, with_job=False)
 
-    assert any(process.is_running() for process in orphans), "the job outlives its worker"
+    assert any(map(lives, orphans)), "the job outlives its worker"
     assert table.ended("run") == "success"
     assert table.task("run")["try_number"] == 2
-    assert not any(process.is_running() for process in orphans), "the next try ends it"
+    assert not any(map(lives, orphans)), "the next try ends it"
     assert table.snapshots() == [1, 2]
     assert table.operation_ids() == [operation_id]
     assert table.xcom("run")["snapshot_id"] == 2
@@ -26,7 +26,7 @@ def test_before_the_commit(orders):
 
 
 def test_after_the_commit(orders):
-    table = orders(retries=1)
+    table = orders(retries=1, value=SLOWLY)
     table.trigger("run")
     operation_id = pause_after_commit(table)
     kill_worker(table, operation_id, with_job=True)
@@ -41,7 +41,7 @@ def test_after_the_commit(orders):
 
 
 def test_statement_changed_between_two_tries(orders):
-    table = orders(retries=2)
+    table = orders(retries=2, value=SLOWLY)
     table.trigger("run")
     operation_id = pause_after_commit(table)
     kill_worker(table, operation_id, with_job=True)

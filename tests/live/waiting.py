@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 # Only reached when something is broken; a busy machine must not fail a test.
-PATIENCE = 300.0
+PATIENCE = 900.0
 
 
 def wait_for(what: str, look: Callable[[], T], *, every: float = 0.2) -> T:

@@ -1,0 +1,84 @@
+"""The example ``table_care`` as it is: what the preview said goes, once somebody has approved it.
+
+Its run is the one that Airflow makes of its schedule.
+"""
+
+from __future__ import annotations
+
+from tests.live.table import ROOT, Table
+from tests.live.waiting import wait_for
+
+DAG = "table_care"
+# Twelve snapshots of a month ago, each of which replaced all files; the example keeps ten.
+_NIGHTS = """
+import json
+from pathlib import Path
+assert name == tables.NAME
+tables.create(connector, {"id": "BIGINT", "k": "STRING"})
+for night in range(1, 13):
+    tables.overwrite(connector, night)
+for path in Path(warehouse, "shop.db", "orders", "snapshot").glob("snapshot-*"):
+    document = json.loads(path.read_text())
+    document["timeMillis"] -= 30 * 24 * 3600 * 1000
+    path.write_text(json.dumps(document))
+"""
+_LATER = """
+for night in range(13, 16):
+    tables.overwrite(connector, night)
+"""
+_ROWS = "print(tables.read(connector, name))"
+
+
+def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_env):
+    table = Table(server, server.folder / "warehouse", spark_env, "orders")
+    table.python(_NIGHTS)
+    before = files(table)
+    client = server.client
+    server.add_dag(DAG, (ROOT / "dags_examples" / f"{DAG}.py").read_text())
+    (run_id,) = wait_for("the night's run", lambda: client.runs(DAG))
+    approval = f"/dags/{DAG}/dagRuns/{run_id}/taskInstances/approval"
+    wait_for("the question", lambda: is_asked(server, run_id))
+
+    preview = client.xcom(DAG, run_id, "preview")
+    asked = client.call("GET", f"{approval}/-1/hitlDetails")
+    assert (preview["snapshots"], preview["data_files"]) == (2, 2)
+    assert asked["subject"] == "Expire snapshots of shop.orders?"
+    assert "2 snapshots of shop.orders would expire, and with them\n2 data files" in asked["body"]
+    assert f"{preview['bytes_removed']} bytes in all" in asked["body"]
+    assert before - files(table) == set()
+
+    # By now five snapshots are neither young nor among the latest ten.
+    table.python(_LATER)
+    answer = {"chosen_options": ["Approve"], "params_input": {}}
+    client.call("PATCH", f"{approval}/-1/hitlDetails", answer)
+
+    assert client.ended(DAG, run_id) == "success", table.story(DAG)
+    done = client.xcom(DAG, run_id, "expire")
+    assert (preview["status"], done["status"]) == ("dry_run", "committed")
+    what = set(preview) - {"operation_id", "status", "latest_snapshot_id"}
+    assert {name: done[name] for name in what} == {name: preview[name] for name in what}
+    gone = before - files(table)
+    assert {name for name in gone if name.startswith("snapshot/")} == {
+        "snapshot/snapshot-1",
+        "snapshot/snapshot-2",
+    }
+    assert sum(name.endswith(".parquet") for name in gone) == preview["data_files"]
+    assert table.snapshots() == list(range(3, 16))
+    assert table.python(_ROWS).splitlines()[-1] == "[{'id': 15, 'k': 'x'}]"
+
+
+def is_asked(server, run_id):
+    """Whether the question waits for an answer, and its process is known to have ended.
+
+    Airflow takes an answer before that, within a second, for a task that failed.
+    """
+    states = {task["task_id"]: task["state"] for task in server.client.tasks(DAG, run_id)}
+    assert not {"failed", "up_for_retry"} & set(states.values()), states
+    ended = f"TaskInstance Finished: dag_id={DAG}, task_id=approval"
+    log = server.log.read_text(errors="replace")
+    return states["approval"] in ("deferred", "awaiting_input") and ended in log
+
+
+def files(table):
+    found = (path for path in table.folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(table.folder)) for path in found}
