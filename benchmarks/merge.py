@@ -9,26 +9,30 @@ peak memory of Python workers, and whether both sides have the same rows afterwa
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import statistics
-import sys
 import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
 from benchmarks import lineitem, plain_spark
-from benchmarks.memory import PeakMemory
+from benchmarks.comparison import (
+    ROOT,
+    Comparison,
+    append,
+    copy_of,
+    files_of,
+    fingerprint,
+    session,
+    timed,
+)
 from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.vectors import read_vector
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
+from spark_jobs.contract.request import CatalogSpec, FileSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
     Assignment,
@@ -38,9 +42,7 @@ from spark_jobs.contract.statements import (
     MergeSpec,
     UpdateAction,
 )
-from spark_jobs.main import run
 
-ROOT = Path(".bench").absolute()
 TABLE = TableName("bench", "lineitem")
 _UPDATE = UpdateAction((Assignment("price", "s.price"), Assignment("comment", "s.comment")))
 _INSERT = InsertAction(values=("s.id", "s.price", "s.comment"), columns=("id", "price", "comment"))
@@ -80,67 +82,29 @@ class Bench:
             lineitem.write_changes(self.source, self.rows, self.changes)
         if not self.master.exists():
             building = ROOT / f"building-{uuid.uuid4().hex}"
-            write_table(building, self.rows)
+            for part in lineitem.target_files(self.rows):
+                append(building, TABLE, part)
             building.rename(self.master)
 
     def ours(self, name: str) -> tuple[float, JobResult, Path]:
         """Seconds, result and warehouse of this project's MERGE on a fresh copy."""
-        warehouse = ROOT / f"run-{uuid.uuid4().hex}"
-        link_warehouse(self.master, warehouse)
+        warehouse = copy_of(self.master)
         if self.vectors:
             enable_vectors(warehouse)
-        request = JobRequest(
-            operation_id=uuid.uuid4().hex,
-            target=TABLE,
-            catalog=CatalogSpec("paimon", str(warehouse)),
-            statement=MergeSpec("s", "t.id = s.id", STATEMENTS[name], "t", "s"),
-            sources=(FileSource("s", str(self.source), "parquet"),),
-        )
-        started = time.perf_counter()
-        result = run(request, self.spark)
-        seconds = time.perf_counter() - started
-        if result.error is not None:
-            raise SystemExit(f"{result.error.code}: {result.error.message}")
-        return seconds, result, warehouse
+        statement = MergeSpec("s", "t.id = s.id", STATEMENTS[name], "t", "s")
+        source = FileSource("s", str(self.source), "parquet")
+        return *timed(self.spark, warehouse, TABLE, statement, source), warehouse
 
     def plain(self, name: str) -> tuple[float, Path]:
         """Seconds and output folder of the plain Spark plan on the same files."""
         out = ROOT / f"plain-{uuid.uuid4().hex}"
-        files = table_files(self.master)
+        files = files_of(self.master, TABLE)
         source = self.spark.read.parquet(str(self.source))
         if name == "update":
             source = source.selectExpr("id", "price", "comment", "false AS del")
         started = time.perf_counter()
         plain_spark.merge(self.spark, files, source, out, inserts=name == "mixed")
         return time.perf_counter() - started, out
-
-
-def write_table(warehouse: Path, rows: int) -> None:
-    """The target as a Paimon append table, one commit and one file per part."""
-    from pypaimon import CatalogFactory, Schema
-
-    catalog = CatalogFactory.create({"warehouse": str(warehouse)})
-    catalog.create_database(TABLE.database, ignore_if_exists=True)
-    for part in lineitem.target_files(rows):
-        if not (warehouse / f"{TABLE.database}.db" / TABLE.table).exists():
-            options = {"bucket": "-1", "target-file-size": "1 gb", "file.compression": "zstd"}
-            schema = Schema.from_pyarrow_schema(part.schema, options=options)
-            catalog.create_table(str(TABLE), schema, ignore_if_exists=False)
-        builder = catalog.get_table(str(TABLE)).new_batch_write_builder()
-        write, commit = builder.new_write(), builder.new_commit()
-        write.write_arrow(part)
-        commit.commit(write.prepare_commit())
-        write.close()
-        commit.close()
-
-
-def link_warehouse(master: Path, copy: Path) -> None:
-    """A copy that shares the data files and owns its metadata."""
-
-    def link_data(source: str, target: str) -> object:
-        return (os.link if "/bucket-" in source else shutil.copy2)(source, target)
-
-    shutil.copytree(master, copy, copy_function=link_data)
 
 
 def enable_vectors(warehouse: Path) -> None:
@@ -150,26 +114,6 @@ def enable_vectors(warehouse: Path) -> None:
 
     change = SchemaChange.set_option("deletion-vectors.enabled", "true")
     CatalogFactory.create({"warehouse": str(warehouse)}).alter_table(str(TABLE), [change], False)
-
-
-def table_files(warehouse: Path) -> list[str]:
-    """The paths of the data files of the latest snapshot."""
-    connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
-    table = connector.metadata.load_table(TABLE)
-    return [file.path for file in connector.metadata.plan_files(table)]
-
-
-def fingerprint(files: list[str], deleted: pa.Table | None = None) -> tuple[object, ...]:
-    """A value that two sets of files share when they hold the same rows.
-
-    ``deleted`` (``path`` string, ``row`` bigint) are rows that do not count.
-    """
-    columns = ", ".join(name for name, _ in lineitem.COLUMNS)
-    rows = f"read_parquet({files}, filename = 'path', file_row_number = true)"
-    query = f"SELECT count(*), sum(hash({columns})) FROM {rows} t"
-    if deleted is not None:
-        query += " ANTI JOIN deleted d ON t.path = d.path AND t.file_row_number = d.row"
-    return duckdb.sql(query).fetchone() or ()
 
 
 def marked_rows(warehouse: Path) -> pa.Table:
@@ -186,54 +130,19 @@ def marked_rows(warehouse: Path) -> pa.Table:
 
 
 def measure(bench: Bench, name: str, runs: int) -> None:
-    """Alternate both sides and print what was seen; the first round warms up."""
-    ours, plain, peak = [], [], 0
-    for number in range(runs + 1):
-        with PeakMemory() as memory:
-            seconds, result, warehouse = bench.ours(name)
-        plain_seconds, out = bench.plain(name)
-        peak = max(peak, memory.largest_worker)
-        print(
-            f"{name} run {number}{' (warm-up)' if number == 0 else ''}: "
-            f"this {seconds:.2f} s {dict(result.metrics.seconds)}, "
-            f"plain Spark {plain_seconds:.2f} s, "
-            f"{result.metrics.bytes_added / 2**20:.1f} MiB written, "
-            f"largest Python worker {memory.largest_worker / 2**20:.0f} MiB",
-            flush=True,
-        )
-        if number:
-            ours.append(seconds)
-            plain.append(plain_seconds)
-        same = fingerprint(table_files(warehouse), marked_rows(warehouse)) == fingerprint(
-            [str(path) for path in out.glob("*.parquet")]
-        )
-        shutil.rmtree(warehouse)
-        shutil.rmtree(out)
-        if not same:
-            raise SystemExit(f"{name}: the two sides wrote different rows")
-    ratio = statistics.median(plain) / statistics.median(ours)
-    print(
-        f"{name}: this {statistics.median(ours):.2f} s, "
-        f"plain Spark {statistics.median(plain):.2f} s, ratio {ratio:.2f}, "
-        f"largest Python worker {peak / 2**20:.0f} MiB, same rows: yes"
-    )
+    """Compare both sides for one of the statements."""
 
+    def same(warehouse: Path, out: Path) -> bool:
+        ours = fingerprint(files_of(warehouse, TABLE), marked_rows(warehouse))
+        return ours == fingerprint([str(path) for path in out.glob("*.parquet")])
 
-def session() -> SparkSession:
-    """Two local cores and a 6 GB heap, as both sides get them."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .appName("benchmark")
-        .config("spark.driver.memory", "6g")
-        .config("spark.sql.shuffle.partitions", str(lineitem.FILES))
-        .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    Comparison(
+        name,
+        lambda: bench.ours(name),
+        lambda: bench.plain(name),
+        lambda result, _: f"{result.metrics.bytes_added / 2**20:.1f} MiB written",
+        same,
+    ).measure(runs)
 
 
 def main() -> None:

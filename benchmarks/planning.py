@@ -32,29 +32,35 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.files.statistics import ColumnStatistics
 from spark_jobs.main import run
+from spark_jobs.spi.connector import Connector
 
 NAME = TableName("bench", "many_files")
 FIRST_DAY = dt.date(2020, 1, 1)
 ROWS = 10
 
 
-def create_table(warehouse: Path, days: int, files_per_day: int) -> None:
-    """A table with columns day (partition), id and n; a file has ids of its own, ten of them.
+def create_table(warehouse: Path) -> Connector:
+    """A table with columns day (partition), id and n, and the connector to it."""
+    connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
+    columns = (ColumnSpec("day", "DATE"), ColumnSpec("id", "BIGINT"), ColumnSpec("n", "INT"))
+    connector.metadata.create_table(NAME, CreateTableSpec(columns, partition_keys=("day",)))
+    return connector
+
+
+def fill_table(connector: Connector, days: int, files_per_day: int) -> None:
+    """Add days of files in one commit; a file has ids of its own, ten of them.
 
     All files of a day are one parquet file under several names, so only the first one of a day
     holds the ids that the statistics tell; that is enough for statements on these.
     """
     from pypaimon.write.commit_message import CommitMessage
 
-    connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
-    columns = (ColumnSpec("day", "DATE"), ColumnSpec("id", "BIGINT"), ColumnSpec("n", "INT"))
-    connector.metadata.create_table(NAME, CreateTableSpec(columns, partition_keys=("day",)))
     table = connector.metadata.load_table(NAME).native.table
     messages = []
     for number in range(days):
         day = FIRST_DAY + dt.timedelta(days=number)
         folder = Path(library.bucket_directory(table, (day,), 0))
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         files = [_file(table, folder, day, file) for file in range(files_per_day)]
         messages.append(CommitMessage((day,), 0, files))
     commit = table.new_batch_write_builder().new_commit()
@@ -100,7 +106,7 @@ def main() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
-        create_table(Path(folder), parsed.days, parsed.files_per_day)
+        fill_table(create_table(Path(folder)), parsed.days, parsed.files_per_day)
         for number in range(parsed.runs):
             started = time.monotonic()
             metrics = update_one_day(spark, Path(folder), f"run-{number}").metrics

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from benchmarks.merge import ROOT, TABLE, Bench, enable_vectors, link_warehouse, session
+from benchmarks.comparison import copy_of, session
+from benchmarks.merge import TABLE, Bench, enable_vectors
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest
 from spark_jobs.contract.statements import DeleteSpec
@@ -28,8 +29,7 @@ _SCATTERED = "pmod(hash(id), 1000) < {}"
 
 def delete(spark: SparkSession, master: Path, share: float, rewrite_share: float) -> Path:
     """A fresh copy of the table without a share of its rows."""
-    warehouse = ROOT / f"run-{uuid.uuid4().hex}"
-    link_warehouse(master, warehouse)
+    warehouse = copy_of(master)
     enable_vectors(warehouse)
     request = JobRequest(
         operation_id=uuid.uuid4().hex,

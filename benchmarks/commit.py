@@ -1,0 +1,156 @@
+"""Commits: how many a second, and how long one takes on a large table.
+
+``.venv-spark/bin/python -m benchmarks.commit``: 1, 4 and 8 processes insert a row at a time, each
+into a partition of its own, on local files and with ``--store s3`` on an S3 server on loopback;
+then one commit on a table of 20,000 files and 1,000 snapshots. No Spark: begin, sink and finish.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import planning
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.spi import rows
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import MergeWrite, Operation
+from tests.connectors.tables import NAME, change_rows, create, inserts, store
+from tests.object_store.gateway import gateway_program, serving
+from tests.object_store.stores import ObjectStore
+
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+def _nothing(_: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+    return ()
+
+
+def insert(connector: Connector, table: TableHandle, operation_id: str, row: dict[str, Any]) -> int:
+    """Commit one row; the id of the snapshot."""
+    operation = Operation(operation_id, "digest", {})
+    write = MergeWrite(operation, (), ((),), (), 1 << 27, region=_nothing)
+    handle = connector.writes.begin_merge(table, write)
+    fragments = store(handle, inserts(table, [row]))
+    snapshot_id = connector.writes.finish_merge(table, handle, fragments, {}).snapshot_id
+    connector.writes.release_guard(table, operation_id)
+    return snapshot_id
+
+
+def _write(
+    catalog: CatalogSpec,
+    credentials: Mapping[str, str],
+    writer: int,
+    seconds: float,
+    barrier: Any,
+    counts: Any,
+) -> None:
+    connector = open_connector(catalog, credentials)
+    insert(connector, connector.metadata.load_table(NAME), f"warm-{writer}", {"id": 0, "p": writer})
+    barrier.wait()
+    count, until = 0, time.monotonic() + seconds
+    while time.monotonic() < until:
+        table = connector.metadata.load_table(NAME)
+        insert(connector, table, f"op-{writer}-{count}", {"id": count, "p": writer})
+        count += 1
+    counts.put(count)
+
+
+def commits_per_second(
+    catalog: CatalogSpec, credentials: Mapping[str, str], writers: int, seconds: float
+) -> float:
+    """Commits of all writers together; a new table for each call."""
+    connector = open_connector(catalog, credentials)
+    create(connector, {"id": "int", "p": "int"}, ["p"])
+    barrier, counts = _CONTEXT.Barrier(writers), _CONTEXT.Queue()
+    processes = [
+        _CONTEXT.Process(
+            target=_write, args=(catalog, credentials, writer, seconds, barrier, counts)
+        )
+        for writer in range(writers)
+    ]
+    for process in processes:
+        process.start()
+    total = sum(counts.get(timeout=seconds + 120) for _ in processes)
+    for process in processes:
+        process.join()
+    return float(total / seconds)
+
+
+def large_table(warehouse: Path, snapshots: int) -> dict[str, float]:
+    """Seconds of the steps of a DELETE that rewrites one of 20,000 files."""
+    connector = planning.create_table(warehouse)
+    row = {"day": planning.FIRST_DAY, "id": -1, "n": 0}
+    for number in range(1, snapshots):
+        insert(connector, connector.metadata.load_table(planning.NAME), f"op-{number}", row)
+    planning.fill_table(connector, days=1000, files_per_day=20)
+    return _timed_delete(connector)
+
+
+def _timed_delete(connector: Connector) -> dict[str, float]:
+    seconds: dict[str, float] = {}
+    started = time.monotonic()
+
+    def note(step: str) -> None:
+        seconds[step] = time.monotonic() - started - sum(seconds.values())
+
+    table = connector.metadata.load_table(planning.NAME)
+    files = connector.metadata.plan_files(table)
+    note("plan")
+    write = MergeWrite(Operation("timed", "digest", {}), files, ((),), (), 1 << 27)
+    handle = connector.writes.begin_merge(table, write)
+    note("begin")
+    fragments = store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
+    note("sink")
+    connector.writes.finish_merge(table, handle, fragments, {})
+    note("commit")
+    assert connector.writes.find_commit(table, "timed") is not None
+    note("find again")
+    assert connector.writes.find_commit(table, "nobody") is None
+    note("find nothing")
+    return seconds
+
+
+@contextmanager
+def _place(kind: str) -> Iterator[tuple[CatalogSpec, Mapping[str, str]]]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if kind == "local":
+            yield CatalogSpec("paimon", name), {}
+            return
+        key = ObjectStore("gateway", "")
+        with serving(gateway_program(), folder, key.access_key, key.secret_key) as endpoint:
+            server = ObjectStore("gateway", endpoint)
+            yield server.new_catalog(), server.credentials
+
+
+def main() -> None:
+    """Print a line for each measurement."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", choices=["local", "s3"], default="local")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--snapshots", type=int, default=1000)
+    chosen = parser.parse_args()
+    for writers in (1, 4, 8):
+        with _place(chosen.store) as (catalog, credentials):
+            rate = commits_per_second(catalog, credentials, writers, chosen.seconds)
+        sys.stdout.write(f"{chosen.store}: {writers} writers, {rate:.1f} commits/s\n")
+        sys.stdout.flush()
+    if chosen.store == "local":
+        with tempfile.TemporaryDirectory() as name:
+            seconds = large_table(Path(name), chosen.snapshots)
+        steps = ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items())
+        sys.stdout.write(f"20,000 files, {chosen.snapshots} snapshots: {steps}\n")
+
+
+if __name__ == "__main__":
+    main()
