@@ -52,6 +52,26 @@ test-property: setup ## Run N=… random statements, from SEED=… or from the f
 	@$(SPARK_VENV)/bin/python -m tests.property --statements $(or $(N),300) \
 		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) $(if $(MINUTES),--minutes $(MINUTES))
 
+.PHONY: test-races
+test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=…), then check it
+	@$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
+		--writers $(or $(WRITERS),4) --publish $(or $(PUBLISH),own) $(if $(SEED),--seed $(SEED))
+
+.PHONY: test-faults
+test-faults: setup ## Kill drivers and break their storage N=… times, at every step (JOBS=…: whole jobs)
+	@$(if $(JOBS),MERGE_JOB_KILLS=$(JOBS) $(SPARK_VENV)/bin/pytest tests/faults/test_job_kills.py \
+		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
+		$(if $(MINUTES),--minutes $(MINUTES)))
+
+.PHONY: test-care
+test-care: setup ## Take care of N=… random tables, from SEED=… on: expire, tags, orphan files
+	@$(SPARK_VENV)/bin/python -m tests.connectors.care $(or $(N),500) $(SEED)
+
+.PHONY: test-fuzz
+test-fuzz: setup ## Attack tables with N=… damaged and hostile files, from SEED=… on
+	@$(SPARK_VENV)/bin/python -m tests.fuzz --attacks $(or $(N),2000) \
+		$(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
+
 .PHONY: test-compat
 test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \

@@ -2,9 +2,9 @@
 
 Usage: suites.py quick|full [suite ...]
 
-Each suite is one pytest process in each of its environments. All that it starts carries its mark
-in the environment, so that a hang or a crash ends that suite only and leaves nothing behind. A
-suite without a single test that ran is a failure.
+Each suite is one pytest process in each of its environments. Two run at a time. All that a suite
+starts carries its mark in the environment, so that a hang or a crash ends that suite only and
+leaves nothing behind. A suite without a single test that ran is a failure.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -86,22 +86,25 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "AIRFLOW_HOME": str(work / "airflow"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        # A busy machine imports a DAG file slowly.
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
     }
     if suite.environment == "spark":
         variables["PYSPARK_PYTHON"] = str(bin_folder / "python")
     return variables
 
 
-def run_side_by_side(suites: list[Suite]) -> list[Outcome]:
-    """Runs the quick tests of two suites at a time, those that may take longest first."""
+def run_all(suites: list[Suite], quick: bool) -> list[Outcome]:
+    """Runs the suites two at a time, those that may take longest first."""
+    longest_first = sorted(suites, key=lambda suite: -suite.minutes)
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(run_quietly, sorted(suites, key=lambda suite: -suite.minutes)))
+        return list(pool.map(lambda suite: run_quietly(suite, quick), longest_first))
 
 
-def run_quietly(suite: Suite) -> Outcome:
-    """Runs the quick tests of a suite; its output is printed at its end."""
+def run_quietly(suite: Suite, quick: bool) -> Outcome:
+    """Runs a suite; its output is printed at its end."""
     with tempfile.TemporaryFile("w+") as log:
-        outcome = run_suite(suite, quick=True, log=log)
+        outcome = run_suite(suite, quick, log=log)
         log.seek(0)
         print(log.read(), flush=True)
     return outcome
@@ -223,14 +226,12 @@ def summary(outcomes: list[Outcome]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the selected suites one after the other; see the module docstring."""
+    """Runs the selected suites; see the module docstring."""
     if not arguments or arguments[0] not in ("quick", "full"):
         sys.exit(__doc__)
     run, *names = arguments
     suites, started = load(run, names), time.monotonic()
-    outcomes = (
-        run_side_by_side(suites) if run == "quick" else [run_suite(s, quick=False) for s in suites]
-    )
+    outcomes = run_all(suites, quick=run == "quick")
     print(summary(outcomes), flush=True)
     print(f"\n{time.monotonic() - started:.0f} seconds in all")
     return int(any(o.reason for o in outcomes) or not outcomes)

@@ -15,11 +15,17 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 EXECUTOR_MODULES = (
     "spark_jobs.files.*",
     "spark_jobs.connectors.*.sink",
+    "spark_jobs.connectors.paimon.arrow_scan",
     "spark_jobs.connectors.paimon.buckets",
     "spark_jobs.connectors.paimon.deletion_vector",
+    "spark_jobs.connectors.paimon.orphan_tasks",
+    "spark_jobs.engine.arrow_reader",
     "spark_jobs.engine.cardinality",
     "spark_jobs.engine.derivation",
+    "spark_jobs.engine.insert_pass",
+    "spark_jobs.engine.insert_writer",
     "spark_jobs.engine.spill",
+    "spark_jobs.engine.task_sinks",
     "spark_jobs.engine.tasks",
     "spark_jobs.engine.writer",
 )
@@ -32,12 +38,36 @@ STDLIB_ONLY = ("spark_jobs.contract", "spark_jobs.errors", "spark_jobs.spi")
 # the provider, where no line at all may).
 _DOORS = ("spark_jobs.contract", "spark_jobs.errors")
 ALLOWED_IMPORTS = {
-    "airflow_provider_merge": ("airflow_provider_merge", "airflow", "fsspec", "psutil", *_DOORS),
+    "airflow_provider_merge": (
+        "airflow_provider_merge",
+        "airflow",
+        "jinja2",
+        "fsspec",
+        "fastavro",
+        "backports",
+        "psutil",
+        "requests",
+        *_DOORS,
+    ),
+    "airflow_provider_merge.lineage": (
+        "airflow_provider_merge",
+        "airflow",
+        "openlineage",
+        "sqlglot",
+        *_DOORS,
+    ),
     "airflow_provider_merge.sql": ("airflow_provider_merge.sql", "sqlglot", *_DOORS),
     "spark_jobs.contract": _DOORS,
     "spark_jobs.errors": (),
     "spark_jobs.spi": ("spark_jobs.spi", *_DOORS),
-    "spark_jobs.files": ("spark_jobs.files", "spark_jobs.spi", *_DOORS, "pyarrow", "numpy"),
+    "spark_jobs.files": (
+        "spark_jobs.files",
+        "spark_jobs.spi",
+        *_DOORS,
+        "pyarrow",
+        "numpy",
+        "hdfs_native",
+    ),
     "spark_jobs.engine": (
         "spark_jobs.engine",
         "spark_jobs.spi",
@@ -57,6 +87,10 @@ ALLOWED_IMPORTS = {
         "pyarrow",
         "numpy",
         "pypaimon",
+        "botocore",
+        "fastavro",  # part of pypaimon, as the next two
+        "requests",
+        "urllib3",
     ),
     "spark_jobs.main": (
         "spark_jobs.connectors.registry",

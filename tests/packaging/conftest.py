@@ -21,7 +21,7 @@ def build_wheel(folder: Path) -> Path:
     """The wheel as a release would build it, from the sources as they are."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     done = subprocess.run(
-        [*command, str(ROOT)], capture_output=True, text=True, check=False, timeout=120
+        [*command, str(ROOT)], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = folder.glob("*.whl")
@@ -60,6 +60,7 @@ class Installation:
             "AIRFLOW_HOME": str(self.folder / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
             "AIRFLOW__MERGE__SPARK_ENV": os.environ["MERGE_SPARK_ENV"],
             "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(paimon),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
@@ -75,7 +76,7 @@ class Installation:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=400,
+            timeout=1200,
         )
         assert done.returncode == 0, done.stdout[-8000:]
         return done.stdout
@@ -98,6 +99,6 @@ def installation(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Insta
         [*command, "--python", made.python, wheel],
         env=os.environ | {"PYTHON": sys.executable},
         check=True,
-        timeout=120,
+        timeout=600,
     )
     return made

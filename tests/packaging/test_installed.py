@@ -68,7 +68,7 @@ def test_operators_run_from_a_folder_of_the_user(installation):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=600,
     )
     rows = json.loads(done.stdout.splitlines()[-1])
     assert sorted(row["id"] for row in rows) == [0, 1, 2]

@@ -32,14 +32,21 @@ def test_metadata(wheel):
         entry_points = archive.read(f"{folder}/entry_points.txt").decode()
         assert f"{folder}/licenses/LICENSE" in archive.namelist()
     assert "[apache_airflow_provider]" in entry_points
-    needed = {re.split(r"[<>=]", line)[0] for line in metadata.get_all("Requires-Dist")}
+    lines = metadata.get_all("Requires-Dist")
+    needed = {re.split(r"[<>=]", line)[0] for line in lines if "extra ==" not in line}
     assert needed == {
         "apache-airflow",
         "apache-airflow-providers-apache-spark",
+        "backports-zstd",
+        "fastavro",
         "fsspec",
         "psutil",
+        "requests",
         "sqlglot",
     }, "neither Spark nor a table library comes into Airflow's environment"
+    extras = {re.split(r"[<>=]", line)[0] for line in lines if "extra ==" in line}
+    assert extras == {"s3fs", "hdfs-native", "apache-airflow-providers-openlineage"}
+    assert sorted(metadata.get_all("Provides-Extra")) == ["hdfs", "openlineage", "s3"]
 
 
 def test_same_sources_give_the_same_bytes(wheel, tmp_path):
