@@ -4,7 +4,9 @@ Usage: suites.py quick|full [suite ...]
 
 Each suite is one pytest process in each of its environments. Two run at a time. All that a suite
 starts carries its mark in the environment, so that a hang or a crash ends that suite only and
-leaves nothing behind. A suite without a single test that ran is a failure.
+leaves nothing behind. A suite without a single test that ran is a failure. In suites that may
+`repeat`, a few tests that failed are run once more, by themselves: those that pass then are printed
+as unsteady.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -22,7 +24,7 @@ import tomllib
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
@@ -30,6 +32,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / ".test"
 ENVIRONMENTS = {"airflow": ROOT / ".venv", "spark": ROOT / ".venv-spark"}
+# More tests than these did not fail by chance.
+MOST_REPEATED = 2
 # Settings of the user's shell that would change what the tests run against.
 FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "AIRFLOW_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 
@@ -43,6 +47,7 @@ class Suite:
     environment: str
     run: str
     minutes: float
+    repeat: bool
 
     @property
     def label(self) -> str:
@@ -56,9 +61,10 @@ class Outcome:
     suite: Suite
     seconds: float
     passed: int
-    failed: int
+    failed: list[str]
     skipped: list[tuple[str, str]]
     reason: str
+    unsteady: tuple[str, ...] = ()
 
 
 def load(run: str, names: list[str]) -> list[Suite]:
@@ -68,7 +74,7 @@ def load(run: str, names: list[str]) -> list[Suite]:
         sys.exit(f"no such suite: {', '.join(unknown)}; there are: {', '.join(table)}")
     wanted = {"quick": ("quick",), "full": ("quick", "full")}[run]
     return [
-        Suite(name, row["folder"], environment, row["run"], row["minutes"])
+        Suite(name, row["folder"], environment, row["run"], row["minutes"], row["repeat"])
         for name, row in table.items()
         if (name in names if names else row["run"] in wanted)
         for environment in row["environments"]
@@ -121,22 +127,32 @@ def run_suite(
 
     `options` are further ones of pytest.
     """
-    print(f"\n==> {suite.label}: {suite.folder}", file=log, flush=True)
+    first = run_pytest(suite, output, [*(["-m", "not slow"] if quick else []), *options], log)
+    if not suite.repeat or not 0 < len(first.failed) <= MOST_REPEATED:
+        return first
+    again = run_pytest(suite, output, ["--last-failed", "--last-failed-no-failures=none"], log)
+    return replace(
+        again,
+        seconds=first.seconds + again.seconds,
+        passed=first.passed + again.passed,
+        skipped=first.skipped,
+        unsteady=tuple(test for test in first.failed if test not in again.failed),
+    )
+
+
+def run_pytest(suite: Suite, output: Path, options: Sequence[str], log: IO[str] | None) -> Outcome:
+    """One process of pytest, until it ends or its time is up."""
+    print(f"\n==> {suite.label}: {suite.folder} {' '.join(options)}", file=log, flush=True)
     work = output / f"{suite.name}-{suite.environment}"
     work.mkdir(parents=True, exist_ok=True)
     report = work / "results.xml"
     report.unlink(missing_ok=True)
-    command = [
-        str(ENVIRONMENTS[suite.environment] / "bin" / "python"),
-        "-m",
-        "pytest",
-        suite.folder,
-    ]
-    command += [f"--junit-xml={report}", *(["-m", "not slow"] if quick else []), *options]
+    python = str(ENVIRONMENTS[suite.environment] / "bin" / "python")
+    files = [f"--junit-xml={report}", "-o", f"cache_dir={work / 'cache'}"]
     started = time.monotonic()
     mark = f"MERGE_TEST_RUN={uuid.uuid4().hex}"
     process = subprocess.Popen(
-        command,
+        [python, "-m", "pytest", suite.folder, *files, *options],
         cwd=ROOT,
         env=environment_variables(suite, work) | dict([mark.split("=")]),
         stdin=subprocess.DEVNULL,
@@ -177,14 +193,15 @@ def marked(mark: str) -> list[int]:
 
 def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Outcome:
     """Reads pytest's JUnit file; a missing one, a time limit or an empty run is a failure."""
-    passed = failed = 0
+    passed = 0
+    failed: list[str] = []
     skipped: list[tuple[str, str]] = []
     for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
         skip = case.find("skipped")
+        name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
         if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
+            failed.append(name)
         elif skip is not None:
-            name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
             skipped.append((name, skip_reason(skip)))
         else:
             passed += 1
@@ -193,7 +210,7 @@ def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Out
     elif code == 5:
         reason = "no test found"
     elif code != 0:
-        reason = f"{failed} failed" if failed else f"pytest ended with {code}"
+        reason = f"{len(failed)} failed" if failed else f"pytest ended with {code}"
     elif not report.exists():
         reason = "no results written"
     else:
@@ -213,12 +230,14 @@ def skip_reason(skip: ElementTree.Element) -> str:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """The table of suites, then the skipped tests with their reasons."""
+    """The table of suites, then the unsteady tests, and the skipped ones with their reasons."""
     lines = ["", f"{'suite':<28}{'seconds':>8}{'passed':>8}{'failed':>8}{'skipped':>9}"]
     for o in outcomes:
-        counts = f"{o.seconds:>8.1f}{o.passed:>8}{o.failed:>8}{len(o.skipped):>9}"
+        counts = f"{o.seconds:>8.1f}{o.passed:>8}{len(o.failed):>8}{len(o.skipped):>9}"
         lines.append(f"{o.suite.label:<28}{counts}  {o.reason and 'FAILED: ' + o.reason}".rstrip())
     lines.append(f"{'total':<28}{sum(o.seconds for o in outcomes):>8.1f}")
+    unsteady = [f"  {o.suite.label} {test}" for o in outcomes for test in o.unsteady]
+    lines += ["", f"unsteady tests, which failed at first: {len(unsteady) or 'none'}", *unsteady]
     skipped = [(o.suite.label, *skip) for o in outcomes for skip in o.skipped]
     lines += ["", f"skipped tests: {len(skipped) or 'none'}"]
     lines += [f"  {label} {name}: {reason}" for label, name, reason in skipped]

@@ -50,15 +50,15 @@ def test_faults_at_every_step(
     faults = list(matrix.faults(work))
     places = {part for fault in faults for part in re.split("[ /]", fault.where)}
     assert {"consumer", "bucket-0", "manifest", "snapshot", "_operations"} <= places
-    todays = [each for each in faults if has_turn(each.step, _PARTS)]
-    assert len(todays) >= _LEAST_FAULTS
-    assert 2 * sum(fault.kills for fault in todays) >= len(todays)
+    chosen = [each for each in faults if has_turn(each.step, _PARTS)]
+    assert len(chosen) >= _LEAST_FAULTS
+    assert 2 * sum(fault.kills for fault in chosen) >= len(chosen)
 
-    survived = [(fault, *matrix.run(fault)) for fault in todays]
+    survived = [(fault, *matrix.run(fault)) for fault in chosen]
 
     outcomes = {(state, then) for _, state, then in survived}
     assert outcomes == {("old", "applied"), ("new", "found")}
-    width = max(len(str(fault)) for fault in todays)
+    width = max(len(str(fault)) for fault in chosen)
     with capsys.disabled():
         sys.stdout.write("\n")
         for fault, state, then in survived:
