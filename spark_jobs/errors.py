@@ -15,12 +15,14 @@ An error has a stable ``code``; texts may change. ``retryable`` belongs to the c
 may succeed when the same request is tried again, a final one can not.
 
 An error that is raised in an executor travels to the driver inside a Spark exception's text:
-``to_marker`` writes it, ``from_marker`` finds it again.
+``marked_errors`` writes it, ``from_marker`` finds it again.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 
 _MARKER_START = "<<job-error "
@@ -214,6 +216,15 @@ def to_marker(error: JobError) -> str:
     # Neither "<" nor ">" can occur in the document, so start and end of the marker are certain.
     text = json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e")
     return _MARKER_START + text + _MARKER_END
+
+
+@contextmanager
+def marked_errors() -> Iterator[None]:
+    """Within it, in an executor, a ``JobError`` becomes one whose text holds its marker."""
+    try:
+        yield
+    except JobError as error:
+        raise RuntimeError(to_marker(error)) from None
 
 
 def from_marker(text: str) -> JobError | None:

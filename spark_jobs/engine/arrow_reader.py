@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from spark_jobs.errors import CatalogError, ErrorCode, to_marker
+from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
 
 # Of an INT96 value Spark keeps microseconds too.
 _UNIT = "us"
@@ -73,17 +73,18 @@ class ArrowFileReader:
                     yield from self._rows(split)
 
     def _rows(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
-        try:
-            for rows in self._read(split):
-                yield self._conformed(rows)
-            self._require_version(split)
-        except (OSError, pa.ArrowException) as error:
-            raise RuntimeError(to_marker(_unreadable(split.path, error))) from None
+        with marked_errors():
+            try:
+                for rows in self._read(split):
+                    yield self._conformed(rows)
+                self._require_version(split)
+            except (OSError, pa.ArrowException) as error:
+                raise _unreadable(split.path, error) from None
 
     def _require_version(self, split: FileSplit) -> None:
         read = split.version
         if read and FileVersion.of(self.filesystem.get_file_info(split.path)) != read:
-            raise RuntimeError(to_marker(_changed(split.path)))
+            raise _changed(split.path)
 
     def _read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
         with self.filesystem.open_input_file(split.path) as stream:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.engine.older_spark import parsed_type
-from spark_jobs.errors import JobError, to_marker
+from spark_jobs.errors import marked_errors
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import DerivedColumns
 
@@ -57,10 +57,8 @@ class Derivation:
     def _derive(self, batch: pa.RecordBatch) -> list[pa.Array]:
         is_insert = pc.equal(batch.column(rows.OPERATION), rows.INSERT)
         new_rows = batch.select(list(self.derived.inputs)).filter(is_insert)
-        try:
+        with marked_errors():
             values = self.derived.function(new_rows)
-        except JobError as error:
-            raise RuntimeError(to_marker(error)) from None
         empty = [pa.nulls(batch.num_rows, array.type) for array in values]
         return [
             pc.replace_with_mask(nulls, is_insert, array)

@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.engine.tasks import task_key
-from spark_jobs.errors import JobError, to_marker
+from spark_jobs.errors import marked_errors
 
 REPORT_SCHEMA = "file string, row_count bigint, byte_size bigint"
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
@@ -34,10 +34,8 @@ class SpillWriter:
             ``file`` (string, below ``folder``), ``row_count`` (bigint), ``byte_size`` (bigint:
             bytes as Arrow in memory). Nothing for a task without rows.
         """
-        try:
+        with marked_errors():
             yield from self._stored(batches)
-        except JobError as error:
-            raise RuntimeError(to_marker(error)) from None
 
     def _stored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name = f"{task_key()}.parquet"
@@ -92,13 +90,11 @@ class SpillReader:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the files of the tasks."""
-        try:
+        with marked_errors():
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for path in self.files[number]:
                         yield from self._read(path)
-        except JobError as error:
-            raise RuntimeError(to_marker(error)) from None
 
     def _read(self, path: str) -> Iterator[pa.RecordBatch]:
         columns = list(self.columns)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_jobs.errors import JobError, to_marker
+from spark_jobs.errors import marked_errors
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
@@ -51,10 +51,9 @@ def task_sinks(factory: MergeSinkFactory) -> Iterator[TaskSinks]:
         RuntimeError: with the marker of a ``JobError``, which Spark hands to the driver as text.
     """
     sinks = TaskSinks(factory)
-    try:
-        yield sinks
-    except BaseException as error:
-        sinks.abort()
-        if isinstance(error, JobError):
-            raise RuntimeError(to_marker(error)) from None
-        raise
+    with marked_errors():
+        try:
+            yield sinks
+        except BaseException:
+            sinks.abort()
+            raise

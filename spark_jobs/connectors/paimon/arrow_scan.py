@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.vectors import VectorLocation, read_vector
-from spark_jobs.errors import JobError, to_marker
+from spark_jobs.errors import marked_errors
 from spark_jobs.files.damage import reading_file
 from spark_jobs.files.file_changes import Positions
 from spark_jobs.files.key_probe import KeyProbe
@@ -60,15 +60,13 @@ class ArrowScan:
                     yield from self._rows(scan, file)
 
     def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:
-        try:
+        with marked_errors():
             deleted = self._deleted(file)
             with reading_file(file.path):
                 for positions, columns in scan.rows(file.path, deleted):
                     arrays = [*columns.columns, _row_ids(file.ordinal, positions)]
                     table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
                     yield from table.to_batches(max_chunksize=_MOST_ROWS)
-        except JobError as error:
-            raise RuntimeError(to_marker(error)) from None
 
     def _deleted(self, file: ScannedFile) -> Positions:
         if file.vector is None:

@@ -25,7 +25,7 @@ from spark_jobs.connectors.paimon.manifest_entries import (
 )
 from spark_jobs.connectors.paimon.parallel import PARALLEL, in_parallel
 from spark_jobs.connectors.paimon.stored_files import StoredFile, orphans_among, stored_files
-from spark_jobs.errors import JobError, to_marker
+from spark_jobs.errors import JobError, marked_errors
 from spark_jobs.files.avro import records
 
 LISTED: Final = pa.schema(
@@ -141,9 +141,10 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
     """Within it, whatever can not be read becomes a marked error of the job."""
-    try:
-        yield
-    except JobError as error:
-        raise RuntimeError(to_marker(error)) from None
-    except Exception as error:  # noqa: BLE001 - damaged files bring about errors of every kind
-        raise RuntimeError(to_marker(file_error(path, error))) from None
+    with marked_errors():
+        try:
+            yield
+        except JobError:
+            raise
+        except Exception as error:  # noqa: BLE001 - damaged files bring about errors of every kind
+            raise file_error(path, error) from None
