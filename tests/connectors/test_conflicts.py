@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.connectors.paimon import manifest_library
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -276,6 +277,41 @@ def test_a_table_that_was_rolled_back(connector: Connector, table: TableHandle) 
 
     assert "Snapshot 2, on which the statement builds, has expired or was rolled back" in message
     assert snapshot_ids(connector) == [1, 2]
+
+
+def test_files_that_were_made_for_other_buckets(connector: Connector) -> None:
+    """Where the last writer wins, the files of a statement are published on a newer table."""
+    from pypaimon.schema.schema_change import SchemaChange
+
+    name = TableName("shop", "bucketed")
+    options = {"bucket": "2", "bucket-key": "id"}
+    table = create(connector, {"id": "int"}, options=options, name=name)
+    handle = begun(connector, table, lambda _: ())
+    fragments = store(handle, inserts(table, [{"id": i} for i in range(9)]))
+    catalog = table.native.table.catalog_environment.catalog_loader.load()
+    catalog.alter_table(str(name), [SchemaChange.set_option("bucket", "4")])
+    now = connector.metadata.load_table(name)
+
+    message = outcome(lambda: connector.writes.finish_merge(now, handle, fragments, {}))
+
+    assert message == f"The schema of {name} was changed while the statement ran."
+    assert snapshot_ids(connector, name) == []
+
+
+def test_a_table_that_was_dropped_and_made_anew_before_its_first_snapshot(
+    connector: Connector,
+) -> None:
+    name = TableName("shop", "new")
+    table = create(connector, {"id": "int"}, name=name)
+    handle = begun(connector, table, lambda _: ())
+    table.native.table.catalog_environment.catalog_loader.load().drop_table(str(name))
+    create(connector, {"id": "int", "v": "string"}, name=name)
+    fragments = store(handle, inserts(table, [{"id": 1}]))
+
+    message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert message == f"The schema of {name} was changed while the statement ran."
+    assert snapshot_ids(connector, name) == []
 
 
 def test_another_driver_of_the_same_operation(connector: Connector, table: TableHandle) -> None:
