@@ -187,6 +187,5 @@ def _run_type(spec: RowStatement | PartitionStatement) -> Callable[..., MergeRun
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
-    """Whether a source reads the target itself, whose name any spelling finds."""
-    tables = (source.table for source in sources if isinstance(source, TableSource))
-    return str(target).lower() in (str(table).lower() for table in tables)
+    """Whether a source reads the target itself, by whatever name."""
+    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))
