@@ -62,6 +62,11 @@ class TableName:
         )
         return cls(names[0].strip(), names[1].strip())
 
+    def may_be(self, other: TableName) -> bool:
+        """Whether both may mean one table: catalogs know any case, and its branch main is it."""
+        one, two = (str(each).lower().removesuffix("$branch_main") for each in (self, other))
+        return one == two
+
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
 

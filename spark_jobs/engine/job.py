@@ -109,7 +109,8 @@ class Job:
     def _release_guard(self, result: JobResult) -> None:
         """Once the result is stored, no retry will search from the base snapshot any more."""
         changes_rows = not isinstance(self.request.statement, CreateTableSpec)
-        if result.status == "committed" and changes_rows:
+        # Also when nothing changed: an earlier try that was killed may have left it.
+        if result.error is None and changes_rows:
             table = self.connector.metadata.load_table(self.request.target)
             self.connector.writes.release_guard(table, self.request.operation_id)
 
@@ -186,6 +187,5 @@ def _run_type(spec: RowStatement | PartitionStatement) -> Callable[..., MergeRun
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
-    """Whether a source reads the target itself, whose name any spelling finds."""
-    tables = (source.table for source in sources if isinstance(source, TableSource))
-    return str(target).lower() in (str(table).lower() for table in tables)
+    """Whether a source reads the target itself, by whatever name."""
+    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))

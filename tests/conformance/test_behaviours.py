@@ -2,7 +2,7 @@
 
 Of the combinations of behaviour, connector and layout those run in which the layout can matter, for
 the time that each takes; and on all connectors but Paimon's plain tables only the fifth of the
-behaviours whose turn it is that day. ``MERGE_CONFORMANCE=all`` runs all of them.
+behaviours whose turn it is (``MERGE_TESTS_TURN``). ``MERGE_CONFORMANCE=all`` runs all of them.
 """
 
 from __future__ import annotations

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spark_jobs.connectors.paimon import manifest_library
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -203,21 +205,28 @@ def test_deletions_in_what_was_only_read(connector: Connector, table: TableHandl
     assert outcomes["snapshot"] == "committed"
 
 
-def compact(connector: Connector, monkeypatch: pytest.MonkeyPatch, p: int) -> None:
-    """The rows of a partition in one new file, in a snapshot of the kind that compactions make."""
-    now = connector.metadata.load_table(NAME)
+@contextmanager
+def compacting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Snapshots are of the kind that compactions make."""
     new_snapshot = manifest_library.new_snapshot
 
     def compaction(*arguments: Any) -> Any:
         return replace(new_snapshot(*arguments), commit_kind="COMPACT")
 
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest_library, "new_snapshot", compaction)
+        yield
+
+
+def compact(connector: Connector, monkeypatch: pytest.MonkeyPatch, p: int) -> None:
+    """The rows of a partition in one new file."""
+    now = connector.metadata.load_table(NAME)
     handle = begun(connector, now, partition(p), operation=Operation("compactor", "", {}))
     kept = [{"id": i, "p": p} for i in range(4) if i % 2 == p]
     fragments = store(handle, inserts(now, kept))
     files = partition(p)(connector.metadata.plan_files(now))
-    with monkeypatch.context() as patch:
-        patch.setattr(manifest_library, "new_snapshot", compaction)
-        fragments += connector.writes.drop_files(now, handle, files)
+    fragments += connector.writes.drop_files(now, handle, files)
+    with compacting(monkeypatch):
         connector.writes.finish_merge(now, handle, fragments, {})
 
 
@@ -232,6 +241,25 @@ def test_a_compaction_of_what_was_only_read(
         "committed"
     )
     assert {row["id"] for row in read(connector)} == {1, 2, 3}
+
+
+def test_deletions_that_older_versions_of_paimon_call_a_compaction(
+    connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(connector, {"id": "int", "p": "int"}, ["p"], {"deletion-vectors.enabled": "true"})
+    append(connector, [{"id": i, "p": i % 2} for i in range(4)], "first")
+    table = connector.metadata.load_table(NAME)
+    handle = begun(connector, table, partition(0, 1))
+    fragments = deletion(table, handle, 0)
+    other = Operation("other", "", {})
+    marking = begun(connector, table, partition(1), operation=other, rewrite_share=1.0)
+    with compacting(monkeypatch):
+        connector.writes.finish_merge(table, marking, deletion(table, marking, 1), {})
+
+    message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert message.startswith("Snapshot 2 (COMPACT by other) changed what the statement read")
+    assert {row["id"] for row in read(connector)} == {0, 2, 3}
 
 
 def test_a_compaction_of_a_file_that_is_changed(
@@ -276,6 +304,41 @@ def test_a_table_that_was_rolled_back(connector: Connector, table: TableHandle) 
 
     assert "Snapshot 2, on which the statement builds, has expired or was rolled back" in message
     assert snapshot_ids(connector) == [1, 2]
+
+
+def test_files_that_were_made_for_other_buckets(connector: Connector) -> None:
+    """Where the last writer wins, the files of a statement are published on a newer table."""
+    from pypaimon.schema.schema_change import SchemaChange
+
+    name = TableName("shop", "bucketed")
+    options = {"bucket": "2", "bucket-key": "id"}
+    table = create(connector, {"id": "int"}, options=options, name=name)
+    handle = begun(connector, table, lambda _: ())
+    fragments = store(handle, inserts(table, [{"id": i} for i in range(9)]))
+    catalog = table.native.table.catalog_environment.catalog_loader.load()
+    catalog.alter_table(str(name), [SchemaChange.set_option("bucket", "4")])
+    now = connector.metadata.load_table(name)
+
+    message = outcome(lambda: connector.writes.finish_merge(now, handle, fragments, {}))
+
+    assert message == f"The schema of {name} was changed while the statement ran."
+    assert snapshot_ids(connector, name) == []
+
+
+def test_a_table_that_was_dropped_and_made_anew_before_its_first_snapshot(
+    connector: Connector,
+) -> None:
+    name = TableName("shop", "new")
+    table = create(connector, {"id": "int"}, name=name)
+    handle = begun(connector, table, lambda _: ())
+    table.native.table.catalog_environment.catalog_loader.load().drop_table(str(name))
+    create(connector, {"id": "int", "v": "string"}, name=name)
+    fragments = store(handle, inserts(table, [{"id": 1}]))
+
+    message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert message == f"The schema of {name} was changed while the statement ran."
+    assert snapshot_ids(connector, name) == []
 
 
 def test_another_driver_of_the_same_operation(connector: Connector, table: TableHandle) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from spark_jobs.connectors.paimon.external_paths import external_paths
 from spark_jobs.connectors.paimon.locations import filesystem_path
+from spark_jobs.connectors.paimon.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -92,6 +93,32 @@ def test_files_outside_come_home_when_the_option_is_gone(
     assert read(connector) == [{"id": 2, "k": "x"}]
     (path,) = parquet_files(warehouse)
     assert str(path.parent) == "shop.db/orders/k=x/bucket-0"
+
+
+def test_a_vector_of_a_file_outside_lies_where_the_table_looks_for_it(
+    connector: Connector, warehouse: Path, tmp_path: Path
+) -> None:
+    from pypaimon.schema.schema_change import SchemaChange
+
+    options = {
+        "deletion-vectors.enabled": "true",
+        "index-file-in-data-file-dir": "true",
+        REWRITE_SHARE_OPTION: "1",
+    }
+    table = create(connector, COLUMNS, ["k"], options)
+    catalog = table.native.table.catalog_environment.catalog_loader.load()
+    outside = options_of(tmp_path / "out").items()
+    catalog.alter_table(str(NAME), [SchemaChange.set_option(*each) for each in outside])
+    table = connector.metadata.load_table(NAME)
+    append_with_pypaimon(table, [{"id": 1, "k": "x"}, {"id": 2, "k": "x"}])
+    catalog.alter_table(str(NAME), [SchemaChange.set_option(f"{OPTION}.strategy", "none")])
+    table = connector.metadata.load_table(NAME)
+
+    merge(connector, table, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
+
+    assert read(connector) == [{"id": 2, "k": "x"}]
+    assert len(parquet_files(tmp_path / "out")) == 1
+    assert not parquet_files(warehouse)
 
 
 def test_a_file_within_moves_outside_when_it_is_replaced(

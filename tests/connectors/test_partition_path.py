@@ -18,7 +18,7 @@ from spark_jobs.errors import NotSupportedError
 
 DEFAULT = "__DEFAULT_PARTITION__"
 CASES: dict[str, st.SearchStrategy[Any]] = {
-    "STRING": st.text(),
+    "STRING": st.text().filter(lambda text: not text.isspace() or text.isascii()),
     "VARCHAR(9)": st.sampled_from(["a*b", "x=y %", "ü", "/", "a:b", "\t", "\x7f", "'\"#?\\{}[]^"]),
     "BOOLEAN": st.booleans(),
     "INT": st.integers(-(2**31), 2**31 - 1),
@@ -120,6 +120,22 @@ def test_numbers_that_java_versions_spell_differently_are_refused(value: float) 
 
     with pytest.raises(NotSupportedError, match=r"p = .* can not be a partition"):
         layout.directory([value])
+
+
+@pytest.mark.parametrize("value", ["\x85", "\xa0", " \u2007", "\u202f\t"])
+def test_texts_that_are_blank_to_some_engines_are_refused(value: str) -> None:
+    layout = PartitionLayout((PartitionKey("p"),), DEFAULT, legacy_names=True)
+
+    assert layout.directory([f"x{value}"]).startswith("p=x")
+    with pytest.raises(NotSupportedError, match=r"p = .* can not be a partition"):
+        layout.directory([value])
+
+
+@pytest.mark.parametrize("value", ["\x1c", "\u1680", "\u2006", "\u2028", "\u3000"])
+def test_texts_that_are_blank_to_all_engines(value: str) -> None:
+    layout = PartitionLayout((PartitionKey("p"),), DEFAULT, legacy_names=True)
+
+    assert layout.directory([value]) == f"p={DEFAULT}"
 
 
 def test_a_table_without_partitions_has_no_directory() -> None:

@@ -34,6 +34,25 @@ def test_a_snapshot_is_created_once(tmp_path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["snapshot-1"]
 
 
+def test_a_link_that_was_asked_for_twice_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS, when the answer to the first request is lost."""
+    path, link = tmp_path / "snapshot-1", os.link
+
+    def link_twice(source: Any, target: Any) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", link_twice)
+
+    assert HardLinkStore().create(str(path), "first")
+    assert not HardLinkStore().create(str(path), "second")
+
+    assert path.read_text() == "first"
+    assert [each.name for each in tmp_path.iterdir()] == ["snapshot-1"]
+
+
 def test_the_hint_is_replaced_and_its_failure_ignored(tmp_path: Path) -> None:
     HardLinkStore().hint_latest(str(tmp_path / "LATEST"), 1)
     HardLinkStore().hint_latest(str(tmp_path / "LATEST"), 12)

@@ -161,3 +161,19 @@ def test_clauses_of_other_kinds_do_not_hide_each_other() -> None:
         MergeCase("not_matched_by_source", UpdateAction((Assignment("v", "0"),))),
     )
     assert len(spec.cases) == 4
+
+
+@pytest.mark.parametrize(
+    ("other", "may_be"),
+    [
+        ("DB.T", True),
+        ("db.t$branch_main", True),
+        ("db.t$branch_b", False),
+        ("db.t2", False),
+        ("db2.t", False),
+    ],
+)
+def test_names_that_may_mean_one_table(other: str, *, may_be: bool) -> None:
+    one, two = TableName("db", "t"), TableName.parse(other)
+
+    assert (one.may_be(two), two.may_be(one)) == (may_be, may_be)

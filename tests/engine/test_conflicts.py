@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.job import ATTEMPTS, Job
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import MergeHandle, MergeWrite
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.check import OPERATION_ID, request_of
-from tests.conformance.harness import Harness
+from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS, order
 from tests.engine.slow_sink import SlowSinks
 
@@ -185,3 +187,26 @@ def test_a_conflict_whose_clean_up_fails_makes_the_statement_run_again(harness: 
 
     assert result.error is None
     assert (result.metrics.attempts, result.metrics.inserted) == (2, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [TARGET.table.upper(), f"{TARGET.table}$branch_main"])
+def test_a_source_that_is_the_target_by_another_name(
+    make_table: Callable[..., Harness], name: str
+) -> None:
+    """Every row of the table makes a new one; one of another partition comes meanwhile."""
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+    others = iter([[order(999, "z")]])
+    connector = harness.open()
+    writes = Writes(connector.writes, begun=lambda: list(map(harness.append, others)))
+    copying = Behaviour("", "", (not_matched(insert(id="-s.id", req="'r'", p="'q'")),))
+    request = request_of(copying, harness)
+    assert isinstance(request.statement, MergeSpec)
+    source = TableSource(request.statement.source, TableName(TARGET.database, name))
+    statement = replace(request.statement, on="t.id = -s.id AND t.p = 'q'")
+    request = replace(request, sources=(source,), statement=statement)
+
+    result = Job(request, harness.spark, replace(connector, writes=writes)).run()
+
+    assert result.error is None
+    assert (result.metrics.attempts, result.metrics.inserted) == (2, len(ORDERS.rows) + 1)

@@ -10,12 +10,15 @@ import pytest
 
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job import Job
+from tests.conformance.behaviour import delete_from
 from tests.conformance.check import OPERATION_ID, request_of
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS, order
 from tests.engine.test_conflicts import STATEMENT, Writes
 
 pytestmark = pytest.mark.slow
+
+NOTHING = delete_from("", "id = -1")
 
 
 @pytest.fixture
@@ -119,3 +122,12 @@ def test_an_earlier_try_may_have_committed_in_what_has_expired(harness: Harness,
     after = harness.state()
     assert len(after.rows) == len(ORDERS.rows) + 2
     assert after.on_disk <= before | set(after.files)
+
+
+def test_the_guard_of_an_earlier_try_goes_when_nothing_is_left_to_do(harness: Harness) -> None:
+    guard_of_an_earlier_try(harness)
+
+    result = Job(request_of(NOTHING, harness), harness.spark, harness.open()).run()
+
+    assert (result.error, result.status) == (None, "unchanged")
+    assert guards(harness) == []

@@ -1,7 +1,7 @@
 """A driver that dies, and storage that fails, at every step from the guard to the stored result.
 
-A run takes the faults of a third of the steps, of another third each day; `make test-faults` takes
-them all.
+A run takes the faults of a third of the steps, of another third with ``MERGE_TESTS_TURN=1``;
+`make test-faults` takes them all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The NameNode falls silent, or does not answer once, at each request of a driver.
 
-A run takes a twelfth of the requests, another twelfth each day.
+A run takes a twelfth of the requests, another twelfth with ``MERGE_TESTS_TURN=1``.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from spark_jobs.connectors.paimon.table_layout import (
     new_file_layout,
     rewrite_share,
 )
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.files.discarding import discarding
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
@@ -47,9 +48,11 @@ _READ_AT_ONCE: Final = 64
 class PaimonMerge:
     """A merge that has begun.
 
-    ``is_first``: no other try of the operation, which may have committed, had left its guard.
+    ``target`` is the table that its files are made for. ``is_first``: no other try of the
+    operation, which may have committed, had left its guard.
     """
 
+    target: PaimonTable
     write: MergeWrite
     name_prefix: str
     index_prefix: str
@@ -88,7 +91,7 @@ class PaimonMergeWrites:
             layout=new_file_layout(target, filesystem, write.target_file_size),
         )
         is_first = write.dry_run or self._guard_base(table, operation_id)
-        return MergeHandle(sinks, PaimonMerge(write, prefix, index_prefix, is_first))
+        return MergeHandle(sinks, PaimonMerge(target, write, prefix, index_prefix, is_first))
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
@@ -143,7 +146,7 @@ class PaimonMergeWrites:
         for attempt in range(_PUBLISH_ATTEMPTS):
             time.sleep(random.uniform(0, min(0.01 * attempt**2, _LONGEST_PAUSE)))  # noqa: S311
             with before_publication():
-                latest = self._latest(table)
+                latest = self._latest(table.name, begun.target)
                 gap.read_up_to(latest.snapshot)
                 _refuse_own_commit(gap, begun.operation_id)
                 change = changes.behind(gap.added)
@@ -188,17 +191,17 @@ class PaimonMergeWrites:
                 "Run the statement again; let more snapshots stay when they expire.",
             )
 
-    def _latest(self, table: TableHandle) -> PaimonTable:
+    def _latest(self, name: TableName, target: PaimonTable) -> PaimonTable:
         """The table as it is now.
 
         Raises:
-            CommitError: COMMIT_CONFLICT when its schema is another one.
+            CommitError: COMMIT_CONFLICT when its schema is not that of ``target``.
         """
-        latest = native(self._metadata.load_table(table.name))
-        if library.schema_id(latest.table) != library.schema_id(native(table).table):
+        latest = native(self._metadata.load_table(name))
+        if _file_schema(latest) != _file_schema(target):
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
-                f"The schema of {table.name} was changed while the statement ran.",
+                f"The schema of {name} was changed while the statement ran.",
                 "Run the statement again: it will read the table's new schema.",
             )
         return latest
@@ -273,6 +276,12 @@ class PaimonMergeWrites:
 
     def _guard(self, table: TableHandle, operation_id: str) -> BaseGuard:
         return BaseGuard(self._filesystem, native(table).branch_path, operation_id)
+
+
+def _file_schema(table: PaimonTable) -> tuple[Any, ...]:
+    """What new files depend on; the ids of a table that was dropped and made anew begin again."""
+    schema = table.schema
+    return library.schema_id(table.table), schema.columns, schema.partition_keys, table.buckets
 
 
 def _made_by(snapshot: Any, operation_id: str) -> bool:

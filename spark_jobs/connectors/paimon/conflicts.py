@@ -43,14 +43,20 @@ class OtherCommit:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether it is a compaction: the same rows in other files."""
-        return bool(self.snapshot.commit_kind == "COMPACT")
+        """Whether it is a compaction: the same rows in other files.
+
+        Older versions of Paimon call it one, too, when rows are deleted by vectors alone.
+        """
+        return bool(self.snapshot.commit_kind == "COMPACT") and self.remarked <= self._removed
 
     @property
     def unsettled(self) -> frozenset[str]:
         """The names of data files that are not what they were before."""
-        removed = (e.file.file_name for e in self.entries if e.kind != ADD)
-        return self.remarked.union(removed)
+        return self.remarked | self._removed
+
+    @property
+    def _removed(self) -> frozenset[str]:
+        return frozenset(e.file.file_name for e in self.entries if e.kind != ADD)
 
     def __str__(self) -> str:
         kind, user = self.snapshot.commit_kind, self.snapshot.commit_user

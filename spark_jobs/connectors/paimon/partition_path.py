@@ -17,6 +17,8 @@ import numpy as np
 from spark_jobs.errors import NotSupportedError
 
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f")
+# Blank for Python and pypaimon, for Java not.
+_BLANK_FOR_SOME: Final = frozenset("\x85\xa0\u2007\u202f")
 _EPOCH: Final = date(1970, 1, 1)
 # Outside of it Java writes exponents, in digits that changed with Java 19.
 _SPELLED_ALIKE: Final = (1e-3, 1e7)
@@ -51,14 +53,23 @@ class PartitionLayout:
         """The path below the table, ``a=1/b=x``; empty for a table without partitions.
 
         Raises:
-            NotSupportedError: a FLOAT or DOUBLE that Java versions spell differently.
+            NotSupportedError: a FLOAT or DOUBLE that Java versions spell differently, or a text
+                that is blank only to some engines.
         """
         parts = zip(self.keys, values, strict=True)
         return "/".join(f"{_escape(key.name)}={_escape(self._text(key, v))}" for key, v in parts)
 
     def _text(self, key: PartitionKey, value: Any) -> str:
         text = "" if value is None else self._value_text(key, value)
-        return text if text and not text.isspace() else self.default_name
+        if text and not text.isspace():
+            return text
+        if not _BLANK_FOR_SOME.isdisjoint(text):
+            raise NotSupportedError(
+                f"{key.name} = {text!a} can not be a partition: engines differ in whether it is "
+                "blank, and so in its directory.",
+                "Store NULL or another text for such values.",
+            )
+        return self.default_name
 
     def _value_text(self, key: PartitionKey, value: Any) -> str:
         if isinstance(value, bool):

@@ -77,7 +77,9 @@ class HardLinkStore(SnapshotFiles):
             try:
                 os.link(temporary, target)
             except FileExistsError:
-                return False
+                # NFS may have made this very link, lost its answer and asked again: see open(2).
+                if temporary.stat().st_nlink == 1:
+                    return False
         finally:
             temporary.unlink(missing_ok=True)
         _sync_directory(target.parent)

@@ -37,7 +37,7 @@ class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
     ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is
-    where in the table a file that replaces it belongs, None: beside it.
+    where in the table what replaces or accompanies it belongs, None: beside it.
     A tuple, because tables with many files are unpickled in every task.
     """
 
@@ -166,7 +166,7 @@ class PaimonMergeSink:
                 read_vector(self._factory.layout.filesystem, source.vector)
             )
         if self._may_keep(source, changes):
-            self._vectors.add(ordinal, source.bucket, source.path, changes.positions)
+            self._vectors.add(ordinal, source.bucket, _directory(source), changes.positions)
         else:
             self._rewrite(ordinal, source, changes)
 
@@ -179,7 +179,7 @@ class PaimonMergeSink:
         return deleted < source.row_count and deleted <= share * source.row_count
 
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
-        target = self._new_path(source.directory or posixpath.dirname(source.path))
+        target = self._new_path(_directory(source))
         layout = self._factory.layout
         written = rewrite(layout.filesystem, source.path, target, changes, layout.compression)
         carried = source.row_count - len(changes.positions)
@@ -203,6 +203,11 @@ class PaimonMergeSink:
                 columns[name] = ColumnChange(changed, conform(values, field))
         positions = pc.struct_field(row_ids, POSITION_FIELD).to_numpy()
         return FileChanges(positions, ~updated, columns)
+
+
+def _directory(source: SourceFile) -> str:
+    """Where in the table belongs what replaces or accompanies a file."""
+    return source.directory or posixpath.dirname(source.path)
 
 
 def _replacement(

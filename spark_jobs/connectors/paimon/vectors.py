@@ -145,14 +145,15 @@ class VectorIndexWriter:
         self._vectors: dict[int, tuple[int, int, int]] = {}
         self._written: list[WrittenIndex] = []
 
-    def add(self, ordinal: int, bucket: int, data_path: str, positions: Positions) -> None:
+    def add(self, ordinal: int, bucket: int, beside: str, positions: Positions) -> None:
         """Take the deleted rows (all of them, ascending) of a data file.
 
         ``bucket`` is a number of its bucket among all of the table: partitions may share folders.
+        ``beside`` is the bucket's directory in the table, wherever the data file lies.
         """
         if bucket != self._bucket or len(self._content) >= _TARGET_SIZE:
             self._write()
-            self._bucket, self._beside = bucket, posixpath.dirname(data_path)
+            self._bucket, self._beside = bucket, beside
         vector = encode(positions)
         length = len(vector) - _LENGTH_BYTES - _CHECKSUM_BYTES
         self._vectors[ordinal] = (len(self._content), length, len(positions))
