@@ -199,6 +199,7 @@ def test_the_example_dag():
     preview, expire = dag.task_dict["preview"], dag.task_dict["expire"]
     assert preview.is_dry_run()
     assert not expire.is_dry_run()
+    assert expire.retries == 0, "max_deletes is that of one try"
     limits = ("retain_max", "retain_min", "older_than")
     assert [getattr(preview, each) for each in limits] == [getattr(expire, each) for each in limits]
 
