@@ -54,7 +54,8 @@ with DAG(
         body=PREVIEW,
         response_timeout=timedelta(hours=12),
     )
-    expire = ExpireSnapshotsOperator(task_id="expire", max_deletes=PREVIEWED, **LIMITS)
+    # A second try would count anew. What was interrupted the next night finishes.
+    expire = ExpireSnapshotsOperator(task_id="expire", max_deletes=PREVIEWED, retries=0, **LIMITS)
     orphans = RemoveOrphanFilesOperator(
         task_id="orphans", older_than="2 d", trigger_rule="none_failed"
     )

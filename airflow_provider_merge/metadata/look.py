@@ -151,5 +151,6 @@ class Look:
         """The partitions of the newest snapshot that have these values."""
         key = tuple(sorted((name, repr(value)) for name, value in wanted.items()))
         if key not in self._partitions:
-            self._partitions[key] = self.table.partitions(wanted)
+            # Of the very snapshot that the look tells of, not of one that came meanwhile.
+            self._partitions[key] = self.table.partitions(wanted, self.latest)
         return self._partitions[key]

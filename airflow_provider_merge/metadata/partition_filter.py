@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
@@ -49,14 +49,25 @@ class PartitionFilter:
         return cls(types, wanted)
 
     @property
-    def values(self) -> tuple[Any, ...]:
-        """What is asked for, in the order of the columns that have a value here."""
-        return tuple(self.wanted[index] for index in sorted(self.wanted))
+    def columns(self) -> tuple[int, ...]:
+        """The positions of the columns that have a value here, in their order."""
+        return tuple(sorted(self.wanted))
 
-    def fits(self, schema: TableSchema, values: Mapping[str, str | None]) -> bool:
-        """Whether a partition that is asked for has these values, as text."""
-        found = PartitionFilter.of(schema, values).wanted
-        return all(found[index] == value for index, value in self.wanted.items())
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What is asked for, in the order of ``columns``."""
+        return tuple(self.wanted[index] for index in self.columns)
+
+    def values_of(
+        self, schema: TableSchema, partition: Mapping[str, str | None]
+    ) -> tuple[Any, ...]:
+        """What a partition, whose values are text, has in ``columns``."""
+        names = schema.partition_keys
+        return tuple(typed_value(partition[names[i]], self.types[i]) for i in self.columns)
+
+    def fits(self, schema: TableSchema, partition: Mapping[str, str | None]) -> bool:
+        """Whether a partition, whose values are text, is asked for."""
+        return self.values_of(schema, partition) == self.values
 
     def keeps(self, partition: tuple[Any, ...]) -> bool:
         """Whether these are the values of a partition that is asked for."""
@@ -91,7 +102,7 @@ def typed_value(value: Any, kind: str) -> Any:
     if name == "DATE":
         return value if type(value) is date else date.fromisoformat(str(value))
     if name in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        return value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        return _timestamp(value, kind.upper())
     if name == "BOOLEAN":
         if str(value).lower() not in ("true", "false"):
             raise ValueError("it is neither true nor false")
@@ -101,3 +112,13 @@ def typed_value(value: Any, kind: str) -> Any:
     if name in ("FLOAT", "DOUBLE"):
         return single(float(value)) if name == "FLOAT" else float(value)
     return str(value)
+
+
+def _timestamp(value: Any, kind: str) -> datetime:
+    """A time as partitions have it: without an offset, in UTC where the type is a point in time."""
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    if moment.tzinfo is None:
+        return moment
+    if "LOCAL TIME ZONE" not in kind and not kind.startswith("TIMESTAMP_LTZ"):
+        raise ValueError("the type has no time zone")
+    return moment.astimezone(UTC).replace(tzinfo=None)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -285,16 +285,20 @@ class PaimonTable:
 def snapshots_since(table: PaimonTable, since: int | datetime | None) -> list[Snapshot]:
     """The retained snapshots, oldest first: all, those after an id, or not before a time.
 
-    One that expires meanwhile is left out.
+    A time without a time zone is UTC. A snapshot that expires meanwhile is left out.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
     """
     found: list[Snapshot] = []
     after = since if isinstance(since, int) else 0
-    earliest = since.timestamp() * 1000 if isinstance(since, datetime) else 0
+    earliest = _utc(since).timestamp() * 1000 if isinstance(since, datetime) else 0
     for snapshot in table.snapshots.newest_first():
         if snapshot.snapshot_id <= after or snapshot.time_millis < earliest:
             break
         found.append(snapshot)
     return found[::-1]
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -141,7 +141,8 @@ class TableOperator(BaseOperator):
         self.rewrite_share = rewrite_share
         self.isolation = isolation
         self.spark_env = spark_env
-        self.conf = dict(conf or {})
+        # Not copied: it may be the result of another task, which is known when the task runs.
+        self.conf = {} if conf is None else conf
         self.driver_memory = driver_memory
         self.driver_cores = driver_cores
         self.executor_memory = executor_memory
@@ -374,6 +375,8 @@ class TableOperator(BaseOperator):
         )
 
     def _settings(self) -> SparkSettings:
+        if not isinstance(self.conf, Mapping):
+            raise invalid("conf", f"expected a dict of settings, found {type(self.conf).__name__}")
         conf = {name: conf_text(value) for name, value in self.conf.items()}
         refuse_secrets("conf", conf, "Put it into the cluster's own configuration of Spark.")
         return SparkSettings(

@@ -21,6 +21,11 @@ def partition_keys(hook: CatalogHook, target: TableName, result: JobResult) -> l
     blanks, and more than 250 characters.
     """
     names = result.partitions
+    if result.metrics.partitions_changed > len(names):
+        log.warning(
+            "%s partitions of %s changed; the asset event has keys of the first %s only.",
+            *(result.metrics.partitions_changed, target, len(names)),
+        )
     is_one = not any("/" in name for name in names) or _has_one_column(hook, target)
     keys = [name.partition("=")[2] if is_one else name for name in names]
     return [key for key in keys if key != "NULL" and key.strip() and len(key) <= _LONGEST]

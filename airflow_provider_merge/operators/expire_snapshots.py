@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import whole_number
+from airflow_provider_merge.operators.values import text, whole_number
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 
 
@@ -52,6 +52,6 @@ class ExpireSnapshotsOperator(RemovingOperator):
         return ExpireSnapshotsSpec(
             retain_max=whole_number("retain_max", self.retain_max),
             retain_min=whole_number("retain_min", self.retain_min),
-            older_than=self.older_than or None,
+            older_than=text("older_than", self.older_than),
             max_deletes=whole_number("max_deletes", self.max_deletes),
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.operators.maintenance import RemovingOperator
+from airflow_provider_merge.operators.values import text
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 
 
@@ -27,4 +28,4 @@ class RemoveOrphanFilesOperator(RemovingOperator):
 
     def statement(self) -> RemoveOrphanFilesSpec:
         """The statement of the rendered parameters."""
-        return RemoveOrphanFilesSpec(self.older_than)
+        return RemoveOrphanFilesSpec(text("older_than", self.older_than) or "")

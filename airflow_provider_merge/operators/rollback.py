@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import flag, whole_number
+from airflow_provider_merge.operators.values import flag, text, whole_number
 from spark_jobs.contract.maintenance import RollbackSpec
 
 
@@ -44,6 +44,6 @@ class RollbackOperator(RemovingOperator):
         """The statement of the rendered parameters."""
         return RollbackSpec(
             whole_number("snapshot_id", self.snapshot_id),
-            self.tag or None,
+            text("tag", self.tag),
             flag("force", self.force),
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.maintenance import MaintenanceOperator, RemovingOperator
-from airflow_provider_merge.operators.values import flag, whole_number
+from airflow_provider_merge.operators.values import flag, text, whole_number
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec
 
 
@@ -48,9 +48,9 @@ class CreateTagOperator(MaintenanceOperator):
     def statement(self) -> CreateTagSpec:
         """The statement of the rendered parameters."""
         return CreateTagSpec(
-            self.tag,
+            text("tag", self.tag) or "",
             whole_number("snapshot_id", self.snapshot_id),
-            self.retention or None,
+            text("retention", self.retention),
             flag("if_not_exists", self.if_not_exists),
         )
 
@@ -88,4 +88,4 @@ class DeleteTagOperator(RemovingOperator):
         """The statement of the rendered parameters."""
         if bool(self.tag) == flag("expired", self.expired):
             raise invalid("tag", "give either the name of a tag or expired=True")
-        return DeleteTagSpec(self.tag or None, flag("if_exists", self.if_exists))
+        return DeleteTagSpec(text("tag", self.tag), flag("if_exists", self.if_exists))

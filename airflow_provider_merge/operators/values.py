@@ -17,9 +17,10 @@ def whole_number(field: str, value: int | str | None) -> int | None:
         return None
     try:
         number = int(value)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         number = 0
-    if number <= 0:
+    # int() cuts off a fraction.
+    if number <= 0 or (not isinstance(value, str) and number != value):
         raise invalid(field, f"{value!r} is not a positive whole number")
     return number
 
@@ -34,11 +35,22 @@ def share(field: str, value: float | str | None) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         number = -1.0
     if not 0 <= number <= 1:
         raise invalid(field, f"{value!r} is not a number from 0 to 1")
     return number
+
+
+def text(field: str, value: str | None) -> str | None:
+    """Text; None where the parameter was left out or rendered as nothing.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if not isinstance(value, str | None):
+        raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
+    return value or None
 
 
 def flag(field: str, value: bool | str | None) -> bool:

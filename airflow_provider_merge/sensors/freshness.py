@@ -44,9 +44,11 @@ class FreshnessSensor(TableSensor):
         age = self.max_age
         try:
             seconds = age.total_seconds() if isinstance(age, timedelta) else float(age)
-        except ValueError:
+        except (TypeError, ValueError):
             seconds = 0.0
         if not seconds > 0:
             raise invalid("max_age", f"{age!r} is no time above 0")
+        if not isinstance(self.partition, Mapping | None):
+            raise invalid("partition", f"expected values of columns, found {self.partition!r}")
         texts = {str(k): text_of(v) for k, v in (self.partition or {}).items()}
         return FreshnessGate(seconds, texts or None)

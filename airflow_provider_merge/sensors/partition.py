@@ -68,7 +68,8 @@ class PartitionSensor(TableSensor):
         )
 
     def _partitions(self) -> tuple[dict[str, str | None], ...]:
-        given = [self.partition] if isinstance(self.partition, Mapping) else list(self.partition)
+        wanted = self.partition
+        given = [wanted] if isinstance(wanted, Mapping) else list(wanted or ())
         if not given or not all(hasattr(each, "items") and each for each in given):
             raise invalid(
                 "partition", "names no partition", 'Write values of columns: {"day": "2026-01-31"}.'
@@ -77,6 +78,8 @@ class PartitionSensor(TableSensor):
             return tuple({str(k): text_of(v) for k, v in each.items()} for each in given)
         if len(given) != 1:
             raise invalid("through", "goes with one partition, not with a list")
+        if not isinstance(self.through, Mapping):
+            raise invalid("through", f"expected values of columns, found {self.through!r}")
         return tuple(partition_range(given[0], self.through))
 
 

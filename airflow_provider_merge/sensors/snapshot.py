@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_provider_merge.assets import table_asset
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
+
+from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import SnapshotGate
 from airflow_provider_merge.operators.templates import is_template
@@ -61,10 +63,12 @@ class SnapshotSensor(TableSensor):
         self.after_id = after_id
         self.after = after
         self.after_last = after_last
-        self.statements = [statements] if isinstance(statements, str) else list(statements)
-        self.properties = dict(properties or {})
+        self.statements = statements
+        self.properties = properties
         if after_last and not is_template(table) and not is_template(self.catalog_conn_id):
-            self.inlets = [*self.inlets, table_asset(self.catalog_conn_id, table)]
+            asset = table_asset(self.catalog_conn_id, table)
+            if same_asset(self.inlets, asset) is None:
+                self.inlets = [*self.inlets, asset]
 
     def gate(self, context: Context) -> SnapshotGate:
         """A newer snapshot of the wanted kind."""
@@ -73,7 +77,9 @@ class SnapshotSensor(TableSensor):
         if self.after_last:
             last = self._last(context)["after"]
             after_id, after_millis = last["snapshot_id"], last["time_millis"]
-        return SnapshotGate(after_id, after_millis, tuple(self.statements), self.properties)
+        given = self.statements
+        statements = (given,) if isinstance(given, str) else tuple(given)
+        return SnapshotGate(after_id, after_millis, statements, dict(self.properties or {}))
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
         """Keep the snapshot for ``after_last``."""
@@ -92,13 +98,22 @@ class SnapshotSensor(TableSensor):
         return {"run_id": run_id, "after": known.get("found", _NOTHING)}
 
     def _store(self, context: Context) -> Any:
-        stores: Any = context.get("asset_state_store")
-        if stores is None:
+        if not AIRFLOW_V_3_3_PLUS:
             raise NotSupportedError(
                 "after_last needs the asset state store of Airflow 3.3.",
                 "Give after or after_id, or schedule the DAG on the table's asset.",
             )
-        return stores[table_asset(self.catalog_conn_id, self.table)]
+        asset = table_asset(self.catalog_conn_id, self.table)
+        stores: Any = context.get("asset_state_store")
+        try:
+            # Airflow knows only the inlets that the task had when the DAG was parsed.
+            return stores[same_asset(self.inlets, asset) or asset]
+        except (KeyError, TypeError):
+            raise invalid(
+                "after_last",
+                "the table was not known when the DAG was parsed",
+                f"Add table_asset({self.catalog_conn_id!r}, {self.table!r}) to inlets.",
+            ) from None
 
     def _key(self, context: Context) -> str:
         ti = context["ti"]

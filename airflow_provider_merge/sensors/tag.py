@@ -27,6 +27,7 @@ class TagSensor(TableSensor):
 
     def gate(self, context: Context) -> TagGate:
         """The tag."""
-        if not self.tag.strip() or "/" in self.tag:
+        name: Any = self.tag  # perhaps what another task returned
+        if not isinstance(name, str) or not name.strip() or "/" in name:
             raise invalid("tag", f"{self.tag!r} is no name of a tag")
         return TagGate(self.tag)

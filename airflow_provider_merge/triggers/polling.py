@@ -89,6 +89,7 @@ class _Poller:
         loop = asyncio.get_running_loop()
         while True:
             waiting = {key: each for key, each in self.asked.items() if each[1].empty()}
+            is_reopened = self.hook is None
             try:
                 if self.hook is None:
                     self.hook = await self._open()
@@ -98,9 +99,12 @@ class _Poller:
                 )
             except Exception as error:  # noqa: BLE001 - it goes to everybody who asked
                 found = dict.fromkeys(waiting, error)
-            if any(isinstance(answer, JobError) for answer in found.values()):
+            errors = [answer for answer in found.values() if isinstance(answer, JobError)]
+            if errors:
                 # The connection may have been changed.
                 self.hook = None
+                if not is_reopened and not all(map(is_passing, errors)):
+                    continue  # no wait is ended by keys that are known to be old
             for key, answer in found.items():
                 if key in self.asked:
                     self.asked[key][1].put_nowait(answer)

@@ -176,6 +176,15 @@ def test_partition_keys_of_values_with_a_slash(warehouse, columns, names, keys):
     assert partition_keys(hook, TableName("shop", "orders"), result) == keys
 
 
+@pytest.mark.parametrize("changed", [2, 3])
+def test_partitions_whose_keys_are_left_out_are_told(warehouse, caplog, changed):
+    TableFiles(warehouse).create()
+    metrics = Metrics(partitions_changed=changed)
+    result = committed(example_request(), partitions=("day=a", "day=b"), metrics=metrics)
+    partition_keys(catalog_hook("paimon_default"), TableName("shop", "orders"), result)
+    assert ("keys of the first 2 only" in caplog.text) == (changed > 2)
+
+
 @pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 refuses")
 def test_partition_keys_are_refused_before_airflow_3_3(dag_file):
     with pytest.raises(NotSupportedError, match=r"needs Airflow 3\.3"):

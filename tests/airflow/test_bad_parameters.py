@@ -87,8 +87,15 @@ WRONG = {
     "file size": ({"target_file_size": 0}, "target_file_size: 0 is not a positive whole number"),
     "isolation": ({"isolation": "dirty"}, "isolation: 'dirty' is not one of: serializable, snap"),
     "share": ({"rewrite_share": 1.5}, "rewrite_share: 1.5 is not a number from 0 to 1"),
+    "share as list": ({"rewrite_share": [1]}, r"rewrite_share: \[1\] is not a number from 0 to 1"),
     "share as text": ({"rewrite_share": "all"}, "rewrite_share: 'all' is not a number from 0 to 1"),
     "cores": ({"executor_cores": "two"}, "executor_cores: 'two' is not a positive whole number"),
+    "half a core": ({"executor_cores": 1.5}, "executor_cores: 1.5 is not a positive whole number"),
+    "list of cores": (
+        {"executor_cores": [2]},
+        r"executor_cores: \[2\] is not a positive whole num",
+    ),
+    "conf no dict": ({"conf": ["a"]}, "conf: expected a dict of settings, found list"),
     "deploy mode": ({"deploy_mode": "remote"}, "deploy_mode: 'remote' is not one of"),
     "spark env": ({"spark_env": "env"}, "spark_env: 'env' is not an absolute path"),
 }
@@ -98,6 +105,13 @@ WRONG = {
 def test_found_at_parse(change, message):
     with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
         MergeIntoOperator(**{**GOOD, **change})
+
+
+class ResultOfAnotherTask:
+    """What Airflow calls an XComArg."""
+
+    def resolve(self, context):
+        raise NotImplementedError
 
 
 LEGAL = {
@@ -120,6 +134,7 @@ LEGAL = {
     "template as an action": {"when": [{"when": "matched", "action": "{{ params.x }}"}]},
     "template as cardinality": {"cardinality": "{{ params.x }}"},
     "template as a number": {"target_file_size": "{{ params.x }}"},
+    "conf of another task": {"conf": ResultOfAnotherTask()},
     "template as an alias": {"target_alias": "{{ params.x }}"},
 }
 

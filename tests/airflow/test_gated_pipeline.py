@@ -33,3 +33,7 @@ def test_every_day_of_every_event_is_reported(changed, days):
     )
 
     assert found == days
+
+
+def test_a_run_by_hand_has_no_events_and_reports_nothing():
+    assert gated_pipeline.changed_days.function(triggering_asset_events={}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -57,6 +58,17 @@ def test_reads(orders):
 )
 def test_snapshots_since(orders, since, ids):
     assert [each.snapshot_id for each in PaimonHook().snapshots(TABLE, since)] == ids
+
+
+@pytest.mark.parametrize(("seconds", "ids"), [(100, [2]), (101, [])])
+def test_a_time_without_a_time_zone_is_utc(orders, monkeypatch, seconds, ids):
+    since = datetime.fromtimestamp(1_700_000_000 + seconds, UTC).replace(tzinfo=None)
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        found = PaimonHook().snapshots(TABLE, since)
+    time.tzset()
+    assert [each.snapshot_id for each in found] == ids
 
 
 def test_diff(orders):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import textwrap
+from datetime import timedelta
 from pathlib import Path
 
 import jinja2
@@ -61,6 +62,10 @@ def reported(request):
             "retain_min: 5 is more than retain_max, 3",
         ),
         (ExpireSnapshotsOperator, {"older_than": "-7 d"}, "older_than: '-7 d' is neither"),
+        (ExpireSnapshotsOperator, {"older_than": timedelta(7)}, "older_than: expected text, found"),
+        (ExpireSnapshotsOperator, {"max_deletes": 2.5}, "max_deletes: 2.5 is not a positive whole"),
+        (RemoveOrphanFilesOperator, {"older_than": 1}, "older_than: expected text, found int"),
+        (CreateTagOperator, {"tag": 7}, "tag: expected text, found int"),
         (ExpireSnapshotsOperator, {"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         (ExpireSnapshotsOperator, {"use_spark": "no"}, "use_spark: 'no' is neither"),
         (RemoveOrphanFilesOperator, {"older_than": "a day"}, "older_than: 'a day' is neither"),
@@ -194,6 +199,7 @@ def test_the_example_dag():
     preview, expire = dag.task_dict["preview"], dag.task_dict["expire"]
     assert preview.is_dry_run()
     assert not expire.is_dry_run()
+    assert expire.retries == 0, "max_deletes is that of one try"
     limits = ("retain_max", "retain_min", "older_than")
     assert [getattr(preview, each) for each in limits] == [getattr(expire, each) for each in limits]
 

@@ -351,6 +351,23 @@ FINAL = {
 }
 
 
+OF_A_WRONG_TYPE = {
+    "no partition": (PartitionSensor, {"partition": None}, "partition: names no partition"),
+    "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected values"),
+    "age": (FreshnessSensor, {"max_age": None}, "max_age: None is no time above 0"),
+    "fresh partition": (FreshnessSensor, {"max_age": 1, "partition": "d"}, "partition: expected"),
+    "tag": (TagSensor, {"tag": 7}, "tag: 7 is no name of a tag"),
+}
+
+
+@pytest.mark.parametrize(
+    ("sensor", "parameters", "message"), OF_A_WRONG_TYPE.values(), ids=OF_A_WRONG_TYPE
+)
+def test_what_another_task_returned_is_checked(sensor, parameters, message):
+    with pytest.raises(RequestError, match=message):
+        sensor(task_id="t", table="a.b", **parameters).gate({})
+
+
 @pytest.mark.parametrize("mode", MODES[::2])
 @pytest.mark.parametrize(("sensor", "parameters", "message"), FINAL.values(), ids=FINAL)
 def test_final_errors_end_the_task(

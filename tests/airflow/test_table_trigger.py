@@ -123,6 +123,26 @@ def test_an_error_ends_the_wait(warehouse):
     assert event["error"]["code"] == "TABLE_NOT_FOUND"
 
 
+def test_a_connection_that_is_changed_while_a_gate_waits(orders, tmp_path, monkeypatch):
+    orders.add()
+    looked, moved = threading.Event(), tmp_path / "moved"
+    at_each_look(monkeypatch, lambda _: looked.set())
+
+    async def story():
+        trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1)
+        waiting = asyncio.create_task(first(trigger))
+        assert await asyncio.to_thread(looked.wait, 60)
+        extra = {"warehouse": str(moved)}
+        connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
+        orders.warehouse.rename(moved)
+        orders.warehouse = moved
+        await asyncio.sleep(4 * FAST)
+        orders.add()
+        return await asyncio.wait_for(waiting, 60)
+
+    assert asyncio.run(story())["status"] == "open"
+
+
 def test_a_store_that_is_away_for_a_while(orders):
     orders.add()
     folder = orders.folder / "snapshot"

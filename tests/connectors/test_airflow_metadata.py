@@ -15,6 +15,7 @@ from pypaimon import CatalogFactory, Schema
 
 from airflow_provider_merge.metadata.avro import records
 from airflow_provider_merge.metadata.manifests import MAX_MANIFEST
+from airflow_provider_merge.metadata.partition_filter import typed_value
 from airflow_provider_merge.metadata.table import PaimonTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, RequestError
@@ -228,6 +229,23 @@ def test_wrong_partitions(
     tables.append(connector, [{"id": 1, "k": "a", "n": 1}])
     with pytest.raises(RequestError, match=message):
         open_table(warehouse).partitions(wanted)
+
+
+def test_a_time_with_an_offset(connector: Connector, warehouse: Path) -> None:
+    """``data_interval_start`` of a template has one."""
+    tables.create(connector, {"id": "BIGINT", "k": "TIMESTAMP_NTZ"}, ["k"])
+    tables.append(connector, [{"id": 1, "k": datetime(2026, 1, 31, 5)}])  # noqa: DTZ001
+    table = open_table(warehouse)
+    assert len(table.partitions({"k": "2026-01-31T05:00:00"})) == 1
+    with pytest.raises(RequestError, match=r"k: '2026-01-31 05:00:00\+00:00' is no TIMESTAMP"):
+        table.partitions({"k": "2026-01-31 05:00:00+00:00"})
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP(6) WITH LOCAL TIME ZONE", "TIMESTAMP_LTZ(3)"])
+def test_a_point_in_time_is_stored_in_utc(kind: str) -> None:
+    stored = datetime(2026, 1, 31, 5)  # noqa: DTZ001
+    for given in ("2026-01-31 07:00:00+02:00", "2026-01-31T05:00:00", stored):
+        assert typed_value(given, kind) == stored
 
 
 def test_a_schema_of_nested_types(connector: Connector, warehouse: Path) -> None:
