@@ -38,6 +38,8 @@ _FILE_CONDITIONS = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOU
 _FILE_FAILURE = re.compile(
     r"SparkFileNotFoundException: ([^\n]+)|(corrupted file: [^\n]+|\S+ is not a Parquet file[^\n]*)"
 )
+# Spark names more conditions of data, by SQL's classes: cardinality, data exception, constraint.
+_DATA_STATE = re.compile(r"SQLSTATE: 2[123]")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
 _TRACE_LINES = 12
 
@@ -51,7 +53,7 @@ def translated(error: BaseException) -> JobError:
     if marked is not None:
         return marked
     for condition, rest in _CONDITION.findall(text):
-        if condition in _USER_DATA_CONDITIONS:
+        if condition in _USER_DATA_CONDITIONS or _DATA_STATE.search(rest):
             return DataError(
                 ErrorCode.EXPRESSION_FAILED,
                 f"an expression of the statement failed: [{condition}]{rest}",

@@ -93,14 +93,14 @@ def analyze_insert(
     source = Side(_SOURCE, by_index(spark.createDataFrame([], schema)))
     expressions = ExpressionAnalyzer(spark, target, source)
     names = _by_name(table, schema.names) if spec.by_name else _by_position(spec, table, schema)
-    values = {name: column_of(_SOURCE, f"c{index}") for index, name in enumerate(names)}
+    values = [(name, column_of(_SOURCE, f"c{index}")) for index, name in enumerate(names)]
     declared = {column.name: column.type for column in table.columns}
-    given = {split_name(column)[0].lower() for column in values}
+    given = {split_name(name)[0].lower() for name in names}
     for name, constant in partition.items():
         if name.lower() not in given:
-            values[quote(name)] = constant.as_sql(declared[name])
-    _require_partition_columns(table, values)
-    action = InsertAction(tuple(values.values()), tuple(values))
+            values.append((quote(name), constant.as_sql(declared[name])))
+    _require_partition_columns(table, [name for name, _ in values])
+    action = InsertAction(tuple(text for _, text in values), tuple(name for name, _ in values))
     assignments = AssignmentAnalyzer(expressions, table, target, source, types)
     return AnalyzedInsert(
         table=table,
@@ -151,9 +151,9 @@ def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
     return wanted
 
 
-def _require_partition_columns(table: TableHandle, values: Mapping[str, str]) -> None:
+def _require_partition_columns(table: TableHandle, names: Sequence[str]) -> None:
     """A row whose partition nobody chose would go where nobody looks for it."""
-    given = {split_name(name)[0].lower() for name in values}
+    given = {split_name(name)[0].lower() for name in names}
     for column in table.columns:
         is_key = column.name in table.partition_keys
         if is_key and column.default is None and column.name.lower() not in given:

@@ -1,8 +1,9 @@
 """Runs acceptance cases: ``python -m tests.acceptance --cases FILE``, in ``.venv-spark``.
 
-Each failure is a line with the case's id and what differed; the last line has the counts. The exit
-code is 0 when every run passed or was refused for a listed reason, 1 when one failed, and 2 when
-there was nothing to run: a wrong file, an unknown case, a kind of table that is not built yet.
+Each failure is a line with the case's id and what differed; the last line has the counts. A case
+that is not understood, or whose tables can not be made, is a failure, too. The exit code is 0 when
+every run passed or was refused for a listed reason, 1 when one failed, and 2 when there was nothing
+to run: no file, an unknown case, a kind of table that is not built yet.
 """
 
 # ruff: noqa: T201 - a command speaks on the terminal

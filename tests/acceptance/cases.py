@@ -1,6 +1,7 @@
 """Acceptance cases as a file tells them: one JSON object per line.
 
-A field that is not known here is an error: nothing that a case says is silently left out.
+A field that is not known here is a problem of its case, which then fails: nothing that a case says
+is silently left out, and no case keeps the others from being run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ CATEGORIES: Mapping[str, frozenset[str]] = {
 
 
 class BadCaseError(Exception):
-    """The file of cases is not one, or says what this runner does not know."""
+    """A case says what this runner does not know, or there is nothing to run."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A statement, its tables and what it does; ``cardinality_error_in``: see ``rules``."""
+    """A statement, its tables and what it does; ``cardinality_error_in``: see ``rules``.
+
+    ``problem`` says why a line is no case that can be run; then it has only an ``id``.
+    """
 
     id: str
     create: tuple[TableCase, ...]
@@ -78,6 +82,7 @@ class Case:
     settings: Mapping[str, str] = field(default_factory=dict)
     update_count: int | None = None
     cardinality_error_in: Mapping[str, bool] | None = None
+    problem: str = ""
 
     def __post_init__(self) -> None:
         for name, value in self.settings.items():
@@ -86,20 +91,19 @@ class Case:
 
 
 def load_cases(path: Path) -> list[Case]:
-    """The cases of a file, in its order.
+    """The cases of a file, in its order; a line that is none has a ``problem``."""
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    return [_case_of(line, number) for number, line in lines if line.strip()]
 
-    Raises:
-        BadCaseError: a line is no case; the number of the line is named.
-    """
-    cases = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            cases.append(_case(json.loads(line)))
-        except (ValueError, TypeError, KeyError, BadCaseError) as error:
-            raise BadCaseError(f"{path}, line {number}: {error}") from error
-    return cases
+
+def _case_of(line: str, number: int) -> Case:
+    id_ = f"line {number}"
+    try:
+        document = json.loads(line)
+        id_ = document["id"]
+        return _case(document)
+    except (ValueError, TypeError, KeyError, BadCaseError) as error:
+        return Case(id_, (), "", Expected(rows=()), problem=f"line {number}: {error}")
 
 
 def _case(document: dict[str, Any]) -> Case:

@@ -27,11 +27,15 @@ NOT_SUPPORTED = ErrorCode.NOT_SUPPORTED.name
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of a case: ``expected`` is what it shall do in this mode of cardinality."""
+    """One run of a case: ``expected`` is what it shall do in this mode of cardinality.
+
+    ``problem`` says why it can not be run.
+    """
 
     case: Case
     expected: Expected
     cardinality: Cardinality = "effective"
+    problem: str = ""
 
     @property
     def label(self) -> str:
@@ -60,9 +64,14 @@ class Bench:
 
     def run(self, attempt: Attempt) -> Verdict:
         """Run an attempt in a database of its own."""
+        if attempt.problem:
+            return Verdict(attempt, attempt.problem, None, 0.0)
         started = time.monotonic()
         self.runs += 1
-        code, problem = _Run(self.spark, self.warehouse, f"case{self.runs}", attempt).judged()
+        try:
+            code, problem = _Run(self.spark, self.warehouse, f"case{self.runs}", attempt).judged()
+        except Exception as error:  # noqa: BLE001 - the other cases are run nevertheless
+            code, problem = None, f"{type(error).__name__}: {error}"
         return Verdict(attempt, problem, code, time.monotonic() - started)
 
 

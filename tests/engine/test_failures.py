@@ -45,6 +45,17 @@ def test_expressions_that_fail_on_the_data(condition: str) -> None:
     assert not error.retryable
 
 
+@pytest.mark.parametrize(
+    ("condition", "state"),
+    [("SCALAR_SUBQUERY_TOO_MANY_ROWS", "21000"), ("INVALID_INDEX_OF_ZERO", "22003")],
+)
+def test_sql_states_of_data_are_final(condition: str, state: str) -> None:
+    error = translated(in_trace(f"SparkRuntimeException: [{condition}] No. SQLSTATE: {state}"))
+
+    assert error.code is ErrorCode.EXPRESSION_FAILED
+    assert not error.retryable
+
+
 def test_a_failure_of_the_cluster_can_be_retried_and_has_no_java_frames() -> None:
     error = translated(in_trace("ExecutorLostFailure: Container killed"))
 

@@ -109,6 +109,7 @@ REFUSED = {
     "INSERT OVERWRITE DIRECTORY '/x' SELECT 1": "only tables are written",
     "INSERT OVERWRITE d.t PARTITION (a = 1) IF NOT EXISTS SELECT 1": "INSERT takes no IF",
     "INSERT INTO d.t REPLACE WHERE a = 1 SELECT 1": "INSERT takes no REPLACE",
+    "INSERT INTO d.t VALUES (1, default), (2, 3)": "the VALUES of INSERT take no DEFAULT",
     "ALTER TABLE d.t ADD COLUMN a INT": "only DROP PARTITION",
     "ALTER TABLE d.t DROP COLUMN a": "only DROP PARTITION",
 }

@@ -328,6 +328,13 @@ REFUSED = [
         source="VALUES (1, 'a', 2) AS s(id, p, x)",
     ),
     refused(
+        "overwrite: a column list with a column twice, spelled alike",
+        overwrite("dynamic", columns=("id", "p", "id")),
+        ErrorCode.DUPLICATE_ASSIGNMENT,
+        "id",
+        source="VALUES (1, 'a', 2) AS s(id, p, x)",
+    ),
+    refused(
         "overwrite: a value of a type that can not be stored",
         overwrite("dynamic", by_name=True),
         ErrorCode.TYPE_MISMATCH,
