@@ -19,7 +19,8 @@ _REFUSED = Path(__file__).with_name("refused.toml")
 class Entry:
     """A verdict after refusals that are listed are taken into account.
 
-    ``outcome``: ``passed``, ``refused`` (listed, with the reason) or ``failed``.
+    ``outcome``: ``passed``, ``unchecked`` (no more was found than that it succeeds or fails, as it
+    shall), ``refused`` (listed, with the reason) or ``failed``.
     """
 
     kind: str
@@ -31,16 +32,19 @@ class Entry:
     def of(cls, kind: str, verdict: Verdict, refused: Mapping[str, str]) -> Entry:
         """The entry of a verdict; ``refused``: reasons by case id."""
         reason = refused.get(verdict.attempt.case.id)
+        if reason is None and verdict.difference:
+            return cls(kind, verdict, "failed", verdict.difference)
         if reason is None:
-            outcome = "failed" if verdict.difference else "passed"
-            return cls(kind, verdict, outcome, verdict.difference)
+            unchecked = verdict.attempt.unchecked
+            return cls(kind, verdict, "unchecked" if unchecked else "passed", unchecked)
         if verdict.code == NOT_SUPPORTED:
             return cls(kind, verdict, "refused", reason)
         return cls(kind, verdict, "failed", "is listed as refused, but is not")
 
     def line(self) -> str:
-        """A line about a failure."""
-        return f"FAILED {self.kind} {self.verdict.attempt.label}: {' '.join(self.text.split())}"
+        """A line about what did not pass."""
+        outcome = self.outcome.upper()
+        return f"{outcome} {self.kind} {self.verdict.attempt.label}: {' '.join(self.text.split())}"
 
     def document(self) -> dict[str, Any]:
         """The entry for programs."""
@@ -66,8 +70,10 @@ def last_line(entries: Sequence[Entry], seconds: float) -> str:
     counts = Counter(entry.outcome for entry in entries)
     cases = len({entry.verdict.attempt.case.id for entry in entries})
     kinds = ", ".join(dict.fromkeys(entry.kind for entry in entries))
+    unchecked = f", {counts['unchecked']} unchecked" if counts["unchecked"] else ""
     return (
-        f"{counts['passed']} passed, {counts['refused']} refused, {counts['failed']} failed: "
+        f"{counts['passed']} passed, {counts['refused']} refused, {counts['failed']} failed"
+        f"{unchecked}: "
         f"{len(entries)} runs of {cases} cases on {kinds} in {seconds:.0f} s"
     )
 
@@ -76,7 +82,7 @@ def write_report(path: Path, entries: Sequence[Entry], seconds: float) -> None:
     """Store all entries as JSON."""
     counts = Counter(entry.outcome for entry in entries)
     document = {
-        "counts": {name: counts[name] for name in ("passed", "refused", "failed")},
+        "counts": {name: counts[name] for name in ("passed", "unchecked", "refused", "failed")},
         "seconds": round(seconds, 1),
         "runs": [entry.document() for entry in entries],
     }

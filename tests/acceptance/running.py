@@ -23,19 +23,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOT_SUPPORTED = ErrorCode.NOT_SUPPORTED.name
+# What tells a user that the statement or the data is wrong.
+_FINAL = frozenset(each.name for each in ErrorCode if not each.retryable) - {NOT_SUPPORTED}
 
 
 @dataclass(frozen=True)
 class Attempt:
     """One run of a case: ``expected`` is what it shall do in this mode of cardinality.
 
-    ``problem`` says why it can not be run.
+    ``problem`` says why it can not be run, ``unchecked`` what of it nobody can check.
     """
 
     case: Case
     expected: Expected
     cardinality: Cardinality = "effective"
     problem: str = ""
+    unchecked: str = ""
 
     @property
     def label(self) -> str:
@@ -114,14 +117,15 @@ class _Run:
             if name.lower() != target or done.code or category:
                 yield f"{name} changed"
         if category is not None:
-            if done.code not in CATEGORIES[category]:
-                wanted = " or ".join(sorted(CATEGORIES[category]))
+            if done.code not in CATEGORIES.get(category, _FINAL):
+                wanted = " or ".join(sorted(CATEGORIES.get(category, ["a final error"])))
                 yield f"expected {wanted}, got {done.code or 'no error'}"
         elif done.code is not None:
             yield f"{done.code}: {done.message}"
         else:
             (table,) = (each for name, each in tables.items() if name.lower() == target)
-            yield self._row_problem(table)
+            if self.attempt.expected.rows is not None:
+                yield self._row_problem(table)
             expected = self.attempt.case.update_count
             if expected not in (None, done.changed_rows):
                 yield f"{done.changed_rows} rows reported as changed, not {expected}"
