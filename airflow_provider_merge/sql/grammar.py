@@ -156,21 +156,23 @@ class StatementReader:
         """The target and its alias."""
         parts = self.cursor.name("the target table")
         self.views.refuse_time_travel(self.cursor.index)
-        alias = self._alias(statement, parts[-1])
+        alias = self._alias(parts[-1])
+        if self.cursor.at_symbol("("):
+            raise self.sql.error(
+                self.cursor.token.start,
+                f"the target of {statement} takes no column names behind its alias",
+                "Name its columns as the table does.",
+            )
         return self.views.table(parts), alias
 
-    def _alias(self, statement: str, name: Token | None) -> str:
+    def _alias(self, name: Token | None) -> str:
         """The alias that comes next, else ``name``, else a generated one."""
         cursor = self.cursor
         explicit = cursor.accept("AS")
         if explicit or (cursor.token.is_name and not cursor.token.is_word(*NO_ALIAS)):
             (name,) = self._one_part("an alias")
-        if cursor.at_symbol("("):
-            raise self.sql.error(
-                cursor.token.start,
-                f"{statement} takes no column names behind an alias",
-                "Name the columns in a subquery.",
-            )
+        elif name is None and cursor.at_symbol("("):
+            raise cursor.unexpected("an alias")
         alias = self.views.new_name(MERGE_SOURCE) if name is None else name.name
         self.views.aliases.add(alias.lower())
         return alias
@@ -216,12 +218,24 @@ class StatementReader:
 
     def _using(self) -> tuple[str, str]:
         """The name of the source among the request's and its alias."""
+        source, name = self._source()
+        alias = self._alias(name)
+        if self.cursor.at_symbol("("):
+            # As in Trino's MERGE: Spark takes no names of columns here.
+            columns = ", ".join(self.cursor.names("the name of a column"))
+            renamed = self.views.new_name(MERGE_SOURCE)
+            self.views.add_query(renamed, f"SELECT * FROM `{source}` AS `{source}` ({columns})")
+            source = renamed
+        return source, alias
+
+    def _source(self) -> tuple[str, Token | None]:
+        """The name of what USING names, and the last part of a table's name."""
         cursor = self.cursor
         if cursor.at_symbol("("):
             query = self.queries.query(cursor.group(), self.views.scope)
-            source = self.views.new_name(MERGE_SOURCE)
-            self.views.add_query(source, query)
-            return source, self._alias("MERGE", None)
+            view = self.views.new_name(MERGE_SOURCE)
+            self.views.add_query(view, query)
+            return view, None
         parts = cursor.name("a table, a named source or a query in parentheses")
         if cursor.at_symbol("("):
             raise self.sql.error(
@@ -235,7 +249,7 @@ class StatementReader:
             table = self.views.table(parts)
             view = self.views.new_name(MERGE_SOURCE)
             self.views.add_table(view, table)
-        return view, self._alias("MERGE", parts[-1])
+        return view, parts[-1]
 
     def _clause(self) -> MergeCase:
         cursor = self.cursor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.request import SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import (
     Assignment,
     DeleteAction,
@@ -132,6 +132,21 @@ def test_a_query_without_alias_gets_one_that_the_text_does_not_use():
         "WHEN MATCHED THEN DELETE"
     )
     assert statement.source_alias not in {"t", "merge_source", "id"}
+
+
+@pytest.mark.parametrize(
+    ("using", "source"),
+    [
+        ("(SELECT 1, 2)", SqlSource("merge_source", "SELECT 1, 2")),
+        ("d.s", TableSource("merge_source", TableName("d", "s"))),
+    ],
+)
+def test_names_of_columns_behind_the_alias_of_the_source(using, source):
+    text = f"MERGE INTO d.t USING {using} AS s (a, `b c`) ON t.a = s.a WHEN MATCHED THEN DELETE"
+    found = read(text)
+    query = "SELECT * FROM `merge_source` AS `merge_source` (a, `b c`)"
+    assert found.sources == (source, SqlSource("merge_source_2", query))
+    assert (found.statement.source, found.statement.source_alias) == ("merge_source_2", "s")
 
 
 def test_the_target_can_be_its_own_source():
