@@ -18,7 +18,7 @@ from spark_jobs.connectors.paimon.vectors import (
     copied_index,
     read_vector,
 )
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import RowChangeParadigm, TableHandle
@@ -315,6 +315,24 @@ def test_a_missing_index_manifest_is_an_error_not_a_table_without_vectors(
         connector.metadata.plan_files(table)
 
     assert raised.value.code is ErrorCode.METADATA_UNREADABLE
+
+
+def test_vectors_are_not_forgotten_when_the_index_manifest_is_gone_at_the_commit(
+    connector: Connector, warehouse: Path
+) -> None:
+    filled(connector)
+    delete(connector, "one", {0: [0]})
+    table = connector.metadata.load_table(NAME)
+    handle = begin(connector, table, "two")
+    fragments = store(handle, change_rows(table, rows.DELETE, [{"file": 1, "position": 1}]))
+    (manifest,) = warehouse.rglob("index-manifest-*")
+    gone = manifest.rename(warehouse / "gone")
+
+    with pytest.raises(JobError, match=r"index manifest .* does not exist"):
+        connector.writes.finish_merge(table, handle, fragments, {})
+
+    gone.rename(manifest)
+    assert ids(connector) == set(range(30)) - {0}
 
 
 def test_a_damaged_vector_fails_the_task(connector: Connector) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.locations import filesystem_path
+from spark_jobs.connectors.paimon.manifest_library import require_index_manifest
 from spark_jobs.connectors.paimon.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -33,19 +34,16 @@ def index_files(table: Any, snapshot: Any) -> list[IndexFile]:
     """All index files of a snapshot.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE, also when the index manifest is gone, which pypaimon
-            takes for an empty one.
+        CatalogError: METADATA_UNREADABLE, also when the index manifest is gone.
     """
     from pypaimon.manifest.index_manifest_file import IndexManifestFile
 
     if snapshot.index_manifest is None:
         return []
     with reading_metadata(place_of_metadata(table)):
-        manifest = IndexManifestFile(table)
-        path = f"{manifest.manifest_path}/{snapshot.index_manifest}"
-        if not manifest.file_io.exists(path):
-            raise FileNotFoundError(f"index manifest {path} does not exist")
-        entries = [e for e in manifest.read(snapshot.index_manifest) if e.kind == _ADD]
+        require_index_manifest(table, snapshot.index_manifest)
+        entries = IndexManifestFile(table).read(snapshot.index_manifest)
+        entries = [each for each in entries if each.kind == _ADD]
         return [_index_file(table, entry) for entry in entries]
 
 

@@ -143,12 +143,32 @@ def write_index_manifest(
     ``adds`` and ``deletes`` are of ``index_library``; without any it is the previous name.
 
     Raises:
-        RuntimeError: the storage failed; what was written is removed.
+        RuntimeError, OSError: the storage failed; what was written is removed.
     """
+    if previous is not None and (adds or deletes):
+        require_index_manifest(table, previous)
+    name: str | None = _index_manifest_file(table).combine_changes(
+        previous, list(adds), list(deletes)
+    )
+    return name
+
+
+def require_index_manifest(table: Any, name: str) -> None:
+    """Check that an index manifest is there: pypaimon takes a missing one for an empty one.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    file = _index_manifest_file(table)
+    path = f"{file.manifest_path}/{name}"
+    if not file.file_io.exists(path):
+        raise FileNotFoundError(f"index manifest {path} does not exist")
+
+
+def _index_manifest_file(table: Any) -> Any:
     from pypaimon.manifest.index_manifest_file import IndexManifestFile
 
-    name: str | None = IndexManifestFile(table).combine_changes(previous, list(adds), list(deletes))
-    return name
+    return IndexManifestFile(table)
 
 
 def remove_manifests(table: Any, names: Iterable[str]) -> None:
