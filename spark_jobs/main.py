@@ -56,7 +56,9 @@ def run(
         return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
     if spark is None:
         problem = RequestError(
-            ErrorCode.REQUEST_INVALID, f"{statement.kind}: needs a Spark session"
+            ErrorCode.REQUEST_INVALID,
+            f"{statement.kind}: needs a Spark session",
+            "Start the job without --no-session.",
         )
         return OperationLog.failed(request, problem)
     return Job(request, spark, connector, progress, redaction).run()
@@ -82,7 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         credentials = _credentials(parsed.credentials)
         Redaction.of(credentials.values()).guard_logs()
-        request = JobRequest.from_json(_located(parsed.request).read_text(encoding="utf-8"))
+        request = JobRequest.from_json(
+            _located("--request", parsed.request).read_text(encoding="utf-8")
+        )
         result = run(request, spark, credentials, progress)
         if request.dry_run:
             storage = open_connector(request.catalog, credentials).storage
@@ -137,7 +141,7 @@ def summary(result: JobResult) -> str:
     return "\n".join([f"{result.target}: operation {result.operation_id}", *lines])
 
 
-def _located(name: str) -> Path:
+def _located(option: str, name: str) -> Path:
     """The document by its path, or among the files that spark-submit shipped."""
     path = Path(name)
     if path.is_file():
@@ -146,18 +150,26 @@ def _located(name: str) -> Path:
         shipped = Path(SparkFiles.get(path.name))
         if shipped.is_file():
             return shipped
-    raise RequestError(ErrorCode.REQUEST_INVALID, f"--request: there is no file {name}")
+    raise RequestError(
+        ErrorCode.REQUEST_INVALID,
+        f"{option}: there is no file {name}",
+        "Give a path that the driver sees, or ship the file with spark-submit --files.",
+    )
 
 
 def _credentials(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
     try:
-        document = json.loads(_located(name).read_text(encoding="utf-8"))
+        document = json.loads(_located("--credentials", name).read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
-        raise RequestError(ErrorCode.REQUEST_INVALID, "--credentials: not a JSON object of strings")
+        raise RequestError(
+            ErrorCode.REQUEST_INVALID,
+            "--credentials: not a JSON object of strings",
+            'Write the file as {"name": "secret", …}.',
+        )
     return document
 
 

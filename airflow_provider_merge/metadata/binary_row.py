@@ -95,7 +95,10 @@ def _value(data: bytes, offset: int, kind: str) -> Any:
         return _decimal(data, offset, int(parsed.group(2) or 10), int(parsed.group(3) or 0))
     if name in ("TIMESTAMP", "TIMESTAMP_LTZ") and parsed:
         return _timestamp(data, offset, int(parsed.group(2) or 6))
-    raise NotSupportedError(f"Partitions by a column of the type {kind} are not read.")
+    raise NotSupportedError(
+        f"Partitions by a column of the type {kind} are not read.",
+        "Partition the table by a date, a number or a string.",
+    )
 
 
 def _bytes(data: bytes, offset: int) -> bytes:

@@ -35,7 +35,7 @@ def file_source(
         "kind": "file",
         "path": path,
         "format": format,
-        "options": dict(options or {}),
+        "options": _plain(options or {}),
         "schema": schema,
     }
 
@@ -47,7 +47,12 @@ def table_source(table: str) -> dict[str, Any]:
 
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """A Spark SQL query; each key of ``sources`` is a name that the query may read."""
-    return {"kind": "sql", "query": query, "sources": dict(sources)}
+    return {"kind": "sql", "query": query, "sources": _plain(sources)}
+
+
+def _plain(value: Any) -> Any:
+    # What is no mapping comes from another task, or is refused with its name later.
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> tuple[Source, ...]:
@@ -93,7 +98,11 @@ def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
     if value is None:
         return ()
     if not isinstance(value, Mapping):
-        raise invalid(field, f"expected a dict of name → source, found {type(value).__name__}")
+        raise invalid(
+            field,
+            f"expected a dict of name → source, found {type(value).__name__}",
+            "Write {name: file_source(…)}.",
+        )
     return tuple(
         source
         for name, each in value.items()

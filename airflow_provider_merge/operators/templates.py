@@ -35,10 +35,10 @@ def with_placeholders(value: Any) -> Any:
 
 
 def chosen_later(value: Any) -> bool:
-    """True when a template decides what kind of thing this is, or when it comes as a whole."""
+    """True when a template decides what kind of thing this is, or stands for all of a structure."""
     if not isinstance(value, dict):
         return is_template(value)
-    parts = [value.get("kind"), value.get("when"), value.get("action")]
+    parts = [value.get(key) for key in ("kind", "when", "action", "options")]
     action = value.get("action")
     if isinstance(action, dict):
         parts.append(action.get("kind"))

@@ -134,6 +134,7 @@ class TableSensor(BaseSensorOperator):
             max(self.poke_interval, 1.0),
             gate_arguments(self.gate(context)),
             time.time() + self.timeout,
+            self._seen,
         )
         limit = timedelta(seconds=self.timeout + self.poke_interval + _GRACE_SECONDS)
         return self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)

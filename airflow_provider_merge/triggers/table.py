@@ -47,6 +47,7 @@ class TableTrigger(BaseEventTrigger):
         share them
     :param gate: what a sensor waits for (``gates.gate_arguments``); None: every snapshot
     :param deadline: seconds since 1970 after which a gate is given up
+    :param seen: what the sensor saw before; told when the trigger itself saw nothing in time
     """
 
     # One for each trigger that is running: the producer of its events finds its state store here.
@@ -59,6 +60,7 @@ class TableTrigger(BaseEventTrigger):
         poll_interval: float = 30.0,
         gate: Mapping[str, Any] | None = None,
         deadline: float | None = None,
+        seen: str = "nothing yet",
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         parse_table_name(table, "table")
@@ -69,6 +71,7 @@ class TableTrigger(BaseEventTrigger):
         self.poll_interval = float(poll_interval)
         self.gate = gate
         self.deadline = deadline
+        self.seen = seen
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class and arguments; watchers that have them alike are one trigger."""
@@ -78,7 +81,7 @@ class TableTrigger(BaseEventTrigger):
             "poll_interval": self.poll_interval,
         }
         if self.gate is not None:
-            arguments |= {"gate": dict(self.gate), "deadline": self.deadline}
+            arguments |= {"gate": dict(self.gate), "deadline": self.deadline, "seen": self.seen}
         return f"{type(self).__module__}.{type(self).__qualname__}", arguments
 
     @property
@@ -132,7 +135,7 @@ class TableTrigger(BaseEventTrigger):
                 yield payload
 
     async def _wait(self, arguments: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        gate, seen = gate_of(arguments), "nothing yet"
+        gate, seen = gate_of(arguments), self.seen
         async with answers(self.poll, gate.look) as stream:
             while True:
                 try:

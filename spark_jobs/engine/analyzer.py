@@ -59,7 +59,10 @@ def analyze_merge(
         NotSupportedError: schema evolution.
     """
     if spec.schema_evolution:
-        raise NotSupportedError("schema_evolution: MERGE can not add columns yet")
+        raise NotSupportedError(
+            "schema_evolution: MERGE can not add columns yet",
+            "Leave out WITH SCHEMA EVOLUTION; columns that only the source has are left out then.",
+        )
     refuse_reserved_names(table.column_names, "target")
     refuse_reserved_names(source_schema.names, "source")
     target = Side(spec.target_alias, target_frame(spark, table))
@@ -146,7 +149,8 @@ def refuse_reserved_names(names: Sequence[str], side: str) -> None:
     for name in names:
         if name.lower().startswith(rows.RESERVED_PREFIX):
             raise NotSupportedError(
-                f"{side} column {name}: names that start with {rows.RESERVED_PREFIX} are reserved"
+                f"{side} column {name}: names that start with {rows.RESERVED_PREFIX} are reserved",
+                "Rename the column.",
             )
 
 

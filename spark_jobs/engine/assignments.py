@@ -94,7 +94,9 @@ class AssignmentAnalyzer:
                 )
             if column.name in given:
                 raise AnalysisError(
-                    ErrorCode.DUPLICATE_ASSIGNMENT, f"{where}: {column.name} is assigned twice"
+                    ErrorCode.DUPLICATE_ASSIGNMENT,
+                    f"{where}: {column.name} is assigned twice",
+                    "Give each column one value.",
                 )
             place = f"value of {column.name} in {where}"
             given[column.name] = self._value(column, value, sees, place)
@@ -138,6 +140,7 @@ class AssignmentAnalyzer:
             raise AnalysisError(
                 ErrorCode.AMBIGUOUS_REFERENCE,
                 f"{where}: the source has {len(found)} columns {name}",
+                "Give each column of the source a name of its own, in any case.",
             )
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,

@@ -34,6 +34,13 @@ _CODES = {
     "AMBIGUOUS": ErrorCode.AMBIGUOUS_REFERENCE,
     "DATATYPE_MISMATCH": ErrorCode.TYPE_MISMATCH,
 }
+_REMEDIES = {
+    ErrorCode.COLUMN_NOT_FOUND: "Use a column that is seen there; NOT MATCHED sees only the "
+    "source, NOT MATCHED BY SOURCE only the target.",
+    ErrorCode.AMBIGUOUS_REFERENCE: "Put the alias of the target or of the source before the name.",
+    ErrorCode.TYPE_MISMATCH: "Cast the values to types that go together.",
+    ErrorCode.EXPRESSION_INVALID: "Correct what Spark names; functions and types are Spark SQL's.",
+}
 # Spark's analyzer stumbles over these before it makes a plan that could be looked at.
 _NOT_ALLOWED = {
     "INVALID_WHERE_CONDITION": "an aggregate or window function",
@@ -179,6 +186,7 @@ class ExpressionAnalyzer:
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
                 f"{where}: {text!r} is {expression.type.simpleString()}, not boolean",
+                "Write a condition, such as a comparison.",
             )
         return expression
 
@@ -191,6 +199,7 @@ class ExpressionAnalyzer:
             raise RequestError(
                 ErrorCode.SYNTAX_ERROR,
                 f"{where}: {text!r} ends in a word that is no part of the expression",
+                "Remove the word; an expression takes no alias here.",
             )
         return parsed
 
@@ -259,7 +268,11 @@ class ExpressionAnalyzer:
     ) -> JobError:
         summary = str(error).strip().splitlines()[0]
         if isinstance(error, ParseException):
-            return RequestError(ErrorCode.SYNTAX_ERROR, f"{where}: {text!r}: {summary}")
+            return RequestError(
+                ErrorCode.SYNTAX_ERROR,
+                f"{where}: {text!r}: {summary}",
+                "Write one expression of Spark SQL.",
+            )
         condition = error_condition(error)
         if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
             return CatalogError(
@@ -274,7 +287,7 @@ class ExpressionAnalyzer:
             (code for prefix, code in _CODES.items() if condition.startswith(prefix)),
             ErrorCode.EXPRESSION_INVALID,
         )
-        return AnalysisError(code, f"{where}: {text!r}: {summary}")
+        return AnalysisError(code, f"{where}: {text!r}: {summary}", _REMEDIES[code])
 
 
 def _clashes(name: str, hidden: Side) -> bool:

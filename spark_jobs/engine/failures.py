@@ -65,10 +65,18 @@ def translated(error: BaseException) -> JobError:
     if failure:
         return _unreadable_file(failure[1] or failure[2])
     if isinstance(error, AnalysisException):
-        return AnalysisError(ErrorCode.EXPRESSION_INVALID, text.strip().splitlines()[0])
+        return AnalysisError(
+            ErrorCode.EXPRESSION_INVALID,
+            text.strip().splitlines()[0],
+            "Correct the part of the statement or of its source that Spark names.",
+        )
     if isinstance(error, PySparkException | Py4JError):
         return InternalError(ErrorCode.SPARK_FAILED, shortened(text), "See the driver's log.")
-    return InternalError(ErrorCode.INTERNAL_ERROR, f"{type(error).__name__}: {shortened(text)}")
+    return InternalError(
+        ErrorCode.INTERNAL_ERROR,
+        f"{type(error).__name__}: {shortened(text)}",
+        "If another run fails in the same way, report this text with the statement.",
+    )
 
 
 def _unreadable_file(problem: str) -> CatalogError:

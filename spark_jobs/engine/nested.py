@@ -60,7 +60,9 @@ def assign(values: dict[str, Assigned], path: tuple[str, ...], new: Expression, 
         raise _both_assigned(path, (*path, *_first_path(taken)), where)
     if taken is not None:
         raise AnalysisError(
-            ErrorCode.DUPLICATE_ASSIGNMENT, f"{where}: {'.'.join(path)} is assigned twice"
+            ErrorCode.DUPLICATE_ASSIGNMENT,
+            f"{where}: {'.'.join(path)} is assigned twice",
+            "Give each column or field one value.",
         )
     here[path[-1]] = new
 

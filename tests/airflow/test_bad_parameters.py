@@ -80,6 +80,14 @@ WRONG = {
         {"source": sql_source("SELECT 1", sources={"a b": table_source("x.y")})},
         "sources: 'a b' can not name a source",
     ),
+    "options no dict": (
+        {"source": file_source("/x", "csv", options=["header"])},
+        "source.options: expected an object, found an array",
+    ),
+    "named sources no dict": (
+        {"source": sql_source("SELECT 1", sources=["a"])},
+        "source.sources: expected a dict of name → source, found list",
+    ),
     "named source kind": (
         {"source": sql_source("SELECT 1", sources={"a": {"kind": "x"}})},
         "source.sources.a.kind: 'x'",
@@ -135,6 +143,16 @@ LEGAL = {
     "template as cardinality": {"cardinality": "{{ params.x }}"},
     "template as a number": {"target_file_size": "{{ params.x }}"},
     "conf of another task": {"conf": ResultOfAnotherTask()},
+    "options of another task": {"source": file_source("/x", "csv", options=ResultOfAnotherTask())},
+    "sources of another task": {
+        "source": sql_source("SELECT * FROM a", sources=ResultOfAnotherTask())
+    },
+    "options of another task in a named source": {
+        "source": sql_source(
+            "SELECT * FROM a",
+            sources={"a": file_source("/x", "csv", options=ResultOfAnotherTask())},
+        )
+    },
     "template as an alias": {"target_alias": "{{ params.x }}"},
 }
 

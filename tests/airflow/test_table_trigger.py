@@ -70,7 +70,9 @@ async def told(poll, start, count, then=lambda: None):
     ],
 )
 def test_what_is_serialised_comes_back(gate):
-    trigger = TableTrigger("shop.orders", gate=gate_arguments(gate), deadline=5.0)
+    trigger = TableTrigger(
+        "shop.orders", gate=gate_arguments(gate), deadline=5.0, seen="snapshot 7"
+    )
     path, arguments = trigger.serialize()
     assert path == "airflow_provider_merge.triggers.table.TableTrigger"
     again = TableTrigger(**arguments)
@@ -114,6 +116,14 @@ def test_a_gate_is_given_up(orders, monkeypatch):
     event = asyncio.run(first(trigger))
     assert event["status"] == "timeout"
     assert event["seen"].startswith("newest: snapshot 1 (APPEND")
+
+
+def test_a_gate_that_was_never_looked_at(orders):
+    trigger = TableTrigger("shop.orders", gate=AFTER_1, deadline=0.0, seen="newest: snapshot 1")
+    arguments = trigger.serialize()[1]
+    assert asyncio.run(first(TableTrigger(**arguments)))["seen"] == "newest: snapshot 1"
+    del arguments["seen"]  # a trigger that was stored without it
+    assert asyncio.run(first(TableTrigger(**arguments)))["seen"] == "nothing yet"
 
 
 def test_an_error_ends_the_wait(warehouse):

@@ -98,6 +98,16 @@ def test_the_main_program_needs_no_session(warehouse: Path) -> None:
     assert ids(warehouse) == [3]
 
 
+def test_a_file_of_credentials_that_is_missing_is_named(
+    warehouse: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = warehouse / "request.json"
+    path.write_text(request(warehouse).to_json())
+
+    assert main(["--no-session", "--request", str(path), "--credentials", "gone.json"]) == 1
+    assert "REQUEST_INVALID: --credentials: there is no file gone.json Remedy: " in caplog.text
+
+
 @pytest.mark.parametrize("has_session", [False, True])
 def test_a_session_searches_for_orphans(
     warehouse: Path, spark: SparkSession, has_session: bool

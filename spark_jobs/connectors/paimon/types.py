@@ -16,6 +16,7 @@ from spark_jobs.errors import NotSupportedError
 _MAX_LENGTH: Final = 2147483647
 _TEXT: Final = re.compile(r"([A-Z_]+)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?( WITH LOCAL TIME ZONE)?")
 
+_OTHER_TYPE: Final = "Change the column's type, or keep it in another table."
 _SAME_NAMES: Final = {
     "BOOLEAN": "boolean",
     "TINYINT": "tinyint",
@@ -68,7 +69,7 @@ def atomic_parts(paimon: str) -> tuple[str, int | None, int | None]:
     text = re.sub(r"\s+NOT NULL$", "", paimon.upper().strip())
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise NotSupportedError(f"Paimon's type {paimon} is not known here.")
+        raise NotSupportedError(f"Paimon's type {paimon} is not known here.", _OTHER_TYPE)
     name, first, second, local = match.groups()
     if local:
         name = f"{name}_LTZ"
@@ -204,7 +205,7 @@ def _atomic_to_paimon(spark: SparkType, column: str) -> str:
 def _unknown_to_spark(name: str, column: str) -> NotSupportedError:
     return NotSupportedError(
         f"Column {column} is of Paimon's type {name}, which Spark can not read.",
-        "Change the column's type, or keep it in another table.",
+        _OTHER_TYPE,
     )
 
 
