@@ -233,9 +233,9 @@ class StatementReader:
         cursor = self.cursor
         if cursor.at_symbol("("):
             query = self.queries.query(cursor.group(), self.views.scope)
-            view = self.views.new_name(MERGE_SOURCE)
-            self.views.add_query(view, query)
-            return view, None
+            made = self.views.new_name(MERGE_SOURCE)
+            self.views.add_query(made, query)
+            return made, None
         parts = cursor.name("a table, a named source or a query in parentheses")
         if cursor.at_symbol("("):
             raise self.sql.error(
