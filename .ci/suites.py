@@ -2,7 +2,7 @@
 
 Usage: suites.py quick|full [suite ...]
 
-Each suite is one pytest process in each of its environments. Two run at a time. All that a suite
+Each suite is one pytest process in each of its environments. A few run at a time. All that a suite
 starts carries its mark in the environment, so that a hang or a crash ends that suite only and
 leaves nothing behind. A suite without a single test that ran is a failure. In suites that may
 `repeat`, a few tests that failed are run once more, by themselves: those that pass then are printed
@@ -101,9 +101,10 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
 
 
 def run_all(suites: list[Suite], quick: bool) -> list[Outcome]:
-    """Runs the suites two at a time, those that may take longest first."""
+    """Runs the suites side by side, those that may take longest first."""
     longest_first = sorted(suites, key=lambda suite: -suite.minutes)
-    with ThreadPoolExecutor(2) as pool:
+    # Starting and waiting are much of the quick ones; of the others some start several JVMs.
+    with ThreadPoolExecutor(3 if quick else 2) as pool:
         return list(pool.map(lambda suite: run_quietly(suite, quick), longest_first))
 
 

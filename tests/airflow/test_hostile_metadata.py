@@ -86,6 +86,7 @@ def error_of(warehouse):
     return None
 
 
+@pytest.mark.slow
 def test_every_file_may_be_damaged(files, tmp_path):
     everything(tmp_path)
     outcomes = Counter()

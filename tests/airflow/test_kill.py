@@ -86,6 +86,7 @@ def test_kill_ends_the_tree_and_waits(start, tmp_path):
     assert not list(tmp_path.glob("merge-job-*"))
 
 
+@pytest.mark.slow
 def test_orphans_are_found(start):
     submitter, _, _, operation = start("time.sleep(5)")
     wait_for(lambda: len(job_processes(operation)) == 1)

@@ -199,6 +199,7 @@ def test_a_relative_path_has_no_name():
     assert of_files("landing/a") is None
 
 
+@pytest.mark.slow
 def test_nothing_of_openlineage_is_imported_with_the_provider():
     code = (
         "import sys\n"

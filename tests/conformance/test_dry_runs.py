@@ -84,12 +84,11 @@ def counts(result: JobResult) -> object:
 def _cases() -> Iterator[object]:
     for behaviour in STATEMENTS:
         for connector in ("append-cow", "append-dv", "folder"):
-            first = behaviour is STATEMENTS[0]
-            marks = () if first and connector == "append-dv" else pytest.mark.slow
-            if first or connector != "folder":
-                yield pytest.param(behaviour, connector, id=f"{behaviour}-{connector}", marks=marks)
+            if behaviour is STATEMENTS[0] or connector != "folder":
+                yield pytest.param(behaviour, connector, id=f"{behaviour}-{connector}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("behaviour", "connector"), list(_cases()))
 def test_a_dry_run_has_the_counts_of_the_real_run(
     behaviour: Behaviour, connector: str, make_table: MakeTable

@@ -130,6 +130,7 @@ def _try_insert(connector: Connector, value: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_two_processes_that_race_lose_nothing(connector: Connector, warehouse: Path) -> None:
     create(connector, {"id": "int"})
     workers, count = 2, 6

@@ -18,6 +18,7 @@ from tests.contract.test_round_trip import REQUEST_SCHEMA, RESULT_SCHEMA
 Contract = type[JobRequest] | type[JobResult]
 
 
+@pytest.mark.slow
 @given(requests())
 @settings(max_examples=12)
 def test_every_broken_request_is_refused(original: JobRequest) -> None:
@@ -25,6 +26,7 @@ def test_every_broken_request_is_refused(original: JobRequest) -> None:
         _assert_refused(JobRequest, REQUEST_SCHEMA, mutation)
 
 
+@pytest.mark.slow
 @given(results)
 @settings(max_examples=20)
 def test_every_broken_result_is_refused(original: JobResult) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 
 from spark_jobs.files.file_changes import ColumnChange, FileChanges
@@ -21,6 +22,7 @@ from tests.files.strategies import Sample, samples
 LOCAL = pafs.LocalFileSystem()
 
 
+@pytest.mark.slow
 @settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

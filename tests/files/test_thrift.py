@@ -42,6 +42,7 @@ def structs(inner: st.SearchStrategy[Value]) -> st.SearchStrategy[dict[int, Valu
     return st.dictionaries(st.integers(1, 300), inner, max_size=6)
 
 
+@pytest.mark.slow
 @given(fields=structs(values()), rest=st.binary(max_size=4))
 def test_a_structure_comes_back(fields: dict[int, Value], rest: bytes) -> None:
     raw = thrift.serialize(fields)

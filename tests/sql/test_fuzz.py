@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ def test_any_characters_never_crash(text: str):
     check_no_crash(f"UPDATE t SET a = {text} WHERE {text}")
 
 
+@pytest.mark.slow
 def test_long_texts_take_no_long_time():
     values = ", ".join(f"c{index} = f('WHEN', {index})" for index in range(2000))
     statement = parse_statement(f"UPDATE d.t SET {values} WHERE {'a AND ' * 2000} b").statement
