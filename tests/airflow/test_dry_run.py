@@ -9,7 +9,7 @@ from spark_jobs.contract.result import ErrorInfo, Metrics
 from spark_jobs.errors import RequestError
 from tests.airflow.support import committed, failed
 
-pytestmark = pytest.mark.usefixtures("airflow_db")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db")]
 
 STATEMENTS = {
     "MergeInto": 'source=table_source("a.b"), on="t.id = s.id", when=[when_matched().delete()]',

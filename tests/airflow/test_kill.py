@@ -20,6 +20,8 @@ from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, Sub
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import connection, example_request
 
+pytestmark = pytest.mark.slow
+
 # A launcher that starts a child, which ignores SIGTERM, in a session of its own, and waits. The
 # child holds no pipe of the launcher, for whose end the submitter would wait.
 FAMILY = """
@@ -86,7 +88,6 @@ def test_kill_ends_the_tree_and_waits(start, tmp_path):
     assert not list(tmp_path.glob("merge-job-*"))
 
 
-@pytest.mark.slow
 def test_orphans_are_found(start):
     submitter, _, _, operation = start("time.sleep(5)")
     wait_for(lambda: len(job_processes(operation)) == 1)

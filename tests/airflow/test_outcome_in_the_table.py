@@ -16,7 +16,7 @@ from spark_jobs.contract.result import ErrorInfo, Metrics
 from tests.airflow.support import connection, failed
 from tests.airflow.test_metadata import Table
 
-pytestmark = pytest.mark.usefixtures("airflow_db")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db")]
 
 MERGE = """
 MergeIntoOperator(

@@ -35,7 +35,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Answer]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     extra = {"metastore": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
     extra["warehouse"] = "/lake"
     connection(monkeypatch, "lake", conn_type="paimon", password=TOKEN, extra=extra)

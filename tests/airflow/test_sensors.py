@@ -224,6 +224,7 @@ PartitionSensor(
     assert ti.xcom_pull(task_ids="t")["partitions"][0]["rows"] == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[::2])
 @pytest.mark.parametrize(("soft_fail", "state"), [(False, "failed"), (True, "skipped")])
 def test_time_out_tells_what_was_seen(
@@ -258,6 +259,7 @@ def test_a_store_that_is_gone_for_a_while(orders):
     assert found(sensor)["snapshot_id"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="needs the state store of Airflow 3.3")
 def test_after_the_last_one(airflow_db, orders, dag_file):
     sensor = "SnapshotSensor(task_id='t', table='shop.orders', after_last=True, **now)"

@@ -22,8 +22,6 @@ from tests.turns import has_turn
 
 _ALL = os.environ.get("MERGE_CONFORMANCE") == "all"
 _PARTS = 5
-_QUICK = "all kinds of clauses together"
-_QUICK_ON = ("append-cow", "append-dv", "folder")
 
 
 def _cases() -> Iterator[object]:
@@ -34,14 +32,9 @@ def _cases() -> Iterator[object]:
             ):
                 continue
             for partitioned in _layouts(behaviour, connector):
-                quick = partitioned and behaviour.name == _QUICK and connector in _QUICK_ON
-                yield pytest.param(
-                    behaviour,
-                    connector,
-                    partitioned,
-                    id=f"{behaviour}-{connector}-{'partitioned' if partitioned else 'flat'}",
-                    marks=() if quick else pytest.mark.slow,
-                )
+                layout = "partitioned" if partitioned else "flat"
+                id_ = f"{behaviour}-{connector}-{layout}"
+                yield pytest.param(behaviour, connector, partitioned, id=id_)
 
 
 def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:

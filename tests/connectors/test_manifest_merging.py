@@ -36,6 +36,7 @@ def commits(connector: Connector, count: int = _COMMITS) -> list[TableHandle]:
     return tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [30, 5])
 def test_many_small_manifests_are_merged(connector: Connector, least: int) -> None:
     create(connector, {"id": "int"}, options={"manifest.merge-min-count": str(least)})
@@ -52,6 +53,7 @@ def test_many_small_manifests_are_merged(connector: Connector, least: int) -> No
     assert len(read(connector)) == 1
 
 
+@pytest.mark.slow
 def test_manifests_that_are_large_are_left_alone(connector: Connector) -> None:
     options = {"manifest.target-file-size": "1 kb", "manifest.merge-min-count": "1000"}
     create(connector, {"id": "int"}, options=options)

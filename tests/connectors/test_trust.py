@@ -175,6 +175,7 @@ def test_a_name_is_one_folder_of_the_warehouse(tmp_path: Path, form: str, name: 
     assert {p for p in tmp_path.rglob("*") if not p.is_relative_to(warehouse)} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"spark.sql.parser.escapedStringLiterals": "true"}])
 def test_a_default_is_text_and_nothing_else(spark: SparkSession, settings: dict[str, str]) -> None:
     with fixed_settings(spark, settings), fixed_settings(spark, meaningful_settings("UTC")):

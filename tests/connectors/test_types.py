@@ -153,6 +153,7 @@ def spark_types() -> st.SearchStrategy[str]:
     return st.recursive(atomic, nested, max_leaves=4)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

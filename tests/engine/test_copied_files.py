@@ -23,6 +23,7 @@ from spark_jobs.errors import ErrorCode
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import SeedTable
 
+pytestmark = pytest.mark.slow
 MakeTable = Callable[..., Harness]
 SMALL = 1_000
 
@@ -86,7 +87,6 @@ def overwrite(harness: Harness, folder: Path, mode: str, connector: Any = None) 
     return Job(request, harness.spark, connector or harness.open()).run()
 
 
-@pytest.mark.slow
 def test_the_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(PLAIN, tmp_path / "one.parquet", row_group_size=1)
     pq.write_table(PLAIN.select(PLAIN.column_names[::-1]), tmp_path / "two %20.parquet")

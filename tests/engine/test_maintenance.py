@@ -108,6 +108,7 @@ def test_a_file_of_credentials_that_is_missing_is_named(
     assert "REQUEST_INVALID: --credentials: there is no file gone.json Remedy: " in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_session", [False, True])
 def test_a_session_searches_for_orphans(
     warehouse: Path, spark: SparkSession, has_session: bool
