@@ -7,7 +7,6 @@ A suite takes the fixture with ``from tests.judge.hdfs_server import hdfs`` in i
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import uuid
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.request import CatalogSpec
+from tests.judge.serving import serving
 from tests.judge.toolchain import Jar, JudgeMissingError, Toolchain, prepare
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -75,31 +75,8 @@ def hdfs_server(toolchain: Toolchain) -> Iterator[Hdfs]:
     """A new, empty HDFS."""
     with tempfile.TemporaryDirectory() as folder:
         command = [toolchain.java, *_OPTIONS, "-cp", toolchain.classpath, "HdfsServer", folder]
-        with _serving(command) as server:
-            yield server
-
-
-@contextmanager
-def _serving(command: list[str]) -> Iterator[Hdfs]:
-    """What ``command`` serves, which prints the URI and ends with its standard input."""
-    with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=_ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            encoding="utf-8",
-        )
-        try:
-            assert process.stdout is not None
-            uri = process.stdout.readline().strip()
-            if not uri:
-                log.seek(0)
-                raise JudgeMissingError(f"the server did not start: {log.read()[-2000:]}")
+        with serving(command) as uri:
             yield Hdfs(uri)
-        finally:
-            process.communicate()
 
 
 @pytest.fixture(scope="session")
@@ -118,8 +95,8 @@ def hdfs_beside_airflow() -> Iterator[Hdfs]:
     """The same for tests in Airflow's environment; the Spark environment runs it."""
     python = Path(os.environ.get("MERGE_SPARK_ENV", _ROOT / ".venv-spark"), "bin", "python")
     try:
-        with _serving([str(python), "-m", "tests.judge.hdfs_server"]) as server:
-            yield server
+        with serving([str(python), "-m", "tests.judge.hdfs_server"]) as uri:
+            yield Hdfs(uri)
     except JudgeMissingError as missing:
         pytest.skip(f"no HDFS: {missing}")
 

@@ -6,7 +6,6 @@ suite takes the fixture with ``from tests.judge.rest_server import rest`` in its
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.request import CatalogSpec
+from tests.judge.serving import serving
 from tests.judge.toolchain import Jar, JudgeMissingError, Toolchain, prepare
 
 _NAME = "lake"
@@ -80,22 +80,10 @@ def rest_toolchain() -> Toolchain:
 def rest_catalog(toolchain: Toolchain) -> Iterator[RestCatalog]:
     """A new, empty catalog."""
     token = "not-a-token-of-anybody"
-    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryFile("w+") as log:
+    with tempfile.TemporaryDirectory() as name:
         command = [toolchain.java, *_OPTIONS, "-cp", toolchain.classpath, "RestServer", name, _NAME]
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, encoding="utf-8"
-        )
-        try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            print(token, file=process.stdin, flush=True)
-            uri = process.stdout.readline().strip()
-            if not uri:
-                log.seek(0)
-                raise RuntimeError(f"the server did not start: {log.read()[-2000:]}")
+        with serving(command, first_line=token) as uri:
             yield RestCatalog(uri, Path(name), token)
-        finally:
-            process.communicate()
 
 
 @pytest.fixture(scope="session")
