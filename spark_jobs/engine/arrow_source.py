@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from spark_jobs.engine.arrow_reader import ArrowFileReader, FileSplit, FileVersion
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +100,7 @@ def read_files(
     loads = tuple((split,) for split in splits)
     reader = ArrowFileReader(filesystem, is_orc, loads, to_arrow_schema(schema))
     numbers = spark.range(0, len(splits), 1, min(len(splits), _MAX_TASKS))
-    return numbers.mapInArrow(reader, schema)
+    return map_in_arrow(numbers, reader, schema)
 
 
 def whole_file(path: str) -> FileSplit:

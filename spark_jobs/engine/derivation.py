@@ -16,6 +16,7 @@ from pyspark.sql.types import StructField, StructType
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import marked_errors
 from spark_jobs.spi import rows
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.writes import DerivedColumns
 
 
@@ -26,7 +27,7 @@ def with_derived_columns(changes: DataFrame, derived: DerivedColumns) -> DataFra
     types += [parsed_type(kind) for _, kind in derived.columns]
     schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(types)])
     derivation = Derivation(derived, tuple(changes.columns))
-    return by_position(changes).mapInArrow(derivation, schema).toDF(*names)
+    return map_in_arrow(by_position(changes), derivation, schema).toDF(*names)
 
 
 def by_position(frame: DataFrame) -> DataFrame:

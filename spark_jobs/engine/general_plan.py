@@ -21,6 +21,7 @@ from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
 from spark_jobs.engine.redistribution import WriteSize, redistribute
 from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.engine.writer import REPORT_SCHEMA, ChangeWriter, TaskReport
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ConnectorScan
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
@@ -60,9 +61,8 @@ class GeneralPlan:
     def run(self, writer: ChangeWriter) -> PlanResult:
         """Compute the changes and store them through ``writer``; nothing is published."""
         changes = self.changes()
-        written = by_position(changes).mapInArrow(
-            replace(writer, columns=tuple(changes.columns)), REPORT_SCHEMA
-        )
+        named = replace(writer, columns=tuple(changes.columns))
+        written = map_in_arrow(by_position(changes), named, REPORT_SCHEMA)
         reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
         return PlanResult(reports, observed_metric(written, JOIN_METRICS))
 

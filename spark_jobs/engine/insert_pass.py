@@ -29,6 +29,7 @@ from spark_jobs.engine.task_sinks import task_sinks
 from spark_jobs.engine.tasks import task_key
 from spark_jobs.engine.writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.packing import loads_of
 
@@ -96,7 +97,7 @@ def task_clusters(spark: SparkSession, keys: ArrowRows, types: Sequence[DataType
     """Count the rows of ``keys``, which has the partition columns of these types, by task."""
     fields = [StructField(f"c{i}", kind) for i, kind in enumerate(types)]
     schema = StructType([*fields, StructField("rows", LongType())])
-    counted = _numbers(spark, keys).mapInArrow(_ClusterCount(keys, len(types)), schema)
+    counted = map_in_arrow(_numbers(spark, keys), _ClusterCount(keys, len(types)), schema)
     found = counted.withColumn("task", F.spark_partition_id()).collect()
     rows: Counter[tuple[int, tuple[Any, ...]]] = Counter()
     for row in found:
@@ -121,7 +122,7 @@ def spilled_rows(
 
 def written(spark: SparkSession, writer: InsertPass) -> list[TaskReport]:
     """Store all rows; the tasks' reports."""
-    reports = _numbers(spark, writer.copied.rows).mapInArrow(writer, REPORT_SCHEMA)
+    reports = map_in_arrow(_numbers(spark, writer.copied.rows), writer, REPORT_SCHEMA)
     return [TaskReport.from_json(row["report"]) for row in reports.collect()]
 
 

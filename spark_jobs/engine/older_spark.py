@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +26,9 @@ def try_cast(value: Column, wanted: DataType) -> Column:
     return Column(spark._jvm.org.apache.spark.sql.Column(cast))
 
 
+@functools.cache
 def parsed_type(ddl: str) -> DataType:
-    """The type that ``ddl`` names: ``DataType.fromDDL`` of PySpark 4."""
+    """The type that ``ddl`` names, asked of Spark once: ``DataType.fromDDL`` of PySpark 4."""
     if hasattr(DataType, "fromDDL"):
         return DataType.fromDDL(ddl)
     parsed: DataType = T._parse_datatype_string(ddl)  # noqa: SLF001

@@ -48,6 +48,7 @@ from spark_jobs.engine.statement_run import StatementOutcome, StatementRun
 from spark_jobs.engine.store_assignment import frame_type
 from spark_jobs.engine.writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.errors import DataError, ErrorCode
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeHandle, MergeWrite, WriteLayout
@@ -301,7 +302,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         size = self._file_size(new.row_bytes)
         rows = distribute(new.rows, new.clusters, self._layout, insert.order_by, size)
         writer = InsertWriter(handle.sinks, not_null, tuple(rows.columns))
-        stored = by_position(rows).mapInArrow(writer, REPORT_SCHEMA)
+        stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
         return [TaskReport.from_json(row["report"]) for row in stored.collect()]
 
 

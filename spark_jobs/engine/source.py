@@ -33,6 +33,7 @@ from spark_jobs.engine.catalyst import error_condition
 from spark_jobs.engine.names import quote
 from spark_jobs.engine.spill import REPORT_SCHEMA, SpillWriter
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.storage import make_folder
 from spark_jobs.spi.tables import TableHandle
@@ -119,7 +120,8 @@ def materialize(
     Raises:
         NotSupportedError: a column of a type that parquet can not hold.
     """
-    fields = [source.schema[name] for name in sorted(columns)]
+    schema = source.schema
+    fields = [schema[name] for name in sorted(columns)]
     _refuse_unstorable(fields)
     # The constant carries the count of rows where no column is needed; generated names keep
     # characters out of the files that parquet readers treat in their own way.
@@ -129,7 +131,7 @@ def materialize(
     folder = f"{folder}/source-{uuid.uuid4().hex}"
     writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
     make_folder(storage.filesystem, writer.folder)
-    reports = narrowed.mapInArrow(writer, REPORT_SCHEMA).collect()
+    reports = map_in_arrow(narrowed, writer, REPORT_SCHEMA).collect()
     stored = StructType(
         [StructField(_ROW, BooleanType())]
         + [StructField(f"c{i}", field.dataType) for i, field in enumerate(kept)]

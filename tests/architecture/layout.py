@@ -28,6 +28,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.task_sinks",
     "spark_jobs.engine.tasks",
     "spark_jobs.engine.writer",
+    "spark_jobs.spi.arrow_tasks",
 )
 
 # Packages that import nothing but the standard library when they are loaded.

@@ -25,6 +25,7 @@ from spark_jobs.connectors.paimon.orphan_tasks import (
 from spark_jobs.connectors.paimon.orphans import NAMED_FILES, Summary
 from spark_jobs.connectors.paimon.stored_files import folders_of
 from spark_jobs.connectors.paimon.unneeded import Unneeded
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -61,7 +62,7 @@ class SparkSearch:
         folders = folders_of(self._filesystem, path, levels, self._tasks)
         listing = ListFolders(self._filesystem, path, before)
         listed = self._rows([(each,) for each in folders], "folder string")
-        return _kept(listed.mapInArrow(listing, _ddl(LISTED)))
+        return _kept(map_in_arrow(listed, listing, _ddl(LISTED)))
 
     def orphans(self, listed: DataFrame, unneeded: Unneeded, before: int) -> SparkOrphans:
         """Those whose names are not among those of the files in use."""
@@ -69,15 +70,14 @@ class SparkSearch:
         numbers = {name: number for number, name in enumerate(references.manifests)}
         folder = f"{self._table.path}/manifest"
         manifests = [(number, f"{folder}/{name}") for name, number in numbers.items()]
-        named = self._rows(manifests, "manifest int, path string").mapInArrow(
-            ReadManifests(self._filesystem), _ddl(NAMED)
-        )
+        rows = self._rows(manifests, "manifest int, path string")
+        named = map_in_arrow(rows, ReadManifests(self._filesystem), _ddl(NAMED))
         roots = tuple(tuple(numbers[name] for name in root) for root in references.roots)
         decide = FindOrphans(roots, references.metadata, before)
         names = listed.count() + sum(references.manifests.values())
         tasks = min(1 + names // _NAMES_PER_TASK, _MOST_TASKS)
         rows = listed.unionByName(named, allowMissingColumns=True).repartition(tasks, "name")
-        return SparkOrphans(_kept(rows.mapInArrow(decide, _ddl(ORPHANS))))
+        return SparkOrphans(_kept(map_in_arrow(rows, decide, _ddl(ORPHANS))))
 
     def _rows(self, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
         """The rows, spread over tasks."""

@@ -28,6 +28,7 @@ from spark_jobs.connectors.paimon.vectors import (
     VectorLocation,
 )
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError, to_marker
+from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.packing import loads_of
@@ -120,7 +121,7 @@ class PaimonScan:
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
         tasks = len(scan.loads)
         numbers = spark.range(0, tasks, 1, max(tasks, 1))
-        return numbers.mapInArrow(scan, schema).toDF(*columns, ROW_ID)
+        return map_in_arrow(numbers, scan, schema).toDF(*columns, ROW_ID)
 
     def arrow_rows(
         self,
@@ -204,10 +205,10 @@ class PaimonScan:
         if not found:
             return located
         read = DeletedWords(self._filesystem)
-        words = (
-            spark.createDataFrame([(f.ordinal, *vector) for f, vector in found], _VECTORS_SCHEMA)
-            .mapInArrow(read, "word_key bigint, word bigint")
-            .toDF(_WORD_KEY, _WORD)
+        rows = [(f.ordinal, *vector) for f, vector in found]
+        located_vectors = spark.createDataFrame(rows, _VECTORS_SCHEMA)
+        words = map_in_arrow(located_vectors, read, "word_key bigint, word bigint").toDF(
+            _WORD_KEY, _WORD
         )
         count = sum(min(f.deleted_row_count, (f.row_count >> WORD_BITS) + 1) for f, _ in found)
         if count <= _BROADCAST_WORDS:
