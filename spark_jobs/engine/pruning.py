@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -81,25 +82,25 @@ class Pruning:
         """Those of ``files`` that may hold a row equal to a source row in every join key."""
         if self.dynamic_filter is not None:
             for column, values in self.dynamic_filter.values.items():
-                files = self._holding(column, values.to_pylist(), files)
+                files = self._holding(column, values, files)
             return files
         for key in comparable_keys(self.merge) if files else ():
             files = self._pruned_by(key, files, source)
         return files
 
     def _holding(
-        self, column: str, values: Sequence[Any], files: Sequence[PlannedFile]
+        self, column: str, values: pa.Array, files: Sequence[PlannedFile]
     ) -> Sequence[PlannedFile]:
         """Those of ``files`` that may hold one of ``values`` (ascending)."""
-        if not values:
+        if not len(values):
             return []
         if column in self.merge.table.partition_keys:
-            wanted = set(values)
+            wanted = set(values.to_pylist())
             return [file for file in files if file.partition[column] in wanted]
 
         def has_value_within(low: Any, high: Any) -> bool:
-            first = bisect_left(values, low)
-            return first < len(values) and bool(values[first] <= high)
+            first = bisect_left(values, low, key=pa.Scalar.as_py)
+            return first < len(values) and bool(values[first].as_py() <= high)
 
         return [file for file in files if _may_hold(file, column, has_value_within)]
 
