@@ -99,7 +99,7 @@ class Pruning:
             return [file for file in files if file.partition[column] in wanted]
 
         def has_value_within(low: Any, high: Any) -> bool:
-            first = bisect_left(values, low, key=pa.Scalar.as_py)
+            first = bisect_left(values, low, key=lambda each: each.as_py())
             return first < len(values) and bool(values[first].as_py() <= high)
 
         return [file for file in files if _may_hold(file, column, has_value_within)]
