@@ -21,6 +21,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.assignments import AssignmentAnalyzer
+from spark_jobs.engine.char_columns import char_lengths
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.engine.region import filtered_region, target_region
@@ -48,6 +49,11 @@ def target_frame(spark: SparkSession, table: TableHandle) -> DataFrame:
     return spark.createDataFrame([], StructType(fields))
 
 
+def target_side(spark: SparkSession, alias: str, table: TableHandle) -> Side:
+    """The table as expressions see it."""
+    return Side(alias, target_frame(spark, table), char_lengths(table))
+
+
 def analyze_merge(
     spark: SparkSession, spec: MergeSpec, table: TableHandle, source_schema: StructType
 ) -> AnalyzedMerge:
@@ -65,7 +71,7 @@ def analyze_merge(
         )
     refuse_reserved_names(table.column_names, "target")
     refuse_reserved_names(source_schema.names, "source")
-    target = Side(spec.target_alias, target_frame(spark, table))
+    target = target_side(spark, spec.target_alias, table)
     source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
     expressions = ExpressionAnalyzer(spark, target, source)
     types = declared_types(table)
@@ -100,7 +106,7 @@ def analyze_filtered(
         CatalogError: SOURCE_NOT_FOUND, a subquery reads a table that is no view.
     """
     refuse_reserved_names(table.column_names, "target")
-    target = Side(spec.target_alias, target_frame(spark, table))
+    target = target_side(spark, spec.target_alias, table)
     expressions = ExpressionAnalyzer(spark, target)
     types = declared_types(table)
     on = _EVERY_ROW

@@ -85,10 +85,11 @@ class FilterCondition:
 
 @dataclass(frozen=True, slots=True)
 class BoundExpression:
-    """A node of a condition that was analysed on a frame.
+    """A node of an expression that was analysed on a frame.
 
     ``kind`` is the name of Spark's class; ``attributes`` the ids of the columns that it reads;
-    ``attribute`` the one that it is; ``type_name`` its type as Spark writes it.
+    ``attribute`` the one that it is; ``text`` the text that it is, as a literal; ``type_name`` its
+    type as Spark writes it.
     ``is_safe_upcast``: a cast that keeps the order of values and can not fail.
     ``has_predicate_subquery``: it holds a subquery that is not just one constant.
     """
@@ -97,6 +98,7 @@ class BoundExpression:
     children: tuple[BoundExpression, ...]
     attributes: frozenset[int]
     attribute: int | None
+    text: str | None
     type_name: str
     is_safe_upcast: bool
     has_predicate_subquery: bool
@@ -152,6 +154,12 @@ def filter_condition(frame: DataFrame) -> FilterCondition:
         view_columns=columns,
         other_relations=frozenset(others),
     )
+
+
+def bound_value(frame: DataFrame) -> BoundExpression:
+    """The expression of a frame made by ``select`` of one expression, as a tree."""
+    expression = frame._jdf.queryExecution().analyzed().projectList().apply(0)
+    return _bound(frame.sparkSession, expression, {})
 
 
 def bound_condition(frame: DataFrame) -> BoundExpression:
@@ -290,13 +298,16 @@ def _bound(spark: SparkSession, node: Any, definitions: Mapping[str, Any]) -> Bo
         return _bound(spark, definitions[str(node.id())], definitions)
     children = tuple(_bound(spark, child, definitions) for child in _items(node.children()))
     is_subquery = kind in _SUBQUERIES
+    type_name = str(node.dataType().simpleString())
+    is_text = kind == "Literal" and type_name == "string" and node.value() is not None
     own = _ids(node.references()) if is_subquery or kind == "AttributeReference" else ()
     return BoundExpression(
         kind=kind,
         children=children,
         attributes=frozenset(own).union(*(child.attributes for child in children)),
         attribute=own[0] if kind == "AttributeReference" else None,
-        type_name=str(node.dataType().simpleString()),
+        text=str(node.value()) if is_text else None,
+        type_name=type_name,
         is_safe_upcast=kind == "Cast" and _is_safe_upcast(spark, node),
         has_predicate_subquery=(is_subquery and not (kind == "ScalarSubquery" and not own))
         or any(child.has_predicate_subquery for child in children),

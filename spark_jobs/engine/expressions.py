@@ -7,7 +7,7 @@ joined frame on which the expression will be evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException, ParseException
@@ -19,12 +19,15 @@ from spark_jobs.engine.catalyst import (
     Conjunct,
     ParsedExpression,
     attribute_ids,
+    bound_condition,
+    bound_value,
     conjuncts,
     error_condition,
     filter_condition,
     parse_expression,
     selected_expression,
 )
+from spark_jobs.engine.char_columns import refuse_unpadded
 from spark_jobs.engine.names import find_name, qualify, quote
 from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError, RequestError
 
@@ -58,10 +61,14 @@ _NOT_A_ROW_EXPRESSION = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One input of the join as expressions see it: its alias and an empty frame of its columns."""
+    """One input of the join as expressions see it: its alias and an empty frame of its columns.
+
+    ``char_lengths``: the lengths of its CHAR columns.
+    """
 
     alias: str
     frame: DataFrame
+    char_lengths: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -138,6 +145,10 @@ class ExpressionAnalyzer:
             if operator in _NOT_A_ROW_EXPRESSION:
                 raise self._not_allowed(where, text, _NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
+        if self._reads_char(selected.attributes):
+            refuse_unpadded(
+                bound_value(frame), self._target_names, self._target.char_lengths, where
+            )
         return Expression(
             text=self._qualified(text, parsed, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
@@ -157,7 +168,8 @@ class ExpressionAnalyzer:
         if not self._parsed(text, "WHERE").has_subquery:
             return self.analyze_condition(text, "target", "WHERE")
         try:
-            condition = filter_condition(self._frames["target"].where(F.expr(text)))
+            frame = self._frames["target"].where(F.expr(text))
+            condition = filter_condition(frame)
         except (ParseException, AnalysisException) as error:
             raise self._translated(error, text, "WHERE") from None
         if condition.other_relations:
@@ -166,6 +178,9 @@ class ExpressionAnalyzer:
                 f"WHERE: {text!r} reads data that is no source of the statement",
                 "Add the table or the files to the sources and read them by that name.",
             )
+        if self._reads_char(condition.attributes):
+            lengths = self._target.char_lengths
+            refuse_unpadded(bound_condition(frame), self._target_names, lengths, "WHERE")
         return Expression(
             text=text,
             target_columns=frozenset(self._owners[key][1] for key in condition.attributes),
@@ -240,6 +255,15 @@ class ExpressionAnalyzer:
             type=side.frame.schema[name].dataType,
             deterministic=True,
         )
+
+    @property
+    def _target_names(self) -> dict[int, str]:
+        owners = self._owners.items()
+        return {key: name for key, (alias, name) in owners if alias == self._target.alias}
+
+    def _reads_char(self, attributes: Iterable[int]) -> bool:
+        names = self._target_names
+        return any(names.get(key) in self._target.char_lengths for key in attributes)
 
     def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
         if sees == "both" or self._source is None:
