@@ -13,51 +13,43 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
-_SEEN = "pid bigint, archives bigint"
+_SEEN = "pid bigint, before bigint, after bigint, value bigint"
 
 
-def archives_known(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How many importers of archives the worker has when a task begins."""
+def import_from_archive(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A module's value, and the importers of archives that the worker has before and after it."""
+    import importlib
     import sys
     import zipimport
 
-    list(batches)
-    known = sum(isinstance(x, zipimport.zipimporter) for x in sys.path_importer_cache.values())
-    yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "archives": [known]})
-
-
-def value_of_archive(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a module says that the worker imports from an archive."""
-    import importlib
+    def archives() -> int:
+        importers = sys.path_importer_cache.values()
+        return sum(isinstance(each, zipimport.zipimporter) for each in importers)
 
     list(batches)
-    yield pa.RecordBatch.from_pydict({"value": [importlib.import_module("zipped_part").VALUE]})
+    before = archives()
+    sys.modules.pop("zipped_part", None)
+    value = importlib.import_module("zipped_part").VALUE
+    seen = {"pid": os.getpid(), "before": before, "after": archives(), "value": value}
+    yield pa.RecordBatch.from_pylist([seen])
 
 
-def test_archives_are_read_for_a_workers_first_task_only(spark: SparkSession) -> None:
-    def seen() -> dict[int, int]:
-        rows = map_in_arrow(spark.range(0, 1, 1, 1), archives_known, _SEEN).collect()
-        return {row["pid"]: row["archives"] for row in rows}
-
-    tasks = [seen() for _ in range(4)]
-
-    again = [
-        found for number, found in enumerate(tasks) if any(found.keys() & t for t in tasks[:number])
-    ]
-    assert again, f"no worker ran two tasks: {tasks}"
-    assert [list(found.values()) for found in again] == [[0]] * len(again)
-
-
-def test_a_worker_still_imports_from_archives(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_worker_forgets_the_archives_from_which_it_imported(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     archive = tmp_path / "zipped_part.zip"
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("zipped_part.py", "VALUE = 7\n")
-    map_in_arrow(spark.range(2), archives_known, _SEEN).collect()
     spark.sparkContext.addPyFile(str(archive))
 
-    rows = map_in_arrow(spark.range(2), value_of_archive, "value bigint").collect()
+    frame = map_in_arrow(spark.range(0, 1, 1, 1), import_from_archive, _SEEN)
+    tasks = [frame.collect()[0] for _ in range(4)]
 
-    assert {row["value"] for row in rows} == {7}
+    assert {task["value"] for task in tasks} == {7}
+    assert min(task["after"] for task in tasks) >= 1
+    again = [task for n, task in enumerate(tasks) if task["pid"] in [t["pid"] for t in tasks[:n]]]
+    assert again, f"no worker ran two tasks: {tasks}"
+    assert {task["before"] for task in again} == {0}
 
 
 def test_a_failed_task_leaves_its_error(spark: SparkSession) -> None:
