@@ -51,7 +51,7 @@ def target_frame(spark: SparkSession, table: TableHandle) -> DataFrame:
 
 def target_side(spark: SparkSession, alias: str, table: TableHandle) -> Side:
     """The table as expressions see it."""
-    return Side(alias, target_frame(spark, table), char_lengths(table))
+    return Side(alias, target_frame(spark, table), char_lengths(declared_types(table)))
 
 
 def analyze_merge(

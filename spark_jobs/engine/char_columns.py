@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pyspark.sql.types import CharType
+from pyspark.sql.types import CharType, DataType
 
 from spark_jobs.engine.catalyst import BoundExpression
-from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.tables import TableHandle
 
 _COMPARISONS = (
     "EqualTo",
@@ -26,31 +24,30 @@ _COMPARISONS = (
 )
 
 
-def char_lengths(table: TableHandle) -> dict[str, int]:
-    """The lengths of the table's CHAR columns, by name."""
-    types = {column.name: parsed_type(column.type) for column in table.columns}
+def char_lengths(types: Mapping[str, DataType]) -> dict[str, int]:
+    """The lengths of the CHAR columns among columns that are declared with these types."""
     return {name: kind.length for name, kind in types.items() if isinstance(kind, CharType)}
 
 
 def refuse_unpadded(
-    expression: BoundExpression, names: Mapping[int, str], lengths: Mapping[str, int], where: str
+    expression: BoundExpression, columns: Mapping[int, tuple[str, int]], where: str
 ) -> None:
     """Refuse comparisons of CHAR columns with texts of other lengths.
 
-    ``names`` are the target's columns by their ids in ``expression``, ``lengths`` those of the CHAR
-    columns; ``where`` names the expression in the error.
+    ``columns`` are names and lengths of the CHAR columns by their ids in ``expression``; ``where``
+    names the expression in the error.
 
     Raises:
         NotSupportedError: with the column and the text.
     """
     for attribute, text in _compared(expression):
-        name = names.get(attribute, "")
-        if len(text) != lengths.get(name, len(text)):
+        name, length = columns.get(attribute, ("", len(text)))
+        if len(text) != length:
             raise NotSupportedError(
-                f"{where}: {name} is CHAR({lengths[name]}), whose values end in blanks, "
+                f"{where}: {name} is CHAR({length}), whose values end in blanks, "
                 f"and is compared with {text!r}, which does not have them",
                 f"Compare rtrim({name}) with the text without blanks at its end, or pad the text "
-                f"to {lengths[name]} characters.",
+                f"to {length} characters.",
             )
 
 

@@ -7,7 +7,7 @@ joined frame on which the expression will be evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException, ParseException
@@ -115,6 +115,10 @@ class ExpressionAnalyzer:
         self._target = target
         self._source = source
         self._owners = _owned_by(target)
+        lengths = target.char_lengths
+        self._char_columns = {
+            key: (name, lengths[name]) for key, (_, name) in self._owners.items() if name in lengths
+        }
         self._frames = {"target": target.frame.alias(target.alias)}
         if source is not None:
             self._owners |= _owned_by(source)
@@ -145,10 +149,8 @@ class ExpressionAnalyzer:
             if operator in _NOT_A_ROW_EXPRESSION:
                 raise self._not_allowed(where, text, _NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
-        if self._reads_char(selected.attributes):
-            refuse_unpadded(
-                bound_value(frame), self._target_names, self._target.char_lengths, where
-            )
+        if not self._char_columns.keys().isdisjoint(selected.attributes):
+            refuse_unpadded(bound_value(frame), self._char_columns, where)
         return Expression(
             text=self._qualified(text, parsed, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
@@ -178,9 +180,8 @@ class ExpressionAnalyzer:
                 f"WHERE: {text!r} reads data that is no source of the statement",
                 "Add the table or the files to the sources and read them by that name.",
             )
-        if self._reads_char(condition.attributes):
-            lengths = self._target.char_lengths
-            refuse_unpadded(bound_condition(frame), self._target_names, lengths, "WHERE")
+        if not self._char_columns.keys().isdisjoint(condition.attributes):
+            refuse_unpadded(bound_condition(frame), self._char_columns, "WHERE")
         return Expression(
             text=text,
             target_columns=frozenset(self._owners[key][1] for key in condition.attributes),
@@ -255,15 +256,6 @@ class ExpressionAnalyzer:
             type=side.frame.schema[name].dataType,
             deterministic=True,
         )
-
-    @property
-    def _target_names(self) -> dict[int, str]:
-        owners = self._owners.items()
-        return {key: name for key, (alias, name) in owners if alias == self._target.alias}
-
-    def _reads_char(self, attributes: Iterable[int]) -> bool:
-        names = self._target_names
-        return any(names.get(key) in self._target.char_lengths for key in attributes)
 
     def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
         if sees == "both" or self._source is None:

@@ -6,7 +6,7 @@ what MERGE needs: DELETE and UPDATE are merges without a source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,6 +21,8 @@ from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, WriteLayout
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.spi.arrow_tasks import ArrowFunction
 
 
 class ConnectorMetadata(Protocol):
@@ -84,7 +86,7 @@ class ArrowRows:
     ordinals of the files that it reads.
     """
 
-    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    function: ArrowFunction
     files: tuple[tuple[int, ...], ...]
 
 

@@ -70,8 +70,8 @@ class SparkSearch:
         numbers = {name: number for number, name in enumerate(references.manifests)}
         folder = f"{self._table.path}/manifest"
         manifests = [(number, f"{folder}/{name}") for name, number in numbers.items()]
-        rows = self._rows(manifests, "manifest int, path string")
-        named = map_in_arrow(rows, ReadManifests(self._filesystem), _ddl(NAMED))
+        unread = self._rows(manifests, "manifest int, path string")
+        named = map_in_arrow(unread, ReadManifests(self._filesystem), _ddl(NAMED))
         roots = tuple(tuple(numbers[name] for name in root) for root in references.roots)
         decide = FindOrphans(roots, references.metadata, before)
         names = listed.count() + sum(references.manifests.values())
