@@ -1,0 +1,45 @@
+"""A stream in blocks, whose consumer says how much of each it takes. Imported by executors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spark_jobs.landing.streams import Bytes
+
+BLOCK_BYTES: Final = 8 * 1024 * 1024
+
+
+class RecordTooLongError(ValueError):
+    """A record, or what looks like one, is longer than the source allows."""
+
+
+class Blocks:
+    """The data of a stream that is not taken yet; ``is_end``: nothing comes behind it."""
+
+    def __init__(self, stream: Bytes, max_record_bytes: int) -> None:
+        self._stream = stream
+        self._limit = max_record_bytes
+        self._stuck = False
+        self.data = b""
+        self.is_end = False
+
+    def read_on(self) -> bool:
+        """Read another block behind what is left; False at the end.
+
+        Raises:
+            RecordTooLongError: nothing was taken of more data than a record may have.
+        """
+        if self.is_end:
+            return False
+        if self._stuck and len(self.data) > self._limit:
+            raise RecordTooLongError
+        # Twice the data for a record that needs it, so that it is looked at a few times only.
+        more = self._stream.read(max(BLOCK_BYTES, len(self.data)))
+        self.is_end = not more
+        self.data += more
+        return True
+
+    def take(self, count: int) -> None:
+        """Forget so many bytes."""
+        self._stuck = count == 0
+        self.data = self.data[count:]

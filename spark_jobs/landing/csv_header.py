@@ -1,0 +1,74 @@
+"""Which field of a record is which wanted column. Imported by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.landing.records import Column, Problem, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """``fields`` are generated names of a record's fields, ``indexes`` those of the wanted columns.
+
+    ``seen`` are the names of the file's columns; empty where it has none.
+    """
+
+    fields: list[str]
+    indexes: tuple[int, ...]
+    seen: frozenset[str] = frozenset()
+
+    @property
+    def wanted_fields(self) -> list[str]:
+        """The generated names of the wanted columns."""
+        return [self.fields[index] for index in self.indexes]
+
+    @classmethod
+    def without(cls, wanted: Sequence[Column]) -> Header:
+        """Records have the wanted columns, in their order."""
+        return cls([f"f{i}" for i in range(len(wanted))], tuple(range(len(wanted))))
+
+    @classmethod
+    def of(cls, names: Sequence[str], wanted: Sequence[Column], file: str) -> Header:
+        """Columns by their names, in any case.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice.
+        """
+        spelled = [name.strip().lower() for name in names]
+        for column in wanted:
+            count = spelled.count(column.name.lower())
+            if count != 1:
+                raise _wrong(file, column.name, names, count)
+        indexes = tuple(spelled.index(column.name.lower()) for column in wanted)
+        return cls([f"f{i}" for i in range(len(names))], indexes, frozenset(names))
+
+    @staticmethod
+    def unreadable(file: str, problem: Problem) -> CatalogError:
+        """The error for a header that is no record."""
+        return CatalogError(
+            ErrorCode.SOURCE_UNREADABLE, f"{file}: the header {problem.reason}.", problem.remedy
+        )
+
+    def ragged(self, count: int) -> Problem:
+        """What is wrong with a record of ``count`` fields."""
+        expected = len(self.fields)
+        whose = "the header" if self.seen else "the source's schema"
+        return Problem(
+            f"has {count} field{'s' if count > 1 else ''} where {whose} has {expected}",
+            "Correct the file or its options sep, quote and escape; "
+            "on_bad_rows='quarantine' sets such records aside.",
+        )
+
+
+def _wrong(file: str, name: str, names: Sequence[str], count: int) -> CatalogError:
+    found = shown(", ".join(names))
+    problem = "has no column" if not count else "names twice the column"
+    return CatalogError(
+        ErrorCode.SOURCE_UNREADABLE,
+        f"{file}, line 1: the header {problem} {name}; it says {found}.",
+        "Correct the file or the source's schema. A file without a header line needs "
+        "options={'header': False}; enforceSchema=True takes columns by position.",
+    )

@@ -1,0 +1,177 @@
+"""Columns of parsed values become rows, without the records that hold what is no value.
+
+Imported by executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from spark_jobs.landing.records import (
+    BadRecord,
+    Column,
+    Leniency,
+    NotAValue,
+    Place,
+    Problem,
+    RowBlock,
+    text_of,
+)
+from spark_jobs.landing.values import Mask, Parsed, TextRules, value_of
+
+_VALUE_REMEDY = (
+    "Correct the file or the type in the source's schema; on_bad_rows='quarantine' sets such "
+    "records aside, options={'mode': 'PERMISSIVE'} makes such values NULL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns that a source is asked for, and what becomes of records that can not be read.
+
+    ``corrupt``: the column with the text of such a record under ``null``; None: there is none.
+    """
+
+    columns: tuple[Column, ...]
+    leniency: Leniency = "tell"
+    corrupt: str | None = None
+    rules: TextRules = field(default_factory=TextRules)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the rows."""
+        return pa.schema([pa.field(column.name, column.kind) for column in self.columns])
+
+    @property
+    def read(self) -> tuple[Column, ...]:
+        """The columns that files have."""
+        return tuple(column for column in self.columns if column.name != self.corrupt)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of some records that are records at all.
+
+    ``values`` are of the wanted columns that files have. ``problem(column, row)`` says what is
+    wrong with a value, ``place(row)`` where a record stands, and its bytes. ``damaged`` marks
+    records of which only a part was kept.
+    """
+
+    values: Sequence[Parsed]
+    count: int
+    problem: Callable[[int, int], Problem]
+    place: Callable[[int], tuple[Place, bytes]]
+    damaged: Mask | None = None
+
+    @property
+    def masks(self) -> list[Mask]:
+        """Which values are bad, of the columns with any."""
+        return [parsed.bad for parsed in self.values if parsed.bad is not None]
+
+
+def block_of(
+    wanted: Wanted, found: Found, unreadable: Sequence[BadRecord], seen: frozenset[str]
+) -> RowBlock:
+    """The rows of ``found``; ``unreadable`` are records beside them, which are none at all."""
+    if wanted.leniency == "null":
+        return _completed(wanted, found, unreadable, seen)
+    rows, masks = _batch(wanted, found, {}), found.masks
+    bad = list(unreadable)
+    if masks:
+        is_bad = np.logical_or.reduce(masks)
+        bad += [_told(found, int(row)) for row in np.flatnonzero(is_bad)]
+        bad.sort(key=lambda each: each.place.line)
+        rows = rows.filter(pa.array(~is_bad))
+    records = found.count + len(unreadable)
+    if wanted.leniency == "drop":
+        return RowBlock(rows, records, lost_records=len(bad), seen=seen)
+    return RowBlock(rows, records, bad, seen=seen)
+
+
+def _completed(
+    wanted: Wanted, found: Found, unreadable: Sequence[BadRecord], seen: frozenset[str]
+) -> RowBlock:
+    """All records as rows, with NULL for what can not be read."""
+    lost_values = sum(int(mask.sum()) for mask in found.masks)
+    damaged = int(found.damaged.sum()) if found.damaged is not None else 0
+    texts: dict[int, str] = {}
+    if wanted.corrupt is not None:
+        masks = [*found.masks, *([found.damaged] if found.damaged is not None else [])]
+        if masks:
+            bad_rows = np.flatnonzero(np.logical_or.reduce(masks))
+            texts = {int(row): text_of(found.place(int(row))[1]) for row in bad_rows}
+    rows = _batch(wanted, found, texts)
+    if unreadable:
+        rows = _appended(wanted, rows, unreadable)
+    records = found.count + len(unreadable)
+    lost_records = damaged + len(unreadable)
+    return RowBlock(rows, records, (), lost_values, lost_records, seen)
+
+
+def _batch(wanted: Wanted, found: Found, corrupt: Mapping[int, str]) -> pa.RecordBatch:
+    if not wanted.columns:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * found.count, pa.struct([])))
+    values = iter(found.values)
+    texts = (
+        pa.array([corrupt.get(row) for row in range(found.count)], pa.string()) if corrupt else None
+    )
+    arrays = [
+        next(values).values
+        if column.name != wanted.corrupt
+        else (pa.nulls(found.count, pa.string()) if texts is None else texts)
+        for column in wanted.columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
+
+
+def _appended(
+    wanted: Wanted, rows: pa.RecordBatch, unreadable: Sequence[BadRecord]
+) -> pa.RecordBatch:
+    """``rows`` and one row of NULLs for each record that is none."""
+    empty = [
+        pa.array([bad.text for bad in unreadable], pa.string())
+        if column.name == wanted.corrupt
+        else pa.nulls(len(unreadable), column.kind)
+        for column in wanted.columns
+    ]
+    added = pa.RecordBatch.from_arrays(empty, schema=wanted.schema)
+    return pa.Table.from_batches([rows, added]).combine_chunks().to_batches()[0]
+
+
+def _told(found: Found, row: int) -> BadRecord:
+    column = next(
+        i for i, each in enumerate(found.values) if each.bad is not None and each.bad[row]
+    )
+    place, raw = found.place(row)
+    return BadRecord(place, raw, found.problem(column, row))
+
+
+def text_problem(column: Column, text: str, rules: TextRules) -> Problem:
+    """Why ``text`` is no value of ``column``."""
+    try:
+        value_of(text, column.kind, rules)
+        reason = ""
+    except NotAValue as error:
+        reason = str(error)
+    return value_problem(column, text, reason)
+
+
+def value_problem(column: Column, text: str, reason: str) -> Problem:
+    """``text`` is no value of ``column``; ``reason`` may be empty."""
+    more = ""
+    if pa.types.is_date(column.kind):
+        more = ", dateFormat says how dates are written"
+    elif pa.types.is_timestamp(column.kind):
+        option = "timestampFormat" if column.kind.tz else "timestampNTZFormat"
+        more = f", {option} says how times are written"
+    return Problem(
+        reason=f"is no {column.type_name}" + (f": {reason}" if reason else ""),
+        remedy=_VALUE_REMEDY + more + ".",
+        column=column.name,
+        value=text,
+        expected=column.type_name,
+    )

@@ -1,0 +1,161 @@
+"""The bytes of a landed file: decompressed, as UTF-8, without a byte order mark.
+
+Imported by executors.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.errors import NotSupportedError
+
+# By the end of the name, as Hadoop tells them.
+_CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_UNKNOWN: Final = (".deflate", ".lz4", ".lzo", ".snappy", ".zip")
+_BOM: Final = codecs.BOM_UTF8
+
+
+class Bytes(Protocol):
+    """What blocks are read from."""
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes, not none before the end."""
+        ...
+
+
+class UndecodableError(ValueError):
+    """A file is not of the encoding that its source names."""
+
+
+@contextmanager
+def opened(
+    filesystem: pafs.FileSystem, path: str, encoding: str, start: int = 0
+) -> Iterator[Bytes]:
+    """The file from the byte ``start`` on, which is 0 unless it can be split.
+
+    Raises:
+        NotSupportedError: a codec that pyarrow does not read.
+        OSError: it can not be read.
+    """
+    codec = codec_of(path)
+    if codec is None:
+        with filesystem.open_input_file(path) as file:
+            file.seek(start)
+            yield _decoded(file, encoding, start)
+        return
+    with (
+        filesystem.open_input_stream(path, compression=None) as stream,
+        pa.CompressedInputStream(stream, codec) as unpacked,
+    ):
+        yield _decoded(unpacked, encoding, start)
+
+
+def codec_of(path: str) -> str | None:
+    """How a file is compressed; None: it is not.
+
+    Raises:
+        NotSupportedError: by a codec that pyarrow does not read.
+    """
+    lowered = path.lower()
+    for ending in _UNKNOWN:
+        if lowered.endswith(ending):
+            raise NotSupportedError(
+                f"{path}: files that end in {ending} can not be read.",
+                f"Compress with one of: {', '.join(_CODECS)}.",
+            )
+    return next((name for ending, name in _CODECS.items() if lowered.endswith(ending)), None)
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether texts in ``encoding`` are UTF-8 as they stand."""
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+def _decoded(stream: pa.NativeFile, encoding: str, start: int) -> Bytes:
+    source: Bytes = stream if is_utf8(encoding) else _Recoded(stream, encoding)
+    return source if start else _WithoutMark(source)
+
+
+class _WithoutMark:
+    """A stream without the byte order mark that it may begin with."""
+
+    def __init__(self, source: Bytes) -> None:
+        self._source = source
+        self._is_first = True
+
+    def read(self, size: int) -> bytes:
+        data = self._source.read(size)
+        if self._is_first:
+            while 0 < len(data) < len(_BOM) and _BOM.startswith(data):
+                more = self._source.read(size)
+                if not more:
+                    break
+                data += more
+            self._is_first = False
+            data = data.removeprefix(_BOM) or self._source.read(size)
+        return data
+
+
+class _Recoded:
+    """A stream of another encoding, as UTF-8."""
+
+    def __init__(self, source: pa.NativeFile, encoding: str) -> None:
+        self._source = source
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="strict")
+
+    def read(self, size: int) -> bytes:
+        while True:
+            data = self._source.read(size)
+            try:
+                text = self._decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                raise UndecodableError(f"it is not {self._encoding}: {error.reason}") from None
+            if text or not data:
+                return text.encode("utf-8")
+
+
+class Lines:
+    """The lines of a stream that begin at a byte from ``start`` and below ``end``.
+
+    The stream begins at the byte before ``start``, or at 0.
+    """
+
+    def __init__(self, source: Bytes, start: int, end: int) -> None:
+        self._source = source
+        self._position = max(start - 1, 0)
+        self._is_before = start > 0
+        self._end = end
+        self._is_over = False
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes, and up to the end of the last line."""
+        while not self._is_over:
+            data = self._source.read(size)
+            self._is_over = not data
+            data = self._cut(data)
+            if data:
+                return data
+        return b""
+
+    def _cut(self, data: bytes) -> bytes:
+        begin, self._position = self._position, self._position + len(data)
+        # A line that begins at `end` belongs to the next part.
+        if self._position >= self._end:
+            last = data.find(b"\n", max(self._end - 1 - begin, 0))
+            if last >= 0:
+                self._is_over = True
+                data = data[: last + 1]
+        if self._is_before:
+            first = data.find(b"\n")
+            if first < 0:
+                return b""
+            self._is_before = False
+            data = data[first + 1 :]
+        return data
