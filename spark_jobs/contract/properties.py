@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Final
 
 from spark_jobs.contract import codec
@@ -49,7 +48,7 @@ def operation_properties(request: JobRequest, base_snapshot_id: int | None) -> d
 
 def metrics_property(metrics: Metrics) -> dict[str, str]:
     """The property that holds a statement's metrics, as JSON."""
-    return {METRICS: json.dumps(asdict(metrics))}
+    return {METRICS: json.dumps(codec.encode(metrics))}
 
 
 def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, str]) -> JobResult:

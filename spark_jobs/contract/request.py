@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.bad_rows import (
+    OnBadRows,
+    check_max_bad_rows,
+    check_on_bad_rows,
+    check_quarantine,
+)
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.maintenance import CreateTagSpec
@@ -23,6 +29,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # With what catalogs add to it, a name must fit into the 255 bytes of a folder's name.
 _LONGEST_NAME = 240
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+# Fields that the first requests did not have.
+_ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,10 @@ class FileSource:
     """Files that Spark reads: ``spark.read.format(format).options(**options).load(path)``.
 
     ``schema`` is a Spark DDL string (``id BIGINT, name STRING``) where the files do not tell it.
+    ``on_bad_rows``: ``fail`` (None, too): a record that can not be read ends the statement;
+    ``quarantine``: it goes to a file below the folder ``quarantine`` (absolute path or URI), and
+    the others are read. ``max_bad_rows`` is how many may go there: from 1 a number of records,
+    below 1 a share of those that were read; None: any number.
     """
 
     name: str
@@ -104,7 +116,15 @@ class FileSource:
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
     schema: str | None = None
+    on_bad_rows: OnBadRows | None = None
+    quarantine: str | None = None
+    max_bad_rows: float | None = None
     kind: ClassVar[str] = "file"
+
+    def __post_init__(self) -> None:
+        check_on_bad_rows(self.on_bad_rows, self.format, self.options)
+        check_quarantine(self.on_bad_rows, self.quarantine, self.path)
+        check_max_bad_rows(self.on_bad_rows, self.max_bad_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +268,12 @@ class JobRequest:
             del document[name]
         if not self.dry_run:
             del document["dry_run"]
-        # An option that a later release adds, and that is left out, changes no digest.
+        # What a later release adds, and is left out, changes no digest.
         options = document["options"]
         document["options"] = {name: options[name] for name in options if options[name] is not None}
+        for source in document["sources"]:
+            for name in _ADDED_TO_SOURCES:
+                if source.get(name, "") is None:
+                    del source[name]
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()

@@ -40,6 +40,26 @@ class ErrorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceMetrics:
+    """What was read of one file source.
+
+    ``files`` and ``bytes`` are those of the files that were read, as stored. ``records`` are those
+    in them, bad ones included, header lines not. ``lost_values`` counts values that the source's
+    own options turned into NULL, ``lost_records`` records that its options dropped or emptied.
+    ``quarantined`` counts records that were set aside, in the file ``quarantine`` (path or URI);
+    None where there is no such file.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    records: int = 0
+    lost_values: int = 0
+    lost_records: int = 0
+    quarantined: int = 0
+    quarantine: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Counts of one statement (rule 15). Rows unless another unit is named.
 
@@ -48,7 +68,7 @@ class Metrics:
     rewritten files. ``partitions_changed`` are partitions in which files came, went or had rows
     marked, 0 on a table without. ``files_total`` is the table's file count at the base snapshot,
     ``files_scanned`` what was left after pruning. ``bytes_added`` are those of data files and
-    deletion vectors. ``seconds`` is wall time per phase.
+    deletion vectors. ``seconds`` is wall time per phase. ``sources`` has the file sources by name.
     """
 
     source_rows: int = 0
@@ -68,6 +88,7 @@ class Metrics:
     deletion_vectors_added: int = 0
     attempts: int = 1
     seconds: Mapping[str, float] = field(default_factory=dict)
+    sources: Mapping[str, SourceMetrics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

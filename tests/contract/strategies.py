@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from spark_jobs.contract.inserts import (
@@ -29,7 +31,7 @@ from spark_jobs.contract.request import (
     TableName,
     TableSource,
 )
-from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, SourceMetrics
 from spark_jobs.contract.statements import (
     Assignment,
     ColumnSpec,
@@ -192,6 +194,19 @@ def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     )
 
 
+_quarantining = st.builds(
+    FileSource,
+    names,
+    st.sampled_from(["/landing", "s3://b/in/*", ""]),
+    st.sampled_from(["csv", "JSON", "text", "avro"]),
+    st.sampled_from([{}, {"mode": "failfast"}]),
+    st.none() | texts,
+    st.just("quarantine"),
+    st.sampled_from(["/bad", "s3://b/bad"]),
+    st.none() | st.sampled_from([0.01, 1.0, 500.0]),
+)
+
+
 @st.composite
 def requests(draw: st.DrawFn) -> JobRequest:
     """A request of any statement kind with up to three sources of any kind."""
@@ -200,6 +215,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
         draw(
             st.one_of(
                 st.builds(FileSource, st.just(name), texts, texts, mappings, st.none() | texts),
+                _quarantining.map(lambda made, name=name: replace(made, name=name)),
                 st.builds(TableSource, st.just(name), table_names),
                 st.builds(SqlSource, st.just(name), texts),
             )
@@ -225,7 +241,8 @@ def requests(draw: st.DrawFn) -> JobRequest:
 
 counts = st.integers(min_value=0)
 seconds = st.dictionaries(texts, st.floats(allow_nan=False, allow_infinity=False), max_size=3)
-metrics = st.builds(Metrics, *[counts] * 16, seconds)
+_read = st.builds(SourceMetrics, *[counts] * 6, st.none() | texts)
+metrics = st.builds(Metrics, *[counts] * 16, seconds, st.dictionaries(texts, _read, max_size=2))
 errors = st.builds(
     ErrorInfo,
     st.sampled_from([*ErrorCode.__members__, "OF_A_NEWER_JOB"]),

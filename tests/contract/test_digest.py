@@ -17,6 +17,7 @@ from spark_jobs.contract.request import (
     JobOptions,
     JobRequest,
     Origin,
+    SqlSource,
     TableName,
     TableSource,
 )
@@ -43,6 +44,30 @@ REQUEST = JobRequest(
 def test_the_digest_never_changes_between_releases() -> None:
     # A retry may run on a newer release: it must find the commit of the try before.
     assert REQUEST.digest() == "fe30e2de51984fb184b628cb0ef55e7e85eb66e754da7b521f5c93c9b238784c"
+
+
+def test_the_digest_of_a_file_source_never_changes_either() -> None:
+    files = FileSource("f", "/landing/*.csv", "csv", {"header": "true"}, "id BIGINT")
+    request = dataclasses.replace(REQUEST, sources=(files, SqlSource("s", "SELECT * FROM f")))
+    assert request.digest() == "2a0602d1be6c6088281862cab222b23f926afe0152d2d657ffe9f7afbaffb4d8"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"on_bad_rows": "fail"},
+        {"on_bad_rows": "quarantine", "quarantine": "/bad"},
+        {"on_bad_rows": "quarantine", "quarantine": "/bad2"},
+        {"on_bad_rows": "quarantine", "quarantine": "/bad", "max_bad_rows": 0.5},
+        {"on_bad_rows": "quarantine", "quarantine": "/bad", "max_bad_rows": 5.0},
+    ],
+    ids=str,
+)
+def test_each_treatment_of_bad_rows_has_a_digest(change: dict[str, Any]) -> None:
+    plain = dataclasses.replace(REQUEST, sources=(FileSource("s", "/landing", "csv"),))
+    other = dataclasses.replace(REQUEST, sources=(FileSource("s", "/landing", "csv", **change),))
+    assert other.digest() != plain.digest()
+    assert JobRequest.from_json(other.to_json()).digest() == other.digest()
 
 
 @given(requests())
@@ -93,7 +118,7 @@ def _changes(value: Any) -> Iterator[Any]:
             yield [value[1], value[0], *value[2:]]
     elif isinstance(value, bool):
         yield not value
-    elif isinstance(value, int):
+    elif isinstance(value, int | float):
         yield value + 1
     elif value is None:
         yield "x"
