@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.values import conf_text
+from airflow_provider_merge.operators.templates import PLACEHOLDER
+from airflow_provider_merge.operators.values import conf_text, number, text
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.sql.grammar import MERGE_SOURCE
 from airflow_provider_merge.table_names import parse_table_name
@@ -18,6 +19,9 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
+_ACCESS = "Let Spark reach the files by itself: by its cluster's configuration or its role."
+# Beside a template: a value with which the other parameters can be checked.
+_FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
 
 
 def file_source(
@@ -26,17 +30,28 @@ def file_source(
     *,
     options: Mapping[str, Any] | None = None,
     schema: str | None = None,
+    on_bad_rows: str | None = None,
+    quarantine: str | None = None,
+    max_bad_rows: float | str | None = None,
 ) -> dict[str, Any]:
     """Files that Spark reads with ``spark.read.format(format).options(**options).load(path)``.
 
-    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``).
+    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``). ``on_bad_rows``: ``fail`` (the
+    default), or ``quarantine``: records that can not be read go to a file below the folder
+    ``quarantine``. ``max_bad_rows`` is how many may: from 1 a number, below 1 a share.
     """
+    bad_rows = {
+        "on_bad_rows": on_bad_rows,
+        "quarantine": quarantine,
+        "max_bad_rows": max_bad_rows,
+    }
     return {
         "kind": "file",
         "path": path,
         "format": format,
         "options": _plain(options or {}),
         "schema": schema,
+        **{name: value for name, value in bad_rows.items() if value is not None},
     }
 
 
@@ -75,15 +90,41 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
     inner = to_named_sources(named, f"{field}.sources")
-    if isinstance(document.get("options"), dict):
-        document["options"] = {
-            key: conf_text(each) if isinstance(each, bool | int | float) else each
-            for key, each in document["options"].items()
-        }
+    if kind == "file":
+        document = _file_document(document, field)
     source: Source = codec.decode(_KINDS[kind], document, field)
     _require_text(source, field)
-    _require_no_secret(source, field)
+    if isinstance(source, FileSource):
+        refuse_secrets(f"{field}.options", source.options, _ACCESS)
     return (*inner, source)
+
+
+def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
+    """The contract's document of a file source, out of what people write and templates render."""
+    places = {name: written.get(name) for name in ("path", "quarantine")}
+    seen = {name: place for name, place in places.items() if isinstance(place, str)}
+    refuse_secrets(field, seen, _ACCESS)
+    document: dict[str, Any] = {
+        name: _FITTING[name] if name in _FITTING and value == PLACEHOLDER else value
+        for name, value in written.items()
+    }
+    for name in ("on_bad_rows", "quarantine"):
+        document[name] = text(f"{field}.{name}", document.get(name))
+    document["max_bad_rows"] = number(f"{field}.max_bad_rows", document.get("max_bad_rows"))
+    if document["on_bad_rows"] == PLACEHOLDER:
+        asked = document["quarantine"] or document["max_bad_rows"]
+        document["on_bad_rows"] = "quarantine" if asked else None
+    if isinstance(document.get("options"), dict):
+        document["options"] = {
+            name: _option(name, value) for name, value in document["options"].items()
+        }
+    return document
+
+
+def _option(name: str, value: Any) -> Any:
+    if value == PLACEHOLDER and name.lower() == "mode":
+        return "FAILFAST"
+    return conf_text(value) if isinstance(value, bool | int | float) else value
 
 
 def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
@@ -108,13 +149,6 @@ def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
         for name, each in value.items()
         for source in to_sources(each, f"{field}.{name}", name)
     )
-
-
-def _require_no_secret(source: Source, field: str) -> None:
-    if isinstance(source, FileSource):
-        remedy = "Let Spark reach the files by itself: by its cluster's configuration or its role."
-        refuse_secrets(f"{field}.options", source.options, remedy)
-        refuse_secrets(field, {"path": source.path}, remedy)
 
 
 def _require_text(source: Source, field: str) -> None:

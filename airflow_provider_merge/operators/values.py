@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
@@ -40,6 +41,23 @@ def share(field: str, value: float | str | None) -> float | None:
     if not 0 <= number <= 1:
         raise invalid(field, f"{value!r} is not a number from 0 to 1")
     return number
+
+
+def number(field: str, value: float | str | None) -> float | None:
+    """A number; None where the parameter was left out or rendered as nothing.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise invalid(field, f"{value!r} is not a number")
+    return found
 
 
 def text(field: str, value: str | None) -> str | None:
