@@ -74,6 +74,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "extra-links": [
             "airflow_provider_merge.links.SnapshotLink",
+            "airflow_provider_merge.links.QuarantineLink",
             "airflow_provider_merge.links.SparkApplicationLink",
         ],
         "connection-types": [_paimon_connection()],
@@ -120,6 +121,14 @@ def _paimon_connection() -> dict[str, Any]:
                 "description": (
                     "For the link of tasks, with {database}, {table} and {snapshot_id}, such as "
                     "https://lake.example/{database}/{table}?snapshot={snapshot_id}."
+                ),
+                "schema": {"type": ["string", "null"]},
+            },
+            "quarantine-url": {
+                "label": "Page of quarantined rows",
+                "description": (
+                    "For the link of tasks, with {path}, the path or URI of a JSON Lines file, "
+                    "such as https://files.example/view?path={path}."
                 ),
                 "schema": {"type": ["string", "null"]},
             },

@@ -1,4 +1,4 @@
-"""The links of a task's page: the snapshot that it made, and its Spark application.
+"""The links of a task's page: its snapshot, its quarantined rows, and its Spark application.
 
 The worker stores each page as an XCom, and Airflow's server reads only that: it needs neither the
 DAG's code nor a connection, and no link ever calls anything.
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import TaskInstanceKey
 
 SNAPSHOT_PAGE = "_link_merge_snapshot"
+QUARANTINE_PAGE = "_link_merge_quarantine"
 SPARK_PAGE = "_link_merge_spark_application"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # No user, no blanks, nothing that ends an attribute: a page is shown to people as it is.
@@ -53,6 +54,17 @@ class SnapshotLink(_PageLink):
     key = SNAPSHOT_PAGE
 
 
+class QuarantineLink(_PageLink):
+    """The records that the task set aside, on the page of the connection's ``quarantine-url``.
+
+    Of several sources the first that has any. Empty for a task that set none aside, and without
+    ``quarantine-url``.
+    """
+
+    name = "Quarantined rows"
+    key = QUARANTINE_PAGE
+
+
 class SparkApplicationLink(_PageLink):
     """The task's Spark application: its own page while it runs, then that of the history server.
 
@@ -75,7 +87,7 @@ def filled_page(field: str, template: str, **values: Any) -> str:
         if name not in values:
             known = ", ".join(f"{{{each}}}" for each in values)
             raise invalid(field, f"unknown placeholder {{{name}}}", f"Known: {known}.")
-    page = _PLACEHOLDER.sub(lambda match: quote(str(values[match[1]]), safe=""), template)
+    page = _PLACEHOLDER.sub(lambda match: quote(str(values[match[1]]), safe="/"), template)
     if not is_page(page):
         raise invalid(field, "is not the address of a page", "Write http://… or https://….")
     return page

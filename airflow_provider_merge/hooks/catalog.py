@@ -68,6 +68,14 @@ class CatalogHook(Protocol):
         """
         ...
 
+    def quarantine_page(self, path: str) -> str:
+        """The page where people see a file of quarantined records; empty where none is named.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        ...
+
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Let the base snapshot of an operation expire whose result is stored.
 

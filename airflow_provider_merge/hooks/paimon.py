@@ -43,8 +43,8 @@ class PaimonHook(BaseHook):
     Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem, jdbc or rest), ``uri``
     (of the jdbc or rest metastore), ``endpoint`` and ``region`` (of the object store), ``options``
     (further catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
-    ``{database}``, ``{table}`` and ``{snapshot_id}``); login and password are access key and
-    secret key.
+    ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with
+    ``{path}``); login and password are access key and secret key.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -234,6 +234,7 @@ class PaimonHook(BaseHook):
         """Whether the warehouse can be reached with this connection, and a text for people."""
         try:
             self.snapshot_page(TableName("database", "table"), 1)
+            self.quarantine_page("/path")
             warehouse = self.catalog_spec().warehouse
             server = self._server()
             if server:
@@ -279,12 +280,22 @@ class PaimonHook(BaseHook):
         Raises:
             RequestError: ``ui_url`` is no page, holds a secret or an unknown placeholder.
         """
-        template = self._connection().extra_dejson.get("ui_url")
+        names = {"database": target.database, "table": target.table}
+        return self._page("ui_url", **names, snapshot_id=snapshot_id)
+
+    def quarantine_page(self, path: str) -> str:
+        """The page of a file of quarantined records: ``quarantine-url``; empty without it.
+
+        Raises:
+            RequestError: ``quarantine-url`` is no page, holds a secret or an unknown placeholder.
+        """
+        return self._page("quarantine-url", path=path)
+
+    def _page(self, field: str, **values: Any) -> str:
+        template = self._connection().extra_dejson.get(field)
         if not template:
             return ""
-        field = f"connection {self.catalog_conn_id!r}, ui_url"
-        names = {"database": target.database, "table": target.table}
-        return filled_page(field, str(template), **names, snapshot_id=snapshot_id)
+        return filled_page(f"connection {self.catalog_conn_id!r}, {field}", str(template), **values)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Let the base snapshot of an operation expire whose result is stored.

@@ -14,8 +14,8 @@ from airflow_provider_merge.assets import require_partition_keys, same_asset, ta
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import (
-    SNAPSHOT_PAGE,
     SPARK_PAGE,
+    QuarantineLink,
     SnapshotLink,
     SparkApplicationLink,
 )
@@ -23,6 +23,7 @@ from airflow_provider_merge.metadata.operations import require_warehouse
 from airflow_provider_merge.operators.event_keys import partition_keys
 from airflow_provider_merge.operators.operation_id import operation_id
 from airflow_provider_merge.operators.outcome import job_outcome
+from airflow_provider_merge.operators.pages import pages_of_result
 from airflow_provider_merge.operators.results import (
     asset_extra,
     result_table,
@@ -102,7 +103,7 @@ class TableOperator(BaseOperator):
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {"conf": "json"}
     ui_color = "#d7ecff"
-    operator_extra_links = (SnapshotLink(), SparkApplicationLink())
+    operator_extra_links = (SnapshotLink(), QuarantineLink(), SparkApplicationLink())
 
     emits_asset_event: ClassVar[bool] = True
 
@@ -215,7 +216,7 @@ class TableOperator(BaseOperator):
             request = self._request(context, hook)
             result = self._run(request, hook, context)
             self._result = result
-            self._link_snapshot(hook, result)
+            self.pages |= pages_of_result(hook, self.target_table(), result)
         except JobError as error:
             raise airflow_exception(error) from None
         self.log.info("%s", result_table(result))
@@ -335,16 +336,6 @@ class TableOperator(BaseOperator):
             context["ti"].xcom_push(SPARK_PAGE, application.page)
         except Exception as error:  # noqa: BLE001 - no task fails for want of a link
             self.log.warning("There is no link to the Spark application yet: %s", error)
-
-    def _link_snapshot(self, hook: CatalogHook, result: JobResult) -> None:
-        if result.new_snapshot_id is None:
-            return
-        try:
-            page = hook.snapshot_page(self.target_table(), result.new_snapshot_id)
-        except JobError as error:
-            self.log.warning("There is no link to the snapshot: %s", error)
-        else:
-            self.pages[SNAPSHOT_PAGE] = page
 
     def _emit(self, context: Context, hook: CatalogHook, operation: str, result: JobResult) -> None:
         if not self.emits_asset_event:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
-from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.result import JobResult, Metrics
 
 _COUNTS = (
     "source_rows",
@@ -18,6 +19,8 @@ _COUNTS = (
     "partitions_changed",
 )
 _REMOVED = ("snapshots", "tags", "data_files", "index_files", "manifests", "bytes_removed")
+_READ = ("files", "bytes", "records")
+_NOT_STORED = ("lost_values", "lost_records", "quarantined")
 _FILES = ("files_total", "files_scanned", "files_rewritten", "files_added", "files_removed")
 
 
@@ -48,10 +51,11 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
 def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
     """What a consumer of the asset event learns: the same, with the row counts at the top.
 
-    ``operation`` is the kind of the statement, such as ``merge``.
+    ``operation`` is the kind of the statement, such as ``merge``. ``sources`` are the fields of
+    ``SourceMetrics`` by the name of the file source; only there where the statement has any.
     """
     metrics = result.metrics
-    return {
+    extra = {
         "operation": operation,
         "operation_id": result.operation_id,
         "status": result.status,
@@ -64,6 +68,9 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
         "partitions_changed": metrics.partitions_changed,
         "partitions": list(result.partitions),
     }
+    if metrics.sources:
+        extra["sources"] = codec.encode(metrics.sources)
+    return extra
 
 
 def result_table(result: JobResult) -> str:
@@ -73,8 +80,8 @@ def result_table(result: JobResult) -> str:
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}"]
     for names in (_COUNTS, _FILES):
-        cells = [f"{name.replace('_', ' ')} {getattr(result.metrics, name):,}" for name in names]
-        lines.append("  " + " | ".join(cells))
+        lines.append("  " + _cells(result.metrics, names))
+    lines += _source_lines(result.metrics)
     if result.partitions:
         lines.append("  partitions: " + " | ".join(result.partitions))
     seconds = [f"{phase} {value:.1f}" for phase, value in result.metrics.seconds.items()]
@@ -83,9 +90,25 @@ def result_table(result: JobResult) -> str:
     return "\n".join(lines)
 
 
+def _source_lines(metrics: Metrics) -> list[str]:
+    """What was read of each file source and, where there is any, what the table did not get."""
+    lines = []
+    for name, source in metrics.sources.items():
+        lines.append(f"  source {name}: {_cells(source, _READ)}")
+        not_stored = [each for each in _NOT_STORED if getattr(source, each)]
+        if not_stored:
+            place = f", in {source.quarantine}" if source.quarantine else ""
+            lines.append(f"  source {name}, not stored: {_cells(source, not_stored)}{place}")
+    return lines
+
+
+def _cells(counts: object, names: Sequence[str]) -> str:
+    return " | ".join(f"{name.replace('_', ' ')} {getattr(counts, name):,}" for name in names)
+
+
 def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
-    cells = [f"{name.replace('_', ' ')} {getattr(report, name):,}" for name in _REMOVED]
-    lines = [f"{result.target}: {result.status}", "  removed: " + " | ".join(cells)]
+    removed = _cells(report, _REMOVED)
+    lines = [f"{result.target}: {result.status}", f"  removed: {removed}"]
     lines += [
         f"  kept for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
         for each in report.kept

@@ -11,16 +11,18 @@ from airflow.serialization.definitions.operatorlink import XComOperatorLink
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.links import SNAPSHOT_PAGE, SPARK_PAGE
+from airflow_provider_merge.links import QUARANTINE_PAGE, SNAPSHOT_PAGE, SPARK_PAGE
 from airflow_provider_merge.submit.applications import SparkApplication
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import Metrics, SourceMetrics
 from spark_jobs.errors import RequestError
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import PASSWORD, FakeSubmitter, committed, connection, example_request
 
 TABLE = TableName("shop", "orders")
+KEYS = (SNAPSHOT_PAGE, QUARANTINE_PAGE, SPARK_PAGE)
 MERGE = """
 MergeIntoOperator(
     task_id="merge", target="shop.orders", source=table_source("shop.updates"),
@@ -111,6 +113,38 @@ def test_page_of_a_snapshot(monkeypatch, tmp_path):
     assert lake(monkeypatch, tmp_path).snapshot_page(TABLE, 8) == ""
 
 
+FILES_PAGE = "https://files.example/view?path={path}"
+
+
+def test_page_of_quarantined_rows(monkeypatch, tmp_path):
+    hook = lake(monkeypatch, tmp_path, **{"quarantine-url": FILES_PAGE})
+    assert hook.quarantine_page("/bad/d/a%3Ab/t/s.jsonl") == (
+        "https://files.example/view?path=/bad/d/a%253Ab/t/s.jsonl"
+    )
+    odd = hook.quarantine_page("s3://bucket/a&b?#")
+    assert odd == "https://files.example/view?path=s3%3A//bucket/a%26b%3F%23"
+    assert "quarantine-url" not in hook.catalog_spec().options
+    assert lake(monkeypatch, tmp_path).quarantine_page("/bad") == ""
+
+
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        ("files.example/{path}", "is not the address of a page"),
+        ("https://files.example/{file}", r"unknown placeholder \{file\}.*Known: \{path\}"),
+        (f"https://files.example/{{path}}?token={PASSWORD}", "holds a secret"),
+    ],
+)
+def test_wrong_pages_of_quarantined_rows_are_named(monkeypatch, tmp_path, page, problem):
+    hook = lake(monkeypatch, tmp_path, **{"quarantine-url": page})
+    with pytest.raises(RequestError, match=f"'paimon_default', quarantine-url.*{problem}"):
+        hook.quarantine_page("/bad")
+    works, text = hook.test_connection()
+    assert not works
+    assert "quarantine-url" in text
+    assert PASSWORD not in text
+
+
 WRONG_PAGES = {
     "lake.example/{table}": "is not the address of a page",
     "javascript:alert({snapshot_id})": "is not the address of a page",
@@ -141,8 +175,12 @@ def test_the_server_needs_no_code_of_the_dag(dag_file):
     tasks = DagSerialization.from_dict(document).task_dict
     for task in (tasks["merge"], tasks["mapped"]):
         keys = {link.name: link.xcom_key for link in task.operator_extra_links}
-        assert keys == {"Snapshot": SNAPSHOT_PAGE, "Spark application": SPARK_PAGE}
-        assert task.extra_links == ["Snapshot", "Spark application"]
+        assert keys == {
+            "Snapshot": SNAPSHOT_PAGE,
+            "Quarantined rows": QUARANTINE_PAGE,
+            "Spark application": SPARK_PAGE,
+        }
+        assert sorted(task.extra_links) == sorted(keys)
 
 
 @dataclass
@@ -184,6 +222,27 @@ class TestRuns:
         run = dag_file(ONE).run()
         assert shown(run.run_id, run.dag_id)[SNAPSHOT_PAGE] == ""
 
+    @pytest.mark.parametrize(
+        ("sources", "page"),
+        [
+            ({"a": SourceMetrics(records=5)}, ""),
+            (
+                {
+                    "a": SourceMetrics(),
+                    "b": SourceMetrics(quarantined=2, quarantine="/bad/b.jsonl"),
+                },
+                "https://files.example/view?path=/bad/b.jsonl",
+            ),
+        ],
+        ids=["none", "some"],
+    )
+    def test_quarantined_rows(self, dag_file, announcing, warehouse, monkeypatch, sources, page):
+        lake(monkeypatch, warehouse, **{"quarantine-url": FILES_PAGE})
+        metrics = Metrics(sources=sources)
+        announcing.outcomes = [lambda r: committed(r, metrics=metrics)]
+        run = dag_file(ONE).run()
+        assert shown(run.run_id, run.dag_id)[QUARANTINE_PAGE] == page
+
     def test_a_failed_job_has_its_application(self, dag_file, announcing):
         announcing.outcomes, announcing.process_fails = [lambda _: None], True
         run = dag_file(ONE).run()
@@ -191,14 +250,17 @@ class TestRuns:
         assert shown(run.run_id, run.dag_id)[SPARK_PAGE] == f"{HISTORY}/history/local-17/"
 
     def test_a_wrong_page_fails_no_task(self, dag_file, announcing, warehouse, monkeypatch):
-        lake(monkeypatch, warehouse, ui_url="lake.example")
+        lake(monkeypatch, warehouse, **{"ui_url": "lake.example", "quarantine-url": "{path}"})
+        metrics = Metrics(sources={"a": SourceMetrics(quarantined=1, quarantine="/bad/a.jsonl")})
+        announcing.outcomes = [lambda r: committed(r, metrics=metrics)]
         run = dag_file(ONE).run()
         assert run.state == "success"
-        assert shown(run.run_id, run.dag_id)[SNAPSHOT_PAGE] == ""
+        found = shown(run.run_id, run.dag_id)
+        assert (found[SNAPSHOT_PAGE], found[QUARANTINE_PAGE]) == ("", "")
 
 
 def shown(run_id, dag_id, task_id="merge"):
     """What the server shows, by the link's XCom."""
     task = TaskInstanceKey(dag_id, task_id, run_id)
-    links = [XComOperatorLink(name="link", xcom_key=key) for key in (SNAPSHOT_PAGE, SPARK_PAGE)]
+    links = [XComOperatorLink(name="link", xcom_key=key) for key in KEYS]
     return {link.xcom_key: link.get_link(None, ti_key=task) for link in links}
