@@ -14,12 +14,16 @@ class RecordTooLongError(ValueError):
 
 
 class Blocks:
-    """The data of a stream that is not taken yet; ``is_end``: nothing comes behind it."""
+    """The data of a stream that is not taken yet; ``is_end``: nothing comes behind it.
+
+    ``position``: how many bytes were taken.
+    """
 
     def __init__(self, stream: Bytes, max_record_bytes: int) -> None:
         self._stream = stream
         self._limit = max_record_bytes
         self._stuck = False
+        self.position = 0
         self.data = b""
         self.is_end = False
 
@@ -31,7 +35,8 @@ class Blocks:
         """
         if self.is_end:
             return False
-        if self._stuck and len(self.data) > self._limit:
+        # A line end has two bytes at most, the second of which may not be read yet.
+        if self._stuck and len(self.data) > self._limit + 1:
             raise RecordTooLongError
         # Twice the data for a record that needs it, so that it is looked at a few times only.
         more = self._stream.read(max(BLOCK_BYTES, len(self.data)))
@@ -42,4 +47,5 @@ class Blocks:
     def take(self, count: int) -> None:
         """Forget so many bytes."""
         self._stuck = count == 0
+        self.position += count
         self.data = self.data[count:]

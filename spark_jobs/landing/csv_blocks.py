@@ -27,28 +27,32 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
     if dialect.trim_left or dialect.trim_right or _has_other_marks(data, dialect):
         return 0
     if not dialect.quote or dialect.quote not in data:
-        return len(data) if is_end else data.rfind(b"\n") + 1
+        end = len(data) if is_end else data.rfind(b"\n") + 1
+        return 0 if _has_lone_returns(data, end) else end
     found = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(found == dialect.quote[0])
     end = len(data) if is_end else _last_line_end(data, quotes)
     quotes = quotes[: np.searchsorted(quotes, end)]
-    if len(quotes) % 2 or not _around_fields(found[:end], quotes, dialect.separator[0]):
+    if len(quotes) % 2 or not _around_fields(found[:end], quotes, dialect):
         return 0
     if not dialect.multi_line:
         breaks = np.flatnonzero(found[:end] == _NEWLINE)
         if (np.searchsorted(quotes, breaks) % 2).any():
             return 0
-    return end
+    return 0 if _has_lone_returns(data, end) else end
 
 
 def _has_other_marks(data: bytes, dialect: Dialect) -> bool:
-    """Whether there are escapes, comments, or lines that end in a carriage return alone."""
+    """Whether there are escapes or comments."""
     if dialect.escape != dialect.quote and dialect.escape and dialect.escape in data:
         return True
     comment = dialect.comment
-    if comment and (data.startswith(comment) or b"\n" + comment in data):
-        return True
-    return b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+    return bool(comment) and (data.startswith(comment) or b"\n" + comment in data)
+
+
+def _has_lone_returns(data: bytes, end: int) -> bool:
+    """Whether lines before ``end`` end in a carriage return alone."""
+    return data.count(b"\r", 0, end) != data.count(b"\r\n", 0, end)
 
 
 def _last_line_end(data: bytes, quotes: Positions) -> int:
@@ -62,10 +66,11 @@ def _last_line_end(data: bytes, quotes: Positions) -> int:
     return 0
 
 
-def _around_fields(data: np.ndarray[Any, Any], quotes: Positions, separator: int) -> bool:
+def _around_fields(data: np.ndarray[Any, Any], quotes: Positions, dialect: Dialect) -> bool:
     """Whether opening quotes begin fields and closing ones end them, but for doubled ones."""
+    separator = dialect.separator[0]
     opening, closing = quotes[0::2], quotes[1::2]
-    doubled = closing[:-1] + 1 == opening[1:]
+    doubled = (closing[:-1] + 1 == opening[1:]) & (dialect.escape == dialect.quote)
     begins = _is_any(data, opening - 1, separator)
     if len(opening) and opening[0] == 0:
         begins[0] = True
@@ -111,6 +116,12 @@ class RecordPlaces:
     def count(self) -> int:
         """How many records there are."""
         return len(self._bounds[0])
+
+    @property
+    def longest(self) -> int:
+        """The most bytes that a record has."""
+        starts, ends = self._bounds
+        return int((ends - starts).max(initial=0))
 
     @property
     def lines(self) -> int:

@@ -17,14 +17,21 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.fs as pafs
 
-from spark_jobs.landing.blocks import Blocks
+from spark_jobs.landing.blocks import Blocks, RecordTooLongError
 from spark_jobs.landing.csv_blocks import RecordPlaces, regular_end
 from spark_jobs.landing.csv_header import Header
-from spark_jobs.landing.csv_records import CsvScanner, Dialect, Record
+from spark_jobs.landing.csv_records import CsvScanner, Dialect, Record, behind
 from spark_jobs.landing.files import FilePart
-from spark_jobs.landing.records import BadRecord, Column, Place, Problem, RowBlock
+from spark_jobs.landing.records import (
+    BadRecord,
+    Column,
+    Place,
+    Problem,
+    RowBlock,
+    text_of,
+)
 from spark_jobs.landing.rows import Found, Wanted, block_of, text_problem
-from spark_jobs.landing.streams import Bytes, Lines, opened
+from spark_jobs.landing.streams import Bytes, is_utf8, mark_bytes, opened, opened_part
 from spark_jobs.landing.values import Parsed, parsed
 
 
@@ -33,6 +40,19 @@ class _Position(NamedTuple):
 
     lines: int
     records: int | None
+
+    def behind(self, block: RowBlock, lines: int) -> _Position:
+        """The position behind ``block``, of so many lines."""
+        records = None if self.records is None else self.records + block.records
+        return _Position(self.lines + lines, records)
+
+
+class _First(NamedTuple):
+    """A file's first record; the byte where its line begins, and lines before the block."""
+
+    record: Record
+    line_start: int
+    lines: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,76 +73,101 @@ class CsvReader:
     empty_text: str = ""
     max_record_bytes: int = 64 * 1024 * 1024
 
-    def header(self, filesystem: pafs.FileSystem, part: FilePart) -> Header | None:
-        """The header of the part's file; None for a file without records.
+    @property
+    def is_splittable(self) -> bool:
+        """Whether the lines of a file may be read by several tasks."""
+        return not self.dialect.multi_line and is_utf8(self.encoding)
+
+    def first_record(self, filesystem: pafs.FileSystem, part: FilePart) -> list[str] | None:
+        """The texts of a file's first record, the header where it has one; None: it has none.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice.
+            CatalogError: SOURCE_UNREADABLE; it is no record.
         """
-        with opened(filesystem, part.file.path, self.encoding) as stream:
-            blocks = Blocks(stream, self.max_record_bytes)
-            scanner = CsvScanner(self.dialect)
-            while blocks.read_on():
-                first = next(scanner.records(blocks.data, is_end=blocks.is_end), None)
-                if first is not None:
-                    return self._header_of(part, first)
-        return None
+        first = self._first_of(filesystem, part)
+        if first is not None and first.record.problem is not None:
+            raise Header.unreadable(part.file.name, first.record.problem)
+        return None if first is None else [text_of(field.value) for field in first.record.fields]
 
     def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterator[RowBlock]:
         """The records of ``part``, block by block.
 
         Raises:
-            CatalogError: as ``header``.
+            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice.
             RecordTooLongError: a record is longer than ``max_record_bytes``.
             UndecodableError, OSError: the file can not be read.
         """
-        header = self.header(filesystem, part) if part.start else None
-        if part.start and header is None:
-            return
-        with opened(filesystem, part.file.path, self.encoding, max(part.start - 1, 0)) as stream:
-            lines: Bytes = Lines(stream, part.start, part.end) if part.end else stream
-            yield from self._blocks(lines, part, header)
+        header = None
+        if part.start and self.has_header:
+            first = self._first_of(filesystem, part)
+            if first is None:
+                return
+            # Behind blank lines, the header may be in this part.
+            header = self._header_of(part, first) if first.line_start < part.start else None
+        with opened_part(filesystem, part, self.encoding) as stream:
+            yield from self._blocks(stream, part, header)
+
+    def _first_of(self, filesystem: pafs.FileSystem, part: FilePart) -> _First | None:
+        with opened(filesystem, part.file.path, self.encoding) as stream:
+            first = self._first(Blocks(stream, self.max_record_bytes), CsvScanner(self.dialect))
+            if first is None or not first.line_start:
+                return first
+            return first._replace(line_start=first.line_start + mark_bytes(stream))
+
+    def _first(self, blocks: Blocks, scanner: CsvScanner) -> _First | None:
+        """The first record, which begins in the block's data; None: there is none."""
+        lines = line_start = 0
+        while blocks.read_on():
+            data = blocks.data
+            record = next(scanner.records(data, is_end=blocks.is_end), None)
+            size, skipped = scanner.skipped(data, 0, is_end=blocks.is_end)
+            if b"\n" in data[:size]:
+                line_start = blocks.position + data.rfind(b"\n", 0, size) + 1
+            if record is not None:
+                return _First(record, line_start, lines)
+            lines += skipped
+            blocks.take(size)
+        return None
 
     def _blocks(self, stream: Bytes, part: FilePart, header: Header | None) -> Iterator[RowBlock]:
         scanner = CsvScanner(self.dialect)
-        position = _Position(0, None if part.start else 0)
         blocks = Blocks(stream, self.max_record_bytes)
-        while blocks.read_on():
-            if header is None:
-                first = next(scanner.records(blocks.data, is_end=blocks.is_end), None)
-                if first is None:
-                    continue
-                header = self._header_of(part, first)
-                if self.has_header:
-                    position = _Position(first.line + first.lines, 0)
-                    blocks.take(_behind(blocks.data, first))
+        position = _Position(0, None if part.start else 0)
+        if header is None and self.has_header:
+            first = self._first(blocks, scanner)
+            if first is None:
+                return
+            header = self._header_of(part, first)
+            position = _Position(first.lines + first.record.line + first.record.lines, 0)
+            blocks.take(behind(blocks.data, first.record.end))
+        header = header or Header.without(self.wanted.read)
+        while True:
             taken = self._fast(blocks, header, position) or self._slow(
                 scanner, blocks, header, position
             )
-            if taken is None:
-                blocks.take(0)
-                continue
-            block, size, lines = taken
-            yield block
-            records = None if position.records is None else position.records + block.records
-            position = _Position(position.lines + lines, records)
-            blocks.take(size)
+            if taken is not None:
+                block, size, lines = taken
+                yield block
+                position = position.behind(block, lines)
+            blocks.take(0 if taken is None else size)
+            if not blocks.read_on():
+                return
 
-    def _header_of(self, part: FilePart, first: Record) -> Header:
-        if not self.has_header:
-            return Header.without(self.wanted.read)
-        if first.problem is not None:
-            raise Header.unreadable(part.file.name, first.problem)
-        names = [field.value.decode("utf-8", "backslashreplace") for field in first.fields]
+    def _header_of(self, part: FilePart, first: _First) -> Header:
+        record = first.record
+        if record.problem is not None:
+            raise Header.unreadable(part.file.name, record.problem)
         if self.by_position:
             return Header.without(self.wanted.read)
-        return Header.of(names, self.wanted.read, part.file.name)
+        names = [text_of(field.value) for field in record.fields]
+        line = first.lines + record.line + 1
+        return Header.of(names, self.wanted.read, f"{part.file.name}, line {line}")
 
     def _fast(
         self, blocks: Blocks, header: Header, position: _Position
     ) -> tuple[RowBlock, int, int] | None:
         end = regular_end(blocks.data, self.dialect, is_end=blocks.is_end)
-        if not end:
+        if not end or not header.fields:
             return None
         data = blocks.data[:end]
         try:
@@ -134,6 +179,7 @@ class CsvReader:
                 parse_options=pacsv.ParseOptions(
                     delimiter=self.dialect.separator.decode(),
                     quote_char=self.dialect.quote.decode() or False,
+                    double_quote=self.dialect.escape == self.dialect.quote,
                     newlines_in_values=self.dialect.multi_line,
                 ),
                 convert_options=pacsv.ConvertOptions(
@@ -147,6 +193,8 @@ class CsvReader:
         except pa.ArrowInvalid:
             return None
         places = RecordPlaces(data, self.dialect)
+        if end > self.max_record_bytes and places.longest > self.max_record_bytes:
+            raise RecordTooLongError
         texts = [_combined(table[field]) for field in header.wanted_fields]
 
         def place(row: int) -> tuple[Place, bytes]:
@@ -168,6 +216,8 @@ class CsvReader:
         ragged: list[bool] = []
         rows: list[tuple[str | None, ...]] = []
         for count, record in enumerate(scanner.records(data, is_end=blocks.is_end)):
+            if record.end - record.start > self.max_record_bytes:
+                raise RecordTooLongError
             fields, problem = self._fields(record, header)
             raw = data[record.start : record.end]
             if problem is not None and (fields is None or self.wanted.leniency != "null"):
@@ -177,9 +227,8 @@ class CsvReader:
                 rows.append(fields)
                 ragged.append(problem is not None)
                 records.append((_place(position, record.line, count), raw))
-            size, lines = _behind(data, record), record.line + record.lines
-        if blocks.is_end:
-            size = len(data)
+            size, lines = behind(data, record.end), record.line + record.lines
+        size, skipped = scanner.skipped(data, size, is_end=blocks.is_end)
         if not size:
             return None
         columns = zip(*rows, strict=True) if rows else [()] * len(self.wanted.read)
@@ -188,7 +237,7 @@ class CsvReader:
         damaged = np.array(ragged) if any(ragged) else None
         problems = self._problems(texts)
         found = Found(values, len(rows), problems, records.__getitem__, damaged)
-        return block_of(self.wanted, found, unreadable, header.seen), size, lines
+        return block_of(self.wanted, found, unreadable, header.seen), size, lines + skipped
 
     def _fields(
         self, record: Record, header: Header
@@ -246,13 +295,6 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], pa.string())
-
-
-def _behind(data: bytes, record: Record) -> int:
-    """Where the next record may begin."""
-    if data.startswith(b"\r\n", record.end):
-        return record.end + 2
-    return min(record.end + 1, len(data))
 
 
 def _place(position: _Position, line: int, row: int) -> Place:

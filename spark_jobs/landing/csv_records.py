@@ -61,89 +61,92 @@ class CsvScanner:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        quote, escape = re.escape(dialect.quote), re.escape(dialect.escape)
+        self._blanks = b" \t".replace(dialect.separator, b"")
         self._plain = re.compile(rb"[^" + _in_class(dialect.separator) + rb"\r\n]*")
-        line = b"" if dialect.multi_line else rb"\r\n"
-        if dialect.escape == dialect.quote:
-            body = rb"[^" + _in_class(dialect.quote) + line + rb"]*+"
-            inner = body + rb"(?:" + quote + quote + body + rb")*+"
-        else:
-            body = rb"[^" + _in_class(dialect.quote + dialect.escape) + line + rb"]*+"
-            inner = body + rb"(?:" + escape + rb"(?:\r\n|[\s\S])" + body + rb")*+"
-            if not dialect.multi_line:
-                inner = inner.replace(rb"(?:\r\n|[\s\S])", rb"[^\r\n]")
-        self._quoted = re.compile(quote + rb"(" + inner + rb")" + quote) if quote else None
-        self._unescape = re.compile(
-            escape + rb"([" + _in_class(dialect.quote + dialect.escape) + rb"])"
+        quote, escape = re.escape(dialect.quote), re.escape(dialect.escape)
+        self._quoted = (
+            re.compile(quote + rb"(" + _inner(dialect) + rb")" + quote) if quote else None
         )
+        marks = _in_class(dialect.quote + dialect.escape)
+        self._escaped = re.compile(escape + rb"([" + marks + rb"])") if escape else None
 
     def records(self, data: bytes, *, is_end: bool) -> Iterator[Record]:
         """All whole records of ``data``; the last line is whole only if ``is_end``.
 
         Blank lines and comments are none.
         """
-        position, line = 0, 0
+        position, line = self.skipped(data, 0, is_end=is_end)
         while position < len(data):
-            ending = _LINE_END.match(data, position)
-            if ending:
-                if ending.end() == len(data) and ending[0] == b"\r" and not is_end:
-                    return
-                position, line = ending.end(), line + 1
-                continue
-            if self._dialect.comment and data.startswith(self._dialect.comment, position):
-                found = _LINE_END.search(data, position)
-                if found is None:
-                    return
-                position, line = found.end(), line + 1
-                continue
             record = self._record(data, position, line, is_end=is_end)
             if record is None:
                 return
             yield record
-            ending = _LINE_END.match(data, record.end)
-            position = ending.end() if ending else record.end
-            line += record.lines
+            position = behind(data, record.end)
+            position, lines = self.skipped(data, position, is_end=is_end)
+            line += record.lines + lines
+
+    def skipped(self, data: bytes, start: int, *, is_end: bool) -> tuple[int, int]:
+        """Where the blank lines and comments at ``start`` end, and how many lines they are."""
+        position, lines = start, 0
+        comment = self._dialect.comment
+        while position < len(data):
+            if comment and data.startswith(comment, position):
+                ending = _LINE_END.search(data, position)
+                if ending is None and is_end:
+                    return len(data), lines + 1
+            else:
+                ending = _LINE_END.match(data, position)
+            if ending is None or (not is_end and _may_go_on(data, ending.end())):
+                break
+            position, lines = ending.end(), lines + 1
+        return position, lines
 
     def _record(self, data: bytes, start: int, line: int, *, is_end: bool) -> Record | None:
-        """The record that begins at ``start``; None if it may go on behind ``data``."""
+        """The record that begins at ``start``; None if it may go on behind ``data``.
+
+        What follows a problem is taken by the same rules, so that a line break within later quotes
+        begins no record.
+        """
         fields: list[Field] = []
+        problem: Problem | None = None
         position = start
         while True:
-            field_start = self._skip_blanks(data, position)
-            if self._quoted is not None and data.startswith(self._dialect.quote, field_start):
-                match = self._quoted.match(data, field_start)
+            position = self._behind_blanks(data, position, are_ignored=self._dialect.trim_left)
+            if self._quoted is not None and data.startswith(self._dialect.quote, position):
+                match = self._quoted.match(data, position)
                 if match is None:
-                    return self._unclosed(data, start, field_start, line, is_end=is_end)
-                fields.append(Field(self._unquoted(match[1]), True))
-                position = self._skip_blanks(data, match.end(), right=True)
-                problem = self._problem_behind(data, field_start, match.end(), position)
+                    return self._unclosed(data, start, position, line, problem, is_end=is_end)
+                fields.append(Field(self._unescaped(match[1]), True))
+                end = self._behind_blanks(data, match.end(), are_ignored=self._dialect.trim_right)
+                problem = problem or self._problem_behind(data, position, match.end(), end)
+                position = self._plain_end(data, end)
             else:
-                plain = self._plain.match(data, field_start)
-                assert plain is not None  # noqa: S101 - it matches no byte, too
-                value = plain[0].rstrip(b" \t") if self._dialect.trim_right else plain[0]
-                fields.append(Field(value, False))
-                position, problem = plain.end(), None
-            if problem is not None:
-                return self._to_line_end(data, start, position, line, problem, is_end=is_end)
+                end = self._plain_end(data, position)
+                value = data[position:end]
+                fields.append(
+                    Field(value.rstrip(self._blanks) if self._dialect.trim_right else value, False)
+                )
+                position = end
             if data.startswith(self._dialect.separator, position):
                 position += 1
                 continue
-            at_end = position == len(data) or (position == len(data) - 1 and data.endswith(b"\r"))
-            if at_end and not is_end:
+            if not is_end and (position == len(data) or _may_go_on(data, position + 1)):
                 return None
             lines = 1 + _breaks(data, start, position)
-            return Record(start, position, line, lines, tuple(fields), None)
+            return Record(start, position, line, lines, () if problem else tuple(fields), problem)
 
-    def _skip_blanks(self, data: bytes, position: int, *, right: bool = False) -> int:
-        if self._dialect.trim_right if right else self._dialect.trim_left:
-            while data[position : position + 1] in (b" ", b"\t"):
-                position += 1
+    def _plain_end(self, data: bytes, position: int) -> int:
+        found = self._plain.match(data, position)
+        assert found is not None  # noqa: S101 - it matches no byte, too
+        return found.end()
+
+    def _behind_blanks(self, data: bytes, position: int, *, are_ignored: bool) -> int:
+        while are_ignored and position < len(data) and data[position] in self._blanks:
+            position += 1
         return position
 
-    def _unquoted(self, text: bytes) -> bytes:
-        if self._dialect.escape == self._dialect.quote:
-            return text.replace(self._dialect.quote * 2, self._dialect.quote)
-        return self._unescape.sub(rb"\1", text)
+    def _unescaped(self, text: bytes) -> bytes:
+        return text if self._escaped is None else self._escaped.sub(rb"\1", text)
 
     def _problem_behind(
         self, data: bytes, opened: int, closed: int, position: int
@@ -161,28 +164,55 @@ class CsvScanner:
         return Problem(f"has text behind a closing quote, at {shown(text_of(around))}", remedy)
 
     def _unclosed(
-        self, data: bytes, start: int, opened: int, line: int, *, is_end: bool
+        self,
+        data: bytes,
+        start: int,
+        opened: int,
+        line: int,
+        problem: Problem | None,
+        *,
+        is_end: bool,
     ) -> Record | None:
+        """The record up to where its quote should have been closed; None if it still may be."""
         if self._dialect.multi_line:
             if not is_end:
                 return None
-            problem = Problem("has a quote that is never closed", f"Close it. {_SET_ASIDE}")
-            return Record(start, len(data), line, 1 + _breaks(data, start, len(data)), (), problem)
-        problem = Problem(
-            "has a quote that is not closed on its line",
-            "Line breaks within quotes are read with options={'multiLine': True}, the default.",
-        )
-        return self._to_line_end(data, start, opened, line, problem, is_end=is_end)
+            end = len(data)
+            what = Problem("has a quote that is never closed", f"Close it. {_SET_ASIDE}")
+        else:
+            found = _LINE_END.search(data, opened)
+            if not is_end and (found is None or _may_go_on(data, found.end())):
+                return None
+            end = found.start() if found else len(data)
+            what = Problem(
+                "has a quote that is not closed on its line",
+                "Line breaks within quotes are read with options={'multiLine': True}, the default.",
+            )
+        return Record(start, end, line, 1 + _breaks(data, start, end), (), problem or what)
 
-    def _to_line_end(
-        self, data: bytes, start: int, position: int, line: int, problem: Problem, *, is_end: bool
-    ) -> Record | None:
-        """The record up to the end of the line at ``position``, where its problem is."""
-        found = _LINE_END.search(data, position)
-        if found is None and not is_end:
-            return None
-        end = found.start() if found else len(data)
-        return Record(start, end, line, 1 + _breaks(data, start, end), (), problem)
+
+def behind(data: bytes, end: int) -> int:
+    """Where the line behind a record that ends at ``end`` begins."""
+    ending = _LINE_END.match(data, end)
+    return ending.end() if ending else end
+
+
+def _may_go_on(data: bytes, end: int) -> bool:
+    """Whether ``data`` ends at ``end`` with half a line end."""
+    return end == len(data) and data.endswith(b"\r")
+
+
+def _inner(dialect: Dialect) -> bytes:
+    """What may be within quotes. Possessive: what fails once has no other way to match."""
+    line = b"" if dialect.multi_line else rb"\r\n"
+    body = rb"[^" + _in_class(dialect.quote + dialect.escape) + line + rb"]*+"
+    if not dialect.escape:
+        return body
+    if dialect.escape == dialect.quote:
+        escaped = re.escape(dialect.quote * 2)
+    else:
+        escaped = re.escape(dialect.escape) + (rb"[\s\S]" if dialect.multi_line else rb"[^\r\n]")
+    return body + rb"(?:" + escaped + body + rb")*+"
 
 
 def _breaks(data: bytes, start: int, end: int) -> int:

@@ -6,6 +6,7 @@ Imported by executors.
 from __future__ import annotations
 
 import codecs
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.landing.files import FilePart
 
 # By the end of the name, as Hadoop tells them.
 _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -49,11 +51,22 @@ def opened(
             file.seek(start)
             yield _decoded(file, encoding, start)
         return
+    if start:
+        raise ValueError(f"{path} is compressed and has no parts")
     with (
         filesystem.open_input_stream(path, compression=None) as stream,
         pa.CompressedInputStream(stream, codec) as unpacked,
     ):
-        yield _decoded(unpacked, encoding, start)
+        yield _decoded(_Unpacked(stream, unpacked), encoding, start)
+
+
+@contextmanager
+def opened_part(filesystem: pafs.FileSystem, part: FilePart, encoding: str) -> Iterator[Bytes]:
+    """The lines of a part, of files that can be split, or all of a file; raises as ``opened``."""
+    path = part.file.path
+    with opened(filesystem, path, encoding, max(part.start - 1, 0)) as stream:
+        is_whole = not part.start and part.end is None
+        yield stream if is_whole else Lines(stream, part.start, part.end)
 
 
 def codec_of(path: str) -> str | None:
@@ -72,22 +85,42 @@ def codec_of(path: str) -> str | None:
     return next((name for ending, name in _CODECS.items() if lowered.endswith(ending)), None)
 
 
+def mark_bytes(stream: Bytes) -> int:
+    """How many bytes of a byte order mark an opened file has left out, once something was read."""
+    return stream.mark_bytes if isinstance(stream, _WithoutMark) else 0
+
+
 def is_utf8(encoding: str) -> bool:
     """Whether texts in ``encoding`` are UTF-8 as they stand."""
-    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
-def _decoded(stream: pa.NativeFile, encoding: str, start: int) -> Bytes:
-    source: Bytes = stream if is_utf8(encoding) else _Recoded(stream, encoding)
+def _decoded(stream: Bytes, encoding: str, start: int) -> Bytes:
+    source = stream if is_utf8(encoding) else _Recoded(stream, encoding)
     return source if start else _WithoutMark(source)
 
 
+class _Unpacked:
+    """A decompressed stream, which is of a file that is not empty."""
+
+    def __init__(self, packed: pa.NativeFile, unpacked: pa.NativeFile) -> None:
+        self._packed = packed
+        self._unpacked = unpacked
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._unpacked.read(size)
+        if not data and not self._packed.tell():
+            raise OSError("it is empty, which no compressed file is")
+        return data
+
+
 class _WithoutMark:
-    """A stream without the byte order mark that it may begin with."""
+    """A stream without the byte order mark of ``mark_bytes`` that it may begin with."""
 
     def __init__(self, source: Bytes) -> None:
         self._source = source
         self._is_first = True
+        self.mark_bytes = 0
 
     def read(self, size: int) -> bytes:
         data = self._source.read(size)
@@ -98,14 +131,16 @@ class _WithoutMark:
                     break
                 data += more
             self._is_first = False
-            data = data.removeprefix(_BOM) or self._source.read(size)
+            if data.startswith(_BOM):
+                self.mark_bytes = len(_BOM)
+                return data[len(_BOM) :] or self._source.read(size)
         return data
 
 
 class _Recoded:
     """A stream of another encoding, as UTF-8."""
 
-    def __init__(self, source: pa.NativeFile, encoding: str) -> None:
+    def __init__(self, source: Bytes, encoding: str) -> None:
         self._source = source
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="strict")
@@ -115,29 +150,35 @@ class _Recoded:
             data = self._source.read(size)
             try:
                 text = self._decoder.decode(data, final=not data)
-            except UnicodeDecodeError as error:
-                raise UndecodableError(f"it is not {self._encoding}: {error.reason}") from None
+            except UnicodeError as error:
+                # Not by its position: UTF-16 and UTF-32 miss their byte order mark.
+                reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+                raise UndecodableError(f"it is not {self._encoding}: {reason}") from None
             if text or not data:
                 return text.encode("utf-8")
 
 
 class Lines:
-    """The lines of a stream that begin at a byte from ``start`` and below ``end``.
+    """The lines of a stream that begin at a byte from ``start`` and below ``end`` (None: all).
 
     The stream begins at the byte before ``start``, or at 0.
     """
 
-    def __init__(self, source: Bytes, start: int, end: int) -> None:
+    def __init__(self, source: Bytes, start: int, end: int | None) -> None:
         self._source = source
         self._position = max(start - 1, 0)
+        self._is_first = True
         self._is_before = start > 0
-        self._end = end
+        self._end = sys.maxsize if end is None else end
         self._is_over = False
 
     def read(self, size: int) -> bytes:
         """At most so many bytes, and up to the end of the last line."""
         while not self._is_over:
             data = self._source.read(size)
+            if self._is_first:
+                self._position += mark_bytes(self._source)
+                self._is_first = False
             self._is_over = not data
             data = self._cut(data)
             if data:

@@ -1,8 +1,8 @@
 """Dates, local times and instants from texts in ISO 8601, by column and one by one.
 
 Imported by executors. pyarrow knows no daylight saving time after 2037 and no offsets as zones, so
-it is asked only for what it knows; Python's ``zoneinfo`` says the rest. A local time that occurs twice
-is the earlier instant, as in Spark; one that a zone leaves out is not a value.
+it is asked only for what it knows; Python's ``zoneinfo`` says the rest. A local time that occurs
+twice is the earlier instant, as in Spark; one that a zone leaves out is not a value.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 # module of that kind gets one of these names or a line here (and in pyproject.toml, import-linter).
 EXECUTOR_MODULES = (
     "spark_jobs.files.*",
+    "spark_jobs.landing.*",
     "spark_jobs.connectors.*.sink",
     "spark_jobs.connectors.paimon.arrow_scan",
     "spark_jobs.connectors.paimon.buckets",
@@ -69,8 +70,16 @@ ALLOWED_IMPORTS = {
         "numpy",
         "hdfs_native",
     ),
+    "spark_jobs.landing": (
+        "spark_jobs.landing",
+        *_DOORS,
+        "pyarrow",
+        "numpy",
+        "fastavro",  # inside functions
+    ),
     "spark_jobs.engine": (
         "spark_jobs.engine",
+        "spark_jobs.landing",
         "spark_jobs.spi",
         *_DOORS,
         "pyspark",

@@ -20,6 +20,14 @@ def test_every_executor_module_imports_without_a_table_library() -> None:
     assert failures == {}
 
 
+def test_modules_that_read_landed_files_import_no_library_for_one_format_only() -> None:
+    found = modules("spark_jobs.landing")
+    assert found
+
+    blocked = [*TABLE_LIBRARIES, "airflow", "fastavro", "pandas", "pyspark"]
+    assert failures_of_importing(found, blocked=blocked) == {}
+
+
 def test_the_list_of_executor_modules_names_modules_that_exist() -> None:
     found = executor_modules()
 

@@ -1,0 +1,92 @@
+"""Reads small landed files as a task of a statement would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.landing.files import FilePart, FileVersion, LandedFile
+from spark_jobs.landing.records import BadRecord, Column, RowBlock
+
+LOCAL = pafs.LocalFileSystem()
+_KINDS = {
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
+}
+
+
+class Reader(Protocol):
+    """What reads files of a format."""
+
+    def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterable[RowBlock]: ...
+
+
+@dataclass
+class Outcome:
+    """All blocks of a file as one."""
+
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    bad: list[BadRecord] = field(default_factory=list)
+    records: int = 0
+    lost_values: int = 0
+    lost_records: int = 0
+    seen: set[str] = field(default_factory=set)
+
+    @property
+    def reasons(self) -> list[tuple[int, str]]:
+        """Line and reason of each bad record."""
+        return [(bad.place.line, bad.problem.reason) for bad in self.bad]
+
+    @property
+    def values(self) -> list[Any]:
+        """The rows of a file of one column."""
+        assert all(len(row) == 1 for row in self.rows)
+        return [row[0] for row in self.rows]
+
+
+def kind_of(type_name: str) -> pa.DataType:
+    """The type in Arrow of one in Spark's DDL."""
+    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", type_name)
+    if decimal:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    return _KINDS[type_name]
+
+
+def columns(ddl: str) -> tuple[Column, ...]:
+    """``id INT, price DECIMAL(6,2)`` as wanted columns."""
+    names = (each.split() for each in re.split(r",\s+", ddl))
+    return tuple(Column(name, kind_of(kind), kind) for name, kind in names)
+
+
+def landed(path: Path) -> LandedFile:
+    """A file as a listing finds it."""
+    return LandedFile(str(path), path.name, FileVersion.of(LOCAL.get_file_info(str(path))))
+
+
+def read(reader: Reader, path: Path, start: int = 0, end: int | None = None) -> Outcome:
+    """What a reader makes of a file, or of a part of it."""
+    found = Outcome()
+    for block in reader.read(LOCAL, FilePart(landed(path), start, end)):
+        found.rows += [tuple(row.values()) for row in block.rows.to_pylist()]
+        found.bad += block.bad
+        found.records += block.records
+        found.lost_values += block.lost_values
+        found.lost_records += block.lost_records
+        found.seen |= block.seen
+    return found
