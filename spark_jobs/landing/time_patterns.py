@@ -6,6 +6,7 @@ other is refused by name. Imported by executors.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 from itertools import groupby
@@ -21,6 +22,7 @@ _MONTHS: Final = (
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _OFFSET: Final = r"(?P<sign>[+-])(?P<oh>\d{2})"
 _MINUTES: Final = r"(?P<om>\d{2})"
+_MOST_OFFSET_MINUTES: Final = 18 * 60
 # Letter and how often it stands there: what it matches. Any number of letters: 0.
 _PARTS: Final = {
     ("y", 4): r"(?P<year>\d{4})",
@@ -41,18 +43,23 @@ _PARTS: Final = {
     ("s", 1): r"(?P<second>\d{1,2})",
     ("s", 2): r"(?P<second>\d{2})",
     ("a", 1): "(?P<noon>am|pm)",
-    ("E", 1): f"(?:{'|'.join(name[:3] for name in _DAYS)})",
-    ("E", 3): f"(?:{'|'.join(name[:3] for name in _DAYS)})",
-    ("E", 4): f"(?:{'|'.join(_DAYS)})",
-    ("X", 1): f"(?:(?P<utc>Z)|{_OFFSET}{_MINUTES}?)",
-    ("X", 2): f"(?:(?P<utc>Z)|{_OFFSET}{_MINUTES})",
-    ("X", 3): f"(?:(?P<utc>Z)|{_OFFSET}:{_MINUTES})",
-    ("x", 1): f"{_OFFSET}{_MINUTES}?",
-    ("x", 2): f"{_OFFSET}{_MINUTES}",
-    ("x", 3): f"{_OFFSET}:{_MINUTES}",
-    ("Z", 1): f"{_OFFSET}{_MINUTES}",
-    ("Z", 3): f"{_OFFSET}{_MINUTES}",
+    **{("E", c): f"(?P<weekday>{'|'.join(name[:3] for name in _DAYS)})" for c in (1, 2, 3)},
+    ("E", 4): f"(?P<weekday>{'|'.join(_DAYS)})",
+    ("X", 1): f"(?P<zone>(?P<utc>Z)|{_OFFSET}{_MINUTES}?)",
+    ("X", 2): f"(?P<zone>(?P<utc>Z)|{_OFFSET}{_MINUTES})",
+    ("X", 3): f"(?P<zone>(?P<utc>Z)|{_OFFSET}:{_MINUTES})",
+    ("x", 1): f"(?P<zone>{_OFFSET}{_MINUTES}?)",
+    ("x", 2): f"(?P<zone>{_OFFSET}{_MINUTES})",
+    ("x", 3): f"(?P<zone>{_OFFSET}:{_MINUTES})",
+    **{("Z", count): f"(?P<zone>{_OFFSET}{_MINUTES})" for count in (1, 2, 3)},
 }
+_SAME: Final = ({"year", "short"}, {"month", "name"}, {"hour", "half"})
+# The fields that ISO 8601 has, and what the zone is made of.
+_DAY: Final = frozenset({"year", "month", "day"})
+_WRITTEN: Final = _DAY | {"hour", "minute", "second", "fraction", "zone"}
+_ISO_FIELDS: Final = _WRITTEN | {"utc", "sign", "oh", "om"}
+# Fields of one or two digits, optional ones, and fractions that Arrow does not read.
+_VARIES: Final = re.compile(r"\{1,|\(\?:|\{[789]\}")
 _REMEDY: Final = (
     "Declare the column as STRING in the source's schema and use to_date or to_timestamp in a "
     "query over the source."
@@ -74,9 +81,13 @@ class TimeFields(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimePattern:
-    """A pattern as a regular expression over the whole text. Picklable."""
+    """A pattern as a regular expression over the whole text. Picklable.
+
+    ``is_fixed``: each field has the digits that it has in ISO 8601, too.
+    """
 
     expression: re.Pattern[str]
+    is_fixed: bool = False
 
     @classmethod
     def of(cls, option: str, pattern: str) -> TimePattern:
@@ -86,27 +97,36 @@ class TimePattern:
             NotSupportedError: a letter that is not known here, or no year.
         """
         expression = "".join(_parts(option, pattern))
-        if not re.search(r"\?P<(?:year|short)>", expression):
-            raise NotSupportedError(f"{option}: {pattern!r} names no year.", _REMEDY)
         try:
-            return cls(re.compile(expression, re.IGNORECASE | re.ASCII))
+            compiled = re.compile(expression, re.IGNORECASE | re.ASCII)
         except re.error:
+            compiled = None
+        names = set(compiled.groupindex) if compiled else set()
+        if compiled is None or any(names >= pair for pair in _SAME):
             raise NotSupportedError(
                 f"{option}: {pattern!r} names a field twice, or does not close a bracket.", _REMEDY
-            ) from None
+            )
+        if not names & {"year", "short"}:
+            raise NotSupportedError(f"{option}: {pattern!r} names no year.", _REMEDY)
+        if ("half" in names) != ("noon" in names):
+            raise NotSupportedError(
+                f"{option}: {pattern!r} has only one of h and a.", "Hours from 0 to 23 are H."
+            )
+        is_fixed = names <= _ISO_FIELDS and not _VARIES.search(expression) and expression.isascii()
+        return cls(compiled, is_fixed)
 
     def fields(self, text: str) -> TimeFields | None:
         """What ``text`` says; None if it has another form.
 
         Raises:
-            NotAValue: parts of a microsecond.
+            NotAValue: parts of a microsecond, or fields that contradict each other.
         """
         match = self.expression.fullmatch(text)
         if match is None:
             return None
         found = {name: value for name, value in match.groupdict().items() if value is not None}
-        return TimeFields(
-            year=2000 + int(found["short"]) if "short" in found else int(found["year"]),
+        fields = TimeFields(
+            year=_year(found),
             month=_month(found),
             day=int(found.get("day", 1)),
             hour=_hour(found),
@@ -115,10 +135,30 @@ class TimePattern:
             microsecond=_microsecond(found.get("fraction", "")),
             offset=_offset(found),
         )
+        _check_weekday(fields, found.get("weekday"))
+        return fields
+
+    def iso(self, *, is_date: bool) -> str | None:
+        """What makes ISO 8601 of a matching text, for RE2; None where that takes a closer look."""
+        groups = self.expression.groupindex
+        if not self.is_fixed or max(groups[name] for name in groups if name in _WRITTEN) > 9:
+            return None
+
+        def field(name: str, before: str, default: str) -> str:
+            return before + (f"\\{groups[name]}" if name in groups else default)
+
+        day = field("year", "", "") + field("month", "-", "01") + field("day", "-", "01")
+        if is_date:
+            return day if groups.keys() <= _DAY else None
+        time = field("hour", "T", "00") + field("minute", ":", "00") + field("second", ":", "00")
+        fraction = field("fraction", ".", "") if "fraction" in groups else ""
+        return day + time + fraction + field("zone", "", "")
 
 
 def _parts(option: str, pattern: str) -> list[str]:
     parts = []
+    if pattern.count("'") % 2:
+        raise NotSupportedError(f"{option}: {pattern!r} does not close a quote.", _REMEDY)
     # Quoted text at odd places; '' is a quote.
     for index, piece in enumerate(re.split(r"'((?:[^']|'')*)'", pattern)):
         if index % 2:
@@ -147,6 +187,14 @@ def _part(option: str, pattern: str, letter: str, count: int) -> str:
     return _PARTS[letter, count]
 
 
+def _year(found: dict[str, str]) -> int:
+    if "short" in found:
+        return 2000 + int(found["short"])
+    if "year" not in found:
+        raise NotAValue("it has no year")
+    return int(found["year"])
+
+
 def _month(found: dict[str, str]) -> int:
     if "name" not in found:
         return int(found.get("month", 1))
@@ -157,9 +205,20 @@ def _hour(found: dict[str, str]) -> int:
     if "half" not in found:
         return int(found.get("hour", 0))
     half = int(found["half"])
-    if not 1 <= half <= 12:
+    if not 1 <= half <= 12 or "noon" not in found:
         raise NotAValue
-    return half % 12 + (12 if found.get("noon", "am").lower() == "pm" else 0)
+    return half % 12 + (12 if found["noon"].lower() == "pm" else 0)
+
+
+def _check_weekday(fields: TimeFields, name: str | None) -> None:
+    if name is None:
+        return
+    try:
+        actual = _DAYS[dt.date(fields.year, fields.month, fields.day).weekday()]
+    except ValueError:
+        raise NotAValue from None
+    if not actual.startswith(name.lower()):
+        raise NotAValue(f"it is a {actual.capitalize()}")
 
 
 def _microsecond(fraction: str) -> int:
@@ -174,6 +233,6 @@ def _offset(found: dict[str, str]) -> int | None:
     if "sign" not in found:
         return None
     hours, minutes = int(found["oh"]), int(found.get("om", 0))
-    if hours > 18 or minutes > 59:
+    if hours * 60 + minutes > _MOST_OFFSET_MINUTES or minutes > 59:
         raise NotAValue
     return (hours * 3600 + minutes * 60) * (1 if found["sign"] == "+" else -1)

@@ -26,53 +26,93 @@ _TIME: Final = (
 _ZONE: Final = r"(?: ?(?:(?P<utc>Z)|(?P<sign>[+-])(?P<oh>\d{2})(?::?(?P<om>\d{2}))?))?"
 DATE_FORM: Final = TimePattern(re.compile(_DAY, re.ASCII))
 TIMESTAMP_FORM: Final = TimePattern(re.compile(f"{_DAY}(?:[T ]{_TIME}{_ZONE})?", re.ASCII))
-# A text with one ends like this; a date alone does not.
-_HAS_ZONE: Final = r":[0-9.]+ ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+# A text with one ends like this; a date alone does not. Further offsets are looked at one by one.
+_HAS_ZONE: Final = r":[0-9.]+ ?(?:Z|[+-](?:0[0-9]|1[0-7])(?::?[0-5][0-9])?)$"
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _LOCAL: Final = pa.timestamp("us")
-_FIRST_KNOWN: Final = dt.datetime(1971, 1, 1)  # noqa: DTZ001 - local by meaning
-_LAST_KNOWN: Final = dt.datetime(2037, 1, 1)  # noqa: DTZ001
+# Arrow knows a year 0, and takes an hour without minutes.
+_FIRST: Final = dt.date(1, 1, 1)
+_LAST: Final = dt.date(9999, 12, 31)
+_MOST_OFFSET_HOURS: Final = 18
+_DAY_MICROSECONDS: Final = 24 * 60 * 60 * 1_000_000
+_HOUR_ALONE: Final = len("2026-01-31T12")
+_FIRST_KNOWN: Final = dt.date(1971, 1, 1)
+_LAST_KNOWN: Final = dt.date(2036, 12, 31)
 _UTC: Final = frozenset({"utc", "gmt", "z", "etc/utc", "utc+0", "gmt+0", "+00:00", "-00:00"})
 
 
-def dates(texts: pa.Array) -> pa.Array:
-    """A column of dates.
+def reformatted(texts: pa.Array, pattern: TimePattern, *, is_date: bool) -> pa.Array | None:
+    """Texts of a pattern as ISO 8601; None where they need a closer look."""
+    replacement = pattern.iso(is_date=is_date)
+    if replacement is None:
+        return None
+    expression = f"^(?:{pattern.expression.pattern})$"
+    if not pc.all(pc.match_substring_regex(texts, expression), min_count=0).as_py():
+        return None
+    return pc.replace_substring_regex(texts, pattern=expression, replacement=replacement)
+
+
+def dates(texts: pa.Array) -> pa.Array | None:
+    """A column of dates; None, and raises, where texts need a closer look.
 
     Raises:
-        pa.ArrowInvalid: a text needs a closer look.
+        pa.ArrowInvalid: see above.
     """
-    return pc.cast(texts, pa.date32())
+    values = pc.cast(texts, pa.date32())
+    return values if _are_within(values, _FIRST, _LAST) else None
 
 
-def local_times(texts: pa.Array) -> pa.Array:
-    """A column of times without a zone; raises as ``dates``."""
-    return pc.cast(texts, _LOCAL)
+def local_times(texts: pa.Array) -> pa.Array | None:
+    """A column of times without a zone; None, and raises, as ``dates``."""
+    if pc.any(pc.equal(pc.binary_length(texts), _HOUR_ALONE)).as_py():
+        return None
+    values = pc.cast(texts, _LOCAL)
+    return values if _are_within(values, _FIRST, _LAST) else None
 
 
 def instants(texts: pa.Array, zone: str) -> pa.Array | None:
-    """A column of instants; None, and raises as ``dates``, where texts need a closer look."""
-    has_zone = pc.match_substring_regex(texts, _HAS_ZONE)
-    if pc.all(has_zone, min_count=0).as_py():
-        return pc.cast(texts, _INSTANT)
-    if pc.any(has_zone).as_py():
+    """A column of instants; None, and raises, as ``dates``."""
+    try:
+        local = local_times(texts)
+    except pa.ArrowInvalid:
+        return _zoned(texts)
+    if local is None or is_utc(zone):
+        return None if local is None else local.cast(_INSTANT)
+    try:
+        offset = zone_of(zone)
+    except NotAValue:
         return None
-    local = pc.cast(texts, _LOCAL)
-    if is_utc(zone):
-        return local.cast(_INSTANT)
-    bounds = pc.min_max(local)
-    first, last = bounds["min"].as_py(), bounds["max"].as_py()
-    if first is not None and not _FIRST_KNOWN <= first <= last < _LAST_KNOWN:
+    if isinstance(offset, dt.timezone):
+        values = pc.subtract(local, pa.scalar(offset.utcoffset(None))).cast(_INSTANT)
+        return values if _are_within(values, _FIRST, _LAST) else None
+    if not _are_within(local, _FIRST_KNOWN, _LAST_KNOWN):
         return None
     # Gaps are an error, which a closer look tells by text.
     return pc.assume_timezone(local, zone, ambiguous="earliest").cast(_INSTANT)
 
 
+def _zoned(texts: pa.Array) -> pa.Array | None:
+    """Instants of texts that all have an offset."""
+    if not pc.all(pc.match_substring_regex(texts, _HAS_ZONE), min_count=0).as_py():
+        return None
+    values = pc.cast(texts, _INSTANT)
+    return values if _are_within(values, _FIRST, _LAST) else None
+
+
+def _are_within(values: pa.Array, first: dt.date, last: dt.date) -> bool:
+    """Whether days, or times in microseconds, are not before ``first`` and not after ``last``."""
+    bounds = pc.min_max(values)
+    if not bounds["min"].is_valid:
+        return True
+    per_day = 1 if pa.types.is_date(values.type) else _DAY_MICROSECONDS
+    lowest, highest = (bounds[end].value // per_day for end in ("min", "max"))
+    epoch = dt.date(1970, 1, 1).toordinal()
+    return bool(first.toordinal() - epoch <= lowest and highest <= last.toordinal() - epoch)
+
+
 def date_of(found: TimeFields) -> dt.date:
-    """A day; raises ``NotAValue``."""
-    try:
-        return dt.date(found.year, found.month, found.day)
-    except ValueError as error:
-        raise NotAValue(str(error)) from None
+    """A day; raises ``NotAValue``, too, where a time behind it does not exist."""
+    return local_time_of(found).date()
 
 
 def local_time_of(found: TimeFields) -> dt.datetime:
@@ -108,10 +148,11 @@ def zone_of(name: str) -> dt.tzinfo:
     """
     if is_utc(name):
         return dt.UTC
-    offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", name)
-    if offset:
-        seconds = int(offset[2]) * 3600 + int(offset[3] or 0) * 60
-        return dt.timezone(dt.timedelta(seconds=seconds if offset[1] == "+" else -seconds))
+    offset = re.fullmatch(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::(\d{2}))?", name)
+    if offset and int(offset[2]) <= _MOST_OFFSET_HOURS:
+        hours, minutes, seconds = (int(each or 0) for each in offset.groups()[1:])
+        east = dt.timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return dt.timezone(east if offset[1] == "+" else -east)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):

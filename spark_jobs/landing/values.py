@@ -1,8 +1,8 @@
 """Texts as values of a type, without loss: a text that is not one is told, never NULL.
 
-Imported by executors. The fast way is Arrow's own parser over a whole column. Where it refuses, or
-takes what no other engine does (``0x1F`` as a number, ``1e400`` as infinity), the column is
-looked at text by text.
+Imported by executors. The fast way is Arrow's own parser over many texts. Where it refuses, or
+takes what no other engine does (``0x1F`` as a number, ``1e400`` as infinity), they are looked at
+one by one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,24 @@ from spark_jobs.landing.times import (
     instants,
     local_time_of,
     local_times,
+    reformatted,
 )
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_REAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_REAL: Final = re.compile(
+    r"[+-]?(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE](?P<exponent>[+-]?[0-9]+))?"
+)
+_HEXADECIMAL: Final = re.compile(rb"[xX]")
+_EXPONENT: Final = re.compile(rb"[eE]")
+_MOST_DIGITS: Final = 38
+_MOST_EXPONENT_DIGITS: Final = 9
+_TOO_MANY_DIGITS: Final = "it has more digits than the type"
 # As Spark's CAST takes them.
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 _BLANKS: Final = " \t\n\v\f\r"
+# So many texts are looked at one by one where one of them needs it.
+_FEW: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +85,10 @@ def parsed(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
         return Parsed(texts, None)
     if pa.types.is_binary(kind):
         return Parsed(texts.cast(kind), None)
-    fast = _fast(texts, kind, rules)
-    return fast if fast is not None else _one_by_one(texts, kind, rules)
+    if pa.types.is_boolean(kind):
+        return _booleans(pc.utf8_trim(texts, _BLANKS))
+    values = _fast(texts, kind, rules)
+    return _by_halves(_tidied(texts, kind), kind, rules) if values is None else Parsed(values, None)
 
 
 def value_of(text: str, kind: pa.DataType, rules: TextRules) -> Any:
@@ -85,38 +97,89 @@ def value_of(text: str, kind: pa.DataType, rules: TextRules) -> Any:
     Raises:
         NotAValue: it is none.
     """
-    return _parser(kind, rules)(text.strip(_BLANKS))
+    is_text = pa.types.is_string(kind) or pa.types.is_binary(kind)
+    return _parser(kind, rules)(text if is_text else text.strip(_BLANKS))
 
 
-def _fast(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed | None:
-    """The whole column by Arrow; None where any text needs a closer look."""
+def _booleans(texts: pa.Array) -> Parsed:
+    lowered = pc.ascii_lower(texts)
+    is_true = pc.is_in(lowered, pa.array(_TRUE))
+    is_value = pc.or_(is_true, pc.is_in(lowered, pa.array(_FALSE)))
+    bad = pc.and_(texts.is_valid(), pc.invert(is_value)).to_numpy(zero_copy_only=False)
+    return Parsed(pc.if_else(is_value, is_true, None), bad if bad.any() else None)
+
+
+def _tidied(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The texts as Arrow's parser takes them: without blanks around, and no number with a plus."""
+    texts = pc.utf8_trim(texts, _BLANKS)
+    if pa.types.is_integer(kind):
+        texts = pc.replace_substring_regex(texts, pattern=r"^\+([0-9])", replacement=r"\1")
+    return texts
+
+
+def _by_halves(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
+    """The texts by Arrow, but for the few beside those that need a closer look."""
+    values = _fast(texts, kind, rules)
+    if values is not None:
+        return Parsed(values, None)
+    if len(texts) <= _FEW:
+        return _one_by_one(texts, kind, rules)
+    half = len(texts) // 2
+    parts = [_by_halves(part, kind, rules) for part in (texts[:half], texts[half:])]
+    masks = [
+        np.zeros(len(each.values), np.bool_) if each.bad is None else each.bad for each in parts
+    ]
+    bad = np.concatenate(masks)
+    return Parsed(pa.concat_arrays([each.values for each in parts]), bad if bad.any() else None)
+
+
+def _fast(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> pa.Array | None:
+    """All texts by Arrow; None where any needs a closer look."""
     try:
         if pa.types.is_date(kind):
-            values = None if rules.date else dates(texts)
-        elif pa.types.is_timestamp(kind):
-            values = _fast_times(texts, kind, rules)
-        else:
-            values = pc.cast(texts, kind)
+            texts = reformatted(texts, rules.date, is_date=True) if rules.date else texts
+            return None if texts is None else dates(texts)
+        if pa.types.is_timestamp(kind):
+            return _fast_times(texts, kind, rules)
+        values = None if _misleads(texts, kind) else pc.cast(texts, kind)
     except pa.ArrowInvalid:
         return None
-    if values is None or _is_doubtful(texts, values):
+    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(values), min_count=0).as_py():
         return None
-    return Parsed(values, None)
+    return values
 
 
 def _fast_times(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> pa.Array | None:
-    if kind.tz is None:
-        return None if rules.timestamp_ntz else local_times(texts)
-    return None if rules.timestamp else instants(texts, rules.zone)
+    pattern = rules.timestamp if kind.tz else rules.timestamp_ntz
+    ready = reformatted(texts, pattern, is_date=False) if pattern else texts
+    if ready is None:
+        return None
+    values = instants(ready, rules.zone) if kind.tz else local_times(ready)
+    return None if values is None else values.cast(kind)
 
 
-def _is_doubtful(texts: pa.Array, values: pa.Array) -> bool:
-    """Whether Arrow may have read a text as what it is not."""
-    if pa.types.is_integer(values.type):
-        return bool(pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py())
-    if pa.types.is_floating(values.type):
-        return bool(pc.any(pc.invert(pc.is_finite(values))).as_py())
+def _misleads(texts: pa.Array, kind: pa.DataType) -> bool:
+    """Whether Arrow may read a text as what it is not.
+
+    It takes hexadecimal numbers. Of a DECIMAL of more than 38 digits, with those that the type
+    adds, it makes another one, or reads beyond its memory.
+    """
+    if pa.types.is_integer(kind):
+        return bool(_HEXADECIMAL.search(_joined(texts)))
+    if pa.types.is_decimal(kind):
+        longest = pc.max(pc.binary_length(texts)).as_py() or 0
+        return longest + kind.scale > _MOST_DIGITS or bool(_EXPONENT.search(_joined(texts)))
     return False
+
+
+def _joined(texts: pa.Array) -> bytes:
+    """All texts, one behind the other; there may be more between them."""
+    _, offsets, data = texts.buffers()
+    if data is None or not len(texts):
+        return b""
+    bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    joined: bytes = data.slice(bounds[0], bounds[-1] - bounds[0]).to_pybytes()
+    return joined
 
 
 def _one_by_one(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
@@ -162,10 +225,11 @@ def _boolean(text: str) -> bool:
 
 
 def _whole(text: str, bits: int) -> int:
+    digits = text.lstrip("+-0")
     # The length first: Python takes quadratic time for the digits of a hostile number.
-    if not _WHOLE.fullmatch(text) or len(text.lstrip("+-0")) > 19:
+    if not _WHOLE.fullmatch(text) or len(digits) > 19:
         raise NotAValue
-    value = int(text)
+    value = int(digits or "0") * (-1 if text.startswith("-") else 1)
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise NotAValue
     return value
@@ -181,7 +245,7 @@ def _real(text: str, kind: pa.DataType, rules: TextRules) -> float:
     if not _REAL.fullmatch(text):
         raise NotAValue
     # Arrow's parser rounds once; a FLOAT by way of Python's double would be rounded twice.
-    value: float = pa.scalar(text.removeprefix("+")).cast(kind).as_py()
+    value: float = float(text) if kind == pa.float64() else pa.scalar(text).cast(kind).as_py()
     if math.isinf(value):
         raise NotAValue("it is too large")
     return value
@@ -193,16 +257,22 @@ def exact_decimal(text: str, kind: pa.DataType) -> Decimal:
     Raises:
         NotAValue: no number, or one that does not fit.
     """
-    if not _REAL.fullmatch(text):
+    match = _REAL.fullmatch(text)
+    if match is None:
         raise NotAValue
-    sign, digits, exponent = Decimal(text).as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 - the form above has no NaN and no infinity
-    significant = "".join(map(str, digits)).lstrip("0")
-    kept = significant.rstrip("0")
-    exponent += len(significant) - len(kept)
-    if kept and (-exponent > kind.scale or len(kept) + exponent > kind.precision - kind.scale):
-        raise NotAValue("it has more digits than the type")
-    return Decimal((sign, tuple(map(int, kept)), exponent)) if kept else Decimal(0)
+    whole, _, fraction = match["digits"].partition(".")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    if not kept:
+        return Decimal(0)
+    exponent = match["exponent"] or "0"
+    # The length first, as above.
+    if len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS or len(kept) > kind.precision:
+        raise NotAValue(_TOO_MANY_DIGITS)
+    scale = len(fraction) - int(exponent) - (len(digits) - len(kept))
+    if scale > kind.scale or len(kept) - scale > kind.precision - kind.scale:
+        raise NotAValue(_TOO_MANY_DIGITS)
+    return Decimal((int(text.startswith("-")), tuple(map(int, kept)), -scale))
 
 
 def _dated(text: str, rules: TextRules) -> Any:

@@ -12,9 +12,12 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.landing.files import FilePart, FileVersion, LandedFile
-from spark_jobs.landing.records import BadRecord, Column, RowBlock
+from spark_jobs.landing.records import BadRecord, Column, NotAValue, RowBlock
+from spark_jobs.landing.values import TextRules, parsed, value_of
 
 LOCAL = pafs.LocalFileSystem()
+# What a text is that is no value.
+REFUSED = "refused"
 _KINDS = {
     "STRING": pa.string(),
     "BINARY": pa.binary(),
@@ -89,4 +92,23 @@ def read(reader: Reader, path: Path, start: int = 0, end: int | None = None) -> 
         found.lost_values += block.lost_values
         found.lost_records += block.lost_records
         found.seen |= block.seen
+    return found
+
+
+def value(text: str, type_name: str, rules: TextRules | None = None) -> Any:
+    """What a text is as a value of a type, alone as in a column, or ``REFUSED``."""
+    rules, kind = rules or TextRules(), kind_of(type_name)
+    column = parsed(pa.array([text, None]), kind, rules)
+    assert column.values.type == kind
+    assert not column.values[1].is_valid
+    found = column.values[0].as_py()
+    try:
+        expected = pa.scalar(value_of(text, kind, rules), kind).as_py()
+    except NotAValue:
+        assert column.bad is not None, f"{text!r} is {found!r} by Arrow alone"
+        assert column.bad.tolist() == [True, False]
+        assert found is None
+        return REFUSED
+    assert column.bad is None
+    assert repr(found) == repr(expected)
     return found
