@@ -1,0 +1,260 @@
+"""Blocks of JSON lines that pyarrow's parser reads as it should. Imported by executors.
+
+It is trusted only with one object on each line, and with names and types that are known before: it
+takes ``null`` for a record, and stops at no line end, so what it found is counted; and on deep
+nesting that it did not expect it crashes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pajson
+
+from spark_jobs.landing.json_records import Members, NotJsonError, Number, count_lines, decoded
+from spark_jobs.landing.records import Column
+
+_BLANK: Final = b" \t\r\n"
+_NULL_RECORD: Final = re.compile(rb"}[ \t\r]*null")
+# Arrow reads the DECIMAL "1e0x1" as 10; with escapes it may be hidden.
+_HEX_EXPONENT: Final = re.compile(rb"[eE][+-]?0[xX]|\\u00(?:30|78|58|65|45|2[bdBD])")
+_SAMPLES: Final = 32
+_MAX_DEPTH: Final = 16
+
+
+class Doubt(Exception):  # noqa: N818 - it says what there is
+    """A block is not so plain that both ways are certain to read the same."""
+
+
+class LineBlock(NamedTuple):
+    """Objects, each on a line; ``body`` begins with the first, ``lines`` end before it."""
+
+    body: bytes
+    lines: int
+    records: int
+
+    def raw(self) -> list[bytes]:
+        """The bytes of each record."""
+        return self.body.split(b"\n")
+
+
+class Columns(NamedTuple):
+    """What was read of the wanted columns, None of those that do not occur; names in the file."""
+
+    found: list[pa.Array | None]
+    seen: frozenset[str]
+
+
+def line_block(data: bytes) -> LineBlock | None:
+    """``data`` as objects on lines; None where it is not, or not for certain."""
+    body = data.strip(_BLANK)
+    breaks = body.count(b"\n")
+    if not (body.startswith(b"{") and body.endswith(b"}")):
+        return None
+    if breaks and breaks != body.count(b"}\n{") + body.count(b"}\r\n{"):
+        return None
+    if b"\r" in body and body.count(b"\r") != body.count(b"\r\n"):
+        return None
+    if b"\0" in body or _NULL_RECORD.search(body) or not _is_utf8(body):
+        return None
+    before = data[: data.index(b"{")]
+
+    return LineBlock(body, count_lines(before), breaks + 1)
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
+    texts = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(data)])
+    try:
+        texts.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def is_regular(kind: pa.DataType) -> bool:
+    """Whether Arrow reads a type as JSON has it, or as texts that are looked at afterwards."""
+    return pa.types.is_temporal(kind) or pa.types.is_binary(kind) or _is_direct(kind)
+
+
+def _is_direct(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return bool(kind.value_field.nullable) and _is_direct(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(each.nullable and _is_direct(each.type) for each in kind)
+    return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or pa.types.is_binary(kind))
+
+
+def read_columns(block: LineBlock, wanted: Sequence[Column], seen: frozenset[str]) -> Columns:
+    """The wanted columns, of their kinds, or as texts that say their values.
+
+    ``seen`` are names that the file is known to have.
+
+    Raises:
+        Doubt: the block must be read record by record.
+    """
+    shapes = _sample(block)
+    spelled = _spelled(wanted, [*shapes, *sorted(seen - shapes.keys())])
+    explicit = dict(shapes)
+    for column in wanted:
+        if column.name in spelled:
+            name = spelled[column.name]
+            explicit[name] = _read_as(column.kind, shapes.get(name))
+    missing = {each.name: _read_as(each.kind, None) for each in wanted if each.name not in spelled}
+    _require_few_cells(block, explicit | missing)
+    try:
+        table = _parsed(block, explicit)
+    except pa.ArrowInvalid as error:
+        if not missing:
+            raise Doubt from error
+        table = _parsed_or_doubt(block, explicit | missing)
+        spelled |= _occurring(table, missing)
+    if table.num_rows != block.records or not all(map(_is_finite, table.columns)):
+        raise Doubt
+    _require_decimal_exponents(block, table)
+    names = [spelled.get(column.name) for column in wanted]
+    found = [None if name is None else pa.concat_arrays(table[name].chunks) for name in names]
+    return Columns(found, frozenset([*shapes, *(name for name in names if name is not None)]))
+
+
+def _sample(block: LineBlock) -> dict[str, pa.DataType]:
+    """The names and types of a few records, evenly chosen; what is only null has the type null."""
+    body = block.body
+    starts = {0}
+    for index in range(1, _SAMPLES):
+        starts.add(body.find(b"\n", len(body) * index // _SAMPLES) + 1)
+    merged: pa.DataType = pa.null()
+    for start in starts:
+        end = body.find(b"\n", start)
+        try:
+            value, _ = decoded(body[start : end if end >= 0 else None].decode("utf-8"), 0)
+            merged = _merged(merged, _shape(value, 0))
+        except (NotJsonError, UnicodeEncodeError) as error:
+            raise Doubt from error
+    return {field.name: field.type for field in merged}
+
+
+def _shape(value: Any, depth: int) -> pa.DataType:
+    if depth > _MAX_DEPTH:
+        raise Doubt
+    if value is None:
+        return pa.null()
+    if isinstance(value, bool):
+        return pa.bool_()
+    if isinstance(value, Number):
+        return pa.float64()
+    if isinstance(value, str):
+        return pa.string()
+    if isinstance(value, Members):
+        fields = {name: _shape(each, depth + 1) for name, each in value}
+        if len(fields) != len(value):
+            raise Doubt
+        return pa.struct(list(fields.items()))
+    merged: pa.DataType = pa.null()
+    for each in value:
+        merged = _merged(merged, _shape(each, depth + 1))
+    return pa.list_(merged)
+
+
+def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return pa.list_(_merged(one.value_type, other.value_type))
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        fields = {field.name: field.type for field in one}
+        for field in other:
+            fields[field.name] = _merged(fields.get(field.name, pa.null()), field.type)
+        return pa.struct(list(fields.items()))
+    raise Doubt
+
+
+def _spelled(wanted: Sequence[Column], names: Sequence[str]) -> dict[str, str]:
+    """How the wanted columns are written in the file, those that are known to occur."""
+    found = {}
+    for column in wanted:
+        same = [name for name in names if name.lower() == column.name.lower()]
+        if len(same) > 1:
+            raise Doubt
+        if same:
+            found[column.name] = same[0]
+    return found
+
+
+def _read_as(kind: pa.DataType, shape: pa.DataType | None) -> pa.DataType:
+    """What a wanted column is read as: texts where its values are written as texts."""
+    is_text = shape is not None and pa.types.is_string(shape) and not pa.types.is_nested(kind)
+    return kind if _is_direct(kind) and not is_text else pa.string()
+
+
+def _require_few_cells(block: LineBlock, schema: Mapping[str, pa.DataType]) -> None:
+    """Arrow makes room for each name in each record, though a file may have it only once."""
+    if block.records * sum(map(_leaves, schema.values())) > 2 * max(len(block.body), 4096):
+        raise Doubt
+
+
+def _leaves(kind: pa.DataType) -> int:
+    return 1 + sum(_leaves(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _parsed(block: LineBlock, schema: Mapping[str, pa.DataType]) -> pa.Table:
+    return pajson.read_json(
+        pa.BufferReader(block.body),
+        read_options=pajson.ReadOptions(use_threads=False, block_size=len(block.body) + 1),
+        parse_options=pajson.ParseOptions(
+            explicit_schema=pa.schema(list(schema.items())),
+            newlines_in_values=False,
+            unexpected_field_behavior="error",
+        ),
+    )
+
+
+def _parsed_or_doubt(block: LineBlock, schema: Mapping[str, pa.DataType]) -> pa.Table:
+    try:
+        return _parsed(block, schema)
+    except pa.ArrowInvalid as error:
+        raise Doubt from error
+
+
+def _occurring(table: pa.Table, missing: Mapping[str, pa.DataType]) -> dict[str, str]:
+    """Which of the columns occur, without any of which the block could not be read."""
+    found = {name: name for name in missing if table[name].null_count < table.num_rows}
+    if len(missing) == 1:
+        return {name: name for name in missing}
+    if len(found) < len(missing):
+        # A column of NULLs may occur as null, or not at all.
+        raise Doubt
+    return found
+
+
+def _is_finite(column: pa.ChunkedArray | pa.Array) -> bool:
+    if pa.types.is_floating(column.type):
+        return bool(pc.all(pc.is_finite(column), min_count=0).as_py())
+    if pa.types.is_struct(column.type):
+        parts = column.flatten()
+    elif pa.types.is_list(column.type):
+        parts = [pc.list_flatten(column)]
+    else:
+        return True
+    return all(map(_is_finite, parts))
+
+
+def _require_decimal_exponents(block: LineBlock, table: pa.Table) -> None:
+    body = block.body
+    if not any(map(_has_decimal, table.schema.types)):
+        return
+    if (b"0x" in body or b"0X" in body or b"\\u00" in body) and _HEX_EXPONENT.search(body):
+        raise Doubt
+
+
+def _has_decimal(kind: pa.DataType) -> bool:
+    parts = (kind.field(i).type for i in range(kind.num_fields))
+    return bool(pa.types.is_decimal(kind)) or any(map(_has_decimal, parts))

@@ -1,0 +1,140 @@
+"""JSON files as rows. Imported by executors.
+
+Two ways to the same rows. pyarrow's parser takes blocks of lines that ``json_blocks`` has found
+plain. Every other block is taken apart by ``json_records``, which says what is wrong where, and so
+is each file whose values span lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.landing.blocks import BLOCK_BYTES, Blocks, RecordTooLongError
+from spark_jobs.landing.files import FilePart
+from spark_jobs.landing.json_blocks import Doubt, is_regular, line_block, read_columns
+from spark_jobs.landing.json_records import Record, count_lines, file_records, line_records
+from spark_jobs.landing.json_rows import JsonRows, Position
+from spark_jobs.landing.json_values import binaries, json_rules, problem_of
+from spark_jobs.landing.records import Place, Problem, RowBlock
+from spark_jobs.landing.rows import Found, Wanted, block_of
+from spark_jobs.landing.streams import Bytes, Lines, is_utf8, opened
+from spark_jobs.landing.values import Parsed, TextRules, parsed
+
+# Of records that are taken apart, which need much more memory than their bytes.
+_CHUNK_RECORDS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReader:
+    """Reads parts of JSON files. Picklable.
+
+    Each line is a record, or an array of records. With ``multi_line``, the file is a row of such
+    values that may span lines, and is read as a whole.
+    """
+
+    wanted: Wanted
+    encoding: str = "utf-8"
+    multi_line: bool = False
+    max_record_bytes: int = 64 * 1024 * 1024
+
+    @property
+    def is_splittable(self) -> bool:
+        """Whether a large file that is not compressed may be read in parts."""
+        return not self.multi_line and is_utf8(self.encoding)
+
+    @property
+    def _rules(self) -> TextRules:
+        return json_rules(self.wanted.rules)
+
+    @property
+    def _is_regular(self) -> bool:
+        return all(is_regular(column.kind) for column in self.wanted.read)
+
+    def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterator[RowBlock]:
+        """The records of ``part``, block by block.
+
+        Raises:
+            RecordTooLongError: a record, with ``multi_line`` a file, is longer than
+                ``max_record_bytes``.
+            UndecodableError, OSError: the file can not be read.
+        """
+        with opened(filesystem, part.file.path, self.encoding, max(part.start - 1, 0)) as stream:
+            if self.multi_line:
+                records = file_records(self._whole(stream))
+                yield from self._exact(records, Position(0, 0))
+            else:
+                lines: Bytes = Lines(stream, part.start, part.end) if part.end else stream
+                yield from self._lines(lines, Position(0, None if part.start else 0))
+
+    def _whole(self, stream: Bytes) -> bytes:
+        blocks = []
+        size = 0
+        while block := stream.read(BLOCK_BYTES):
+            blocks.append(block)
+            size += len(block)
+            if size > self.max_record_bytes:
+                raise RecordTooLongError
+        return b"".join(blocks)
+
+    def _lines(self, stream: Bytes, position: Position) -> Iterator[RowBlock]:
+        blocks = Blocks(stream, self.max_record_bytes)
+        seen: frozenset[str] = frozenset()
+        while blocks.read_on():
+            size = len(blocks.data) if blocks.is_end else blocks.data.rfind(b"\n") + 1
+            data = blocks.data[:size]
+            fast = self._fast(data, position, seen)
+            for block in self._exact(line_records(data), position) if fast is None else (fast,):
+                yield block
+                seen |= block.seen
+                position = position.behind(0, block.records)
+            position = position.behind(count_lines(data), 0)
+            blocks.take(size)
+
+    def _fast(self, data: bytes, position: Position, seen: frozenset[str]) -> RowBlock | None:
+        block = line_block(data) if self._is_regular else None
+        if block is None:
+            return None
+        wanted, rules = self.wanted.read, self._rules
+        try:
+            columns = read_columns(block, wanted, seen)
+        except Doubt:
+            return None
+        values = [
+            _values(array, column.kind, block.records, rules)
+            for array, column in zip(columns.found, wanted, strict=True)
+        ]
+        raw = cache(block.raw)
+
+        def place(row: int) -> tuple[Place, bytes]:
+            return position.place(block.lines + row, row), raw()[row]
+
+        def problem(column: int, row: int) -> Problem:
+            return problem_of(raw()[row].decode("utf-8"), wanted[column], rules)
+
+        return block_of(self.wanted, Found(values, block.records, problem, place), (), columns.seen)
+
+    def _exact(self, records: Iterable[Record], position: Position) -> Iterator[RowBlock]:
+        rows = JsonRows(self.wanted, self._rules, position)
+        for record in records:
+            rows.add(record)
+            if rows.count == _CHUNK_RECORDS:
+                yield rows.block()
+                position = position.behind(0, rows.count)
+                rows = JsonRows(self.wanted, self._rules, position)
+        if rows.count:
+            yield rows.block()
+
+
+def _values(array: pa.Array | None, kind: pa.DataType, count: int, rules: TextRules) -> Parsed:
+    """What Arrow has read of a column, as its kind."""
+    if array is None:
+        return Parsed(pa.nulls(count, kind), None)
+    if not pa.types.is_string(array.type) or pa.types.is_string(kind):
+        return Parsed(array if array.type == kind else array.cast(kind), None)
+    return binaries(array) if pa.types.is_binary(kind) else parsed(array, kind, rules)

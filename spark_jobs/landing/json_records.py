@@ -1,0 +1,234 @@
+"""JSON texts taken apart: values, and records with their places.
+
+Imported by executors. Numbers stay texts, so that none loses a digit and none costs more time than
+it has digits; objects are pairs, so that a name that stands there twice is seen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator
+from typing import Any, Final, NamedTuple
+
+from spark_jobs.landing.records import Problem
+
+_SET_ASIDE: Final = "on_bad_rows='quarantine' sets such records aside."
+_OBJECT_REMEDY: Final = f"Correct the file; {_SET_ASIDE}"
+_JSON_REMEDY: Final = (
+    f"Correct the file; options={{'multiLine': True}} reads values that span lines; {_SET_ASIDE}"
+)
+_NOT_UTF8: Final = Problem(
+    "has bytes that are not UTF-8",
+    "options={'encoding': 'ISO-8859-1'} or another name says how the file is written.",
+)
+_TOO_DEEP: Final = "it is nested too deep"
+_BLANK: Final = " \t\r\n"
+_BLANKS: Final = re.compile(f"[{_BLANK}]*")
+
+
+class Number(str):
+    """A number, ``NaN`` or ``Infinity``, as it stands in the text."""
+
+    __slots__ = ()
+
+
+class Members(list[tuple[str, Any]]):
+    """An object's names and values. ``span``: a text, and where the object stands in it."""
+
+    __slots__ = ("span",)
+    span: tuple[str, int, int]
+
+
+class Elements(list[Any]):
+    """An array whose place is known."""
+
+    __slots__ = ("span",)
+    span: tuple[str, int, int]
+
+
+class Record(NamedTuple):
+    """What should be a record: an object, or why it is none.
+
+    ``line`` counts the line ends before it; ``raw`` are its bytes.
+    """
+
+    line: int
+    raw: bytes
+    members: Members | None
+    problem: Problem | None = None
+
+
+class NotJsonError(ValueError):
+    """A text is no JSON; the message says why."""
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=Members, parse_int=Number, parse_float=Number, parse_constant=Number
+)
+
+
+def decoded(text: str, start: int) -> tuple[Any, int]:
+    """The value that begins at ``start``, and where it ends; arrays are plain lists.
+
+    Raises:
+        NotJsonError: there is none.
+    """
+    try:
+        return _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        reason = error.msg.removesuffix(" at").rstrip(": ")
+        raise NotJsonError(f"{reason} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise NotJsonError(_TOO_DEEP) from None
+
+
+def located(text: str, start: int = 0) -> tuple[Any, int]:
+    """As ``decoded``, with the places of objects and arrays; slower, and only for what is JSON.
+
+    Raises:
+        NotJsonError: it is nested too deep.
+    """
+    try:
+        return _located(text, _behind_blanks(text, start))
+    except RecursionError:
+        raise NotJsonError(_TOO_DEEP) from None
+
+
+def _located(text: str, start: int) -> tuple[Any, int]:
+    if text[start] not in "[{":
+        return _DECODER.raw_decode(text, start)
+    found: Any = Members() if text[start] == "{" else Elements()
+    position = _behind_blanks(text, start + 1)
+    while text[position] not in "]}":
+        if text[start] == "{":
+            name, position = _DECODER.raw_decode(text, position)
+            position = _behind_blanks(text, _behind_blanks(text, position) + 1)
+            value, position = _located(text, position)
+            found.append((name, value))
+        else:
+            value, position = _located(text, position)
+            found.append(value)
+        position = _behind_blanks(text, position)
+        if text[position] == ",":
+            position = _behind_blanks(text, position + 1)
+    found.span = (text, start, position + 1)
+    return found, position + 1
+
+
+def line_records(data: bytes) -> Iterator[Record]:
+    """The records of whole lines: one on each, or an array of them; blank lines are none."""
+    for line, whole in enumerate(data.splitlines()):
+        raw = whole.strip(_BLANK.encode())
+        if not raw:
+            continue
+        try:
+            text = raw.decode("utf-8")
+            if text[0] == "{":
+                value, end = decoded(text, 0)
+                _require_end(text, end)
+                yield Record(line, raw, value)
+                continue
+            found = list(_only_value(text))
+        except UnicodeDecodeError:
+            yield Record(line, raw, None, _NOT_UTF8)
+        except NotJsonError as error:
+            yield Record(line, raw, None, _not_json(error))
+        else:
+            yield from (
+                _record(line, text[start:end].encode(), value) for start, end, value in found
+            )
+
+
+def count_lines(data: bytes) -> int:
+    """How many lines end in ``data``."""
+    count = data.count(b"\n")
+    return count + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else count
+
+
+def file_records(data: bytes) -> Iterator[Record]:
+    """The records of a whole file: values one after another, objects or arrays of objects.
+
+    From where it is no longer JSON, the rest is one bad record.
+    """
+    # A byte that is not UTF-8 becomes half of a surrogate pair, which UTF-8 does not have.
+    text = data.decode("utf-8", errors="surrogateescape")
+    values = _values(text)
+    line = counted = end = 0
+    while True:
+        problem = None
+        try:
+            start, end, value = next(values)
+        except StopIteration:
+            return
+        except NotJsonError as error:
+            start, end, value = _behind_blanks(text, end), len(text), None
+            problem = _not_json(error)
+        line += text.count("\n", counted, start)
+        counted = start
+        raw = text[start:end].encode("utf-8", errors="surrogateescape")
+        if not _is_utf8(raw):
+            problem = _NOT_UTF8
+        yield _record(line, raw, value) if problem is None else Record(line, raw, None, problem)
+
+
+_Located = tuple[int, int, Any]
+
+
+def _only_value(text: str) -> Iterator[_Located]:
+    _require_end(text, (yield from _value(text, 0)))
+
+
+def _values(text: str) -> Iterator[_Located]:
+    position = _behind_blanks(text, 0)
+    while position < len(text):
+        position = _behind_blanks(text, (yield from _value(text, position)))
+
+
+def _value(text: str, start: int) -> Generator[_Located, None, int]:
+    """What a value has of records: itself, or an array's elements; returns where it ends."""
+    if text[start] != "[":
+        value, end = decoded(text, start)
+        yield start, end, value
+        return end
+    position = _behind_blanks(text, start + 1)
+    is_over = text.startswith("]", position)
+    while not is_over:
+        value, end = decoded(text, position)
+        yield position, end, value
+        position = _behind_blanks(text, end)
+        is_over = text.startswith("]", position)
+        if not is_over and not text.startswith(",", position):
+            raise NotJsonError(f"an array is not closed at character {position + 1}")
+        if not is_over:
+            position = _behind_blanks(text, position + 1)
+    return position + 1
+
+
+def _record(line: int, raw: bytes, value: Any) -> Record:
+    if isinstance(value, Members):
+        return Record(line, raw, value)
+    return Record(line, raw, None, Problem("is no JSON object", _OBJECT_REMEDY))
+
+
+def _require_end(text: str, end: int) -> None:
+    if end != len(text):
+        raise NotJsonError(f"another text follows at character {end + 1}")
+
+
+def _behind_blanks(text: str, start: int) -> int:
+    match = _BLANKS.match(text, start)
+    assert match is not None  # noqa: S101 - it matches nothing, too
+    return match.end()
+
+
+def _not_json(error: NotJsonError) -> Problem:
+    return Problem(f"is no JSON: {error}", _JSON_REMEDY)
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,121 @@
+"""Records of JSON become rows, one by one. Imported by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from spark_jobs.landing.json_records import Record
+from spark_jobs.landing.json_values import column_values, problem_of
+from spark_jobs.landing.records import BadRecord, Column, Place, Problem, RowBlock
+from spark_jobs.landing.rows import Found, Wanted, block_of
+from spark_jobs.landing.values import TextRules
+
+
+class Position(NamedTuple):
+    """What lies before some records: lines, and records, None in the later parts of a file."""
+
+    lines: int
+    records: int | None
+
+    def place(self, line: int, row: int) -> Place:
+        """The place of a record with so many lines and records before it."""
+        return Place(
+            self.lines + line + 1, None if self.records is None else self.records + row + 1
+        )
+
+    def behind(self, lines: int, records: int) -> Position:
+        """So many lines and records further on."""
+        return Position(
+            self.lines + lines, None if self.records is None else self.records + records
+        )
+
+
+class JsonRows:
+    """Collects the values of records; objects are let go at once, so that few are alive."""
+
+    def __init__(self, wanted: Wanted, rules: TextRules, position: Position) -> None:
+        self.count = 0
+        self._wanted = wanted
+        self._rules = rules
+        self._position = position
+        self._names = _Names(wanted.read)
+        self._columns: list[list[Any]] = [[] for _ in wanted.read]
+        self._bad: list[BadRecord] = []
+        # Of the rows: what is before them, and their bytes.
+        self._lines: list[int] = []
+        self._numbers: list[int] = []
+        self._raw: list[bytes] = []
+
+    def add(self, record: Record) -> None:
+        """Take the next record."""
+        number, self.count = self.count, self.count + 1
+        problem = record.problem
+        if problem is None:
+            cells, twice = self._names.cells(record.members or ())
+            problem = None if twice is None else _named_twice(twice)
+        if problem is not None:
+            place = self._position.place(record.line, number)
+            self._bad.append(BadRecord(place, record.raw, problem))
+            return
+        for index, values in enumerate(self._columns):
+            values.append(cells.get(index))
+        self._lines.append(record.line)
+        self._numbers.append(number)
+        self._raw.append(record.raw)
+
+    def block(self) -> RowBlock:
+        """The rows of the records so far."""
+        columns = self._wanted.read
+        values = [
+            column_values(cells, column, self._rules, self._text)
+            for cells, column in zip(self._columns, columns, strict=True)
+        ]
+        found = Found(values, len(self._raw), self._problem, self._place)
+        return block_of(self._wanted, found, self._bad, self._names.seen())
+
+    def _text(self, row: int) -> str:
+        return self._raw[row].decode("utf-8")
+
+    def _problem(self, column: int, row: int) -> Problem:
+        return problem_of(self._text(row), self._wanted.read[column], self._rules)
+
+    def _place(self, row: int) -> tuple[Place, bytes]:
+        return self._position.place(self._lines[row], self._numbers[row]), self._raw[row]
+
+
+class _Names(dict[str, int | None]):
+    """Which wanted column a name in a record means, None for no one; its keys are all names met."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        super().__init__()
+        self._columns = columns
+        self._indexes = {column.name.lower(): i for i, column in enumerate(columns)}
+
+    def __missing__(self, name: str) -> int | None:
+        found = self._indexes.get(name.lower())
+        self[name] = found
+        return found
+
+    def cells(self, members: Iterable[tuple[str, Any]]) -> tuple[dict[int, Any], Column | None]:
+        """The values of the wanted columns by their indexes, and a column that is named twice."""
+        found: dict[int, Any] = {}
+        for name, value in members:
+            index = self[name]
+            if index is not None:
+                if index in found:
+                    return found, self._columns[index]
+                found[index] = value
+        return found, None
+
+    def seen(self) -> frozenset[str]:
+        r"""The names, halves of surrogate pairs as ``\ud800``."""
+        return frozenset(name.encode("utf-8", "backslashreplace").decode("utf-8") for name in self)
+
+
+def _named_twice(column: Column) -> Problem:
+    return Problem(
+        f"names twice the column {column.name}",
+        "Correct the file; on_bad_rows='quarantine' sets such records aside.",
+        column.name,
+    )

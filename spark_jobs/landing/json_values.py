@@ -1,0 +1,264 @@
+"""JSON values as values of a type, without loss. Imported by executors.
+
+A text is read as in any other file. What JSON itself says of a value counts, too: ``1`` is no
+BOOLEAN and no DATE, ``1.0`` and ``true`` are no INT, and a STRING keeps the text of any value.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.landing.json_records import Members, NotJsonError, Number, located
+from spark_jobs.landing.records import Column, NotAValue, Problem, shown
+from spark_jobs.landing.rows import value_problem
+from spark_jobs.landing.type_names import type_name
+from spark_jobs.landing.values import Parsed, TextRules, parsed, value_of
+
+_SHOWN: Final = 1000
+_EPOCH_REMEDY: Final = (
+    "Declare the column as BIGINT, and use timestamp_seconds or timestamp_millis in a query over "
+    "the source."
+)
+
+Convert = Callable[[Any], Any]
+
+
+class BadJsonValueError(ValueError):
+    """A value that is none of its type: where it is within its column, and why."""
+
+    def __init__(self, value: Any, kind: pa.DataType, reason: str = "", remedy: str = "") -> None:
+        super().__init__(reason)
+        self.value = value
+        self.kind = kind
+        self.reason = reason
+        self.remedy = remedy
+        self.path: list[str] = []
+
+    def problem(self, column: Column) -> Problem:
+        """What is wrong with a value of ``column``."""
+        name = ".".join([column.name, *reversed(self.path)])
+        expected = column.type_name if self.kind == column.kind else type_name(self.kind)
+        text = json_text(self.value)
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        found = value_problem(Column(name, self.kind, expected), text, self.reason)
+        return found._replace(remedy=self.remedy or found.remedy)
+
+
+class NeedsTextError(ValueError):
+    """The text of an object or an array is asked for, and it was read without."""
+
+
+def json_text(value: Any) -> str:
+    """A text as it is, any other JSON value as it stands in the file.
+
+    Raises:
+        NeedsTextError: the value was not read by ``located``.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if not hasattr(value, "span"):
+            raise NeedsTextError
+        text, start, end = value.span
+        return str(text[start:end])
+    return {True: "true", False: "false", None: "null"}[value]
+
+
+def json_rules(rules: TextRules) -> TextRules:
+    """``rules`` with the names that Spark has in JSON for what is no number."""
+    return replace(rules, nan="NaN", positive_inf="INF", negative_inf="-INF")
+
+
+def column_values(
+    cells: Sequence[Any], column: Column, rules: TextRules, text: Callable[[int], str]
+) -> Parsed:
+    """The values of a column; ``text(row)`` is the record in which a cell stands."""
+    plain = _plain_values(cells, column.kind, rules)
+    if plain is not None:
+        return plain
+    convert = converter(column.kind, rules)
+    values: list[Any] = []
+    bad = np.zeros(len(cells), dtype=np.bool_)
+    for row, cell in enumerate(cells):
+        try:
+            try:
+                values.append(None if cell is None else convert(cell))
+            except NeedsTextError:
+                values.append(convert(_cell(text(row), column)))
+        except (BadJsonValueError, NotJsonError):
+            values.append(None)
+            bad[row] = True
+    return Parsed(pa.array(values, column.kind), bad if bad.any() else None)
+
+
+def _plain_values(cells: Sequence[Any], kind: pa.DataType, rules: TextRules) -> Parsed | None:
+    """The values by Arrow, where the cells are what a text file may have as well."""
+    found = set(map(type, cells)) - {type(None)}
+    if pa.types.is_boolean(kind) and found <= {bool}:
+        return Parsed(pa.array(cells, kind), None)
+    has_texts = pa.types.is_temporal(kind) or pa.types.is_boolean(kind)
+    if not (found <= {str} if has_texts else _is_scalar(kind) and found <= {str, Number}):
+        return None
+    try:
+        return parsed(pa.array(cells, pa.string()), kind, rules)
+    except UnicodeEncodeError:
+        return None
+
+
+def problem_of(text: str, column: Column, rules: TextRules) -> Problem:
+    """What is wrong with the value of ``column`` in a record."""
+    try:
+        converter(column.kind, rules)(_cell(text, column))
+    except BadJsonValueError as error:
+        return error.problem(column)
+    except NotJsonError as error:
+        return value_problem(column, "", str(error))
+    return value_problem(column, "", "")
+
+
+def _cell(text: str, column: Column) -> Any:
+    members, _ = located(text)
+    return next(value for name, value in members if name.lower() == column.name.lower())
+
+
+def converter(kind: pa.DataType, rules: TextRules) -> Convert:
+    """What makes of a JSON value that is not null one that Arrow takes for ``kind``.
+
+    It raises ``BadJsonValueError``, or ``NeedsTextError``.
+    """
+    if pa.types.is_list(kind):
+        return partial(_array, kind, _part(kind.value_field, "element", rules))
+    if pa.types.is_map(kind):
+        values = _part(kind.item_field, "value", rules)
+        return partial(_map, kind, _part(kind.key_field, "key", rules), values)
+    if pa.types.is_struct(kind):
+        parts = {each.name.lower(): (each.name, _part(each, each.name, rules)) for each in kind}
+        required = [each.name for each in kind if not each.nullable]
+        return partial(_struct, kind, parts, required)
+    if pa.types.is_string(kind):
+        return partial(_string, kind)
+    if pa.types.is_binary(kind):
+        return partial(_binary, kind)
+    return partial(_scalar, kind, rules)
+
+
+def _part(field: pa.Field, name: str, rules: TextRules) -> Convert:
+    """As ``converter``, for a part of a value, which may be null."""
+    convert = converter(field.type, rules)
+
+    def convert_part(value: Any) -> Any:
+        if value is None:
+            return None if field.nullable else _refuse(field.type, name)
+        try:
+            return convert(value)
+        except BadJsonValueError as error:
+            error.path.append(name)
+            raise
+
+    return convert_part
+
+
+def _refuse(kind: pa.DataType, name: str) -> NoReturn:
+    error = BadJsonValueError(None, kind, "the type is NOT NULL")
+    error.path.append(name)
+    raise error
+
+
+def _array(kind: pa.DataType, convert: Convert, value: Any) -> list[Any]:
+    if not isinstance(value, list) or isinstance(value, Members):
+        raise BadJsonValueError(value, kind)
+    return [convert(each) for each in value]
+
+
+def _map(
+    kind: pa.DataType, convert_key: Convert, convert: Convert, value: Any
+) -> list[tuple[Any, Any]]:
+    if not isinstance(value, Members):
+        raise BadJsonValueError(value, kind)
+    found = {}
+    for name, each in value:
+        key = convert_key(name)
+        if key in found:
+            raise BadJsonValueError(value, kind, f"it names twice the key {shown(name)}")
+        found[key] = convert(each)
+    return list(found.items())
+
+
+def _struct(
+    kind: pa.DataType, parts: dict[str, tuple[str, Convert]], required: list[str], value: Any
+) -> dict[str, Any]:
+    if not isinstance(value, Members):
+        raise BadJsonValueError(value, kind)
+    found: dict[str, Any] = {}
+    for spelled, each in value:
+        name, convert = parts.get(spelled.lower(), ("", None))
+        if convert is None:
+            continue
+        if name in found:
+            raise BadJsonValueError(value, kind, f"it names twice the field {name}")
+        found[name] = convert(each)
+    for name in required:
+        if name not in found:
+            raise BadJsonValueError(value, kind, f"it lacks the field {name}, which is NOT NULL")
+    return found
+
+
+def _string(kind: pa.DataType, value: Any) -> str:
+    text = json_text(value)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise BadJsonValueError(value, kind, "it has half of a surrogate pair") from None
+    return text
+
+
+def binaries(texts: pa.Array) -> Parsed:
+    """Bytes that texts say in Base64."""
+    found = [None if text is None else _from_base64(text) for text in texts.to_pylist()]
+    values = pa.array(found, pa.binary())
+    bad = np.asarray(pc.and_(values.is_null(), texts.is_valid()).to_numpy(zero_copy_only=False))
+    return Parsed(values, bad if bad.any() else None)
+
+
+def _binary(kind: pa.DataType, value: Any) -> bytes:
+    if type(value) is not str:
+        raise BadJsonValueError(value, kind, "it is not a text")
+    found = _from_base64(value)
+    if found is None:
+        raise BadJsonValueError(value, kind, "it is not Base64")
+    return found
+
+
+def _from_base64(text: str) -> bytes | None:
+    """None for a text that is not what encoding the bytes again gives."""
+    try:
+        found = base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return found if base64.b64encode(found) == text.encode("ascii") else None
+
+
+def _scalar(kind: pa.DataType, rules: TextRules, value: Any) -> Any:
+    if isinstance(value, bool) and pa.types.is_boolean(kind):
+        return value
+    if isinstance(value, Number) and pa.types.is_temporal(kind):
+        raise BadJsonValueError(value, kind, "it is a number", _EPOCH_REMEDY)
+    if not isinstance(value, str) or (isinstance(value, Number) and pa.types.is_boolean(kind)):
+        raise BadJsonValueError(value, kind)
+    try:
+        return value_of(value, kind, rules)
+    except NotAValue as error:
+        raise BadJsonValueError(value, kind, str(error)) from None
+
+
+def _is_scalar(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind))
