@@ -5,6 +5,7 @@ Imported by executors.
 
 from __future__ import annotations
 
+import codecs
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,9 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
     0 where that is not certain, or where a record is not whole yet.
     """
     if dialect.trim_left or dialect.trim_right or _has_other_marks(data, dialect):
+        return 0
+    # pyarrow takes it from the beginning of each block.
+    if data.startswith(codecs.BOM_UTF8):
         return 0
     if not dialect.quote or dialect.quote not in data:
         end = len(data) if is_end else data.rfind(b"\n") + 1

@@ -21,6 +21,7 @@ from spark_jobs.landing.files import FilePart
 _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _UNKNOWN: Final = (".deflate", ".lz4", ".lzo", ".snappy", ".zip")
 _BOM: Final = codecs.BOM_UTF8
+_COUNTED: Final = 8 * 1024 * 1024
 
 
 class Bytes(Protocol):
@@ -57,7 +58,7 @@ def opened(
         filesystem.open_input_stream(path, compression=None) as stream,
         pa.CompressedInputStream(stream, codec) as unpacked,
     ):
-        yield _decoded(_Unpacked(stream, unpacked), encoding, start)
+        yield _decoded(_Unpacked(filesystem, path, unpacked), encoding, start)
 
 
 @contextmanager
@@ -67,6 +68,25 @@ def opened_part(filesystem: pafs.FileSystem, part: FilePart, encoding: str) -> I
     with opened(filesystem, path, encoding, max(part.start - 1, 0)) as stream:
         is_whole = not part.start and part.end is None
         yield stream if is_whole else Lines(stream, part.start, part.end)
+
+
+def lines_before(filesystem: pafs.FileSystem, part: FilePart) -> int:
+    """How many lines of the file end before the first line of a part."""
+    if not part.start:
+        return 0
+    count, before = 0, b""
+    with filesystem.open_input_file(part.file.path) as file:
+        while True:
+            position = file.tell()
+            data = file.read(_COUNTED)
+            # The line that the part begins within is not its own.
+            last = data.find(b"\n", max(part.start - 1 - position, 0))
+            data = data if last < 0 else data[: last + 1]
+            joined = before + data
+            count += data.count(b"\n") + data.count(b"\r") - joined.count(b"\r\n")
+            if last >= 0 or not data:
+                return count
+            before = data[-1:]
 
 
 def codec_of(path: str) -> str | None:
@@ -101,16 +121,19 @@ def _decoded(stream: Bytes, encoding: str, start: int) -> Bytes:
 
 
 class _Unpacked:
-    """A decompressed stream, which is of a file that is not empty."""
+    """A decompressed file, which is not empty itself."""
 
-    def __init__(self, packed: pa.NativeFile, unpacked: pa.NativeFile) -> None:
-        self._packed = packed
+    def __init__(self, filesystem: pafs.FileSystem, path: str, unpacked: pa.NativeFile) -> None:
+        self._filesystem = filesystem
+        self._path = path
         self._unpacked = unpacked
+        self._is_first = True
 
     def read(self, size: int) -> bytes:
         data: bytes = self._unpacked.read(size)
-        if not data and not self._packed.tell():
+        if self._is_first and not data and not self._filesystem.get_file_info(self._path).size:
             raise OSError("it is empty, which no compressed file is")
+        self._is_first = False
         return data
 
 
