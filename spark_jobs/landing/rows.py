@@ -113,8 +113,6 @@ def _completed(
 
 
 def _batch(wanted: Wanted, found: Found, corrupt: Mapping[int, str]) -> pa.RecordBatch:
-    if not wanted.columns:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * found.count, pa.struct([])))
     values = iter(found.values)
     texts = (
         pa.array([corrupt.get(row) for row in range(found.count)], pa.string()) if corrupt else None
@@ -125,7 +123,7 @@ def _batch(wanted: Wanted, found: Found, corrupt: Mapping[int, str]) -> pa.Recor
         else (pa.nulls(found.count, pa.string()) if texts is None else texts)
         for column in wanted.columns
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
+    return _batch_of(wanted, arrays, found.count)
 
 
 def _appended(
@@ -138,8 +136,15 @@ def _appended(
         else pa.nulls(len(unreadable), column.kind)
         for column in wanted.columns
     ]
-    added = pa.RecordBatch.from_arrays(empty, schema=wanted.schema)
-    return pa.Table.from_batches([rows, added]).combine_chunks().to_batches()[0]
+    arrays = [pa.concat_arrays(pair) for pair in zip(rows.columns, empty, strict=True)]
+    return _batch_of(wanted, arrays, rows.num_rows + len(unreadable))
+
+
+def _batch_of(wanted: Wanted, arrays: Sequence[pa.Array], count: int) -> pa.RecordBatch:
+    """Rows of the wanted columns, of which there may be none."""
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
 
 
 def _told(found: Found, row: int) -> BadRecord:

@@ -73,7 +73,7 @@ def kind_of(type_name: str) -> pa.DataType:
 
 def columns(ddl: str) -> tuple[Column, ...]:
     """``id INT, price DECIMAL(6,2)`` as wanted columns."""
-    names = (each.split() for each in re.split(r",\s+", ddl))
+    names = [each.split() for each in re.split(r",\s+", ddl) if each]
     return tuple(Column(name, kind_of(kind), kind) for name, kind in names)
 
 
