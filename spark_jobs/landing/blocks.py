@@ -49,3 +49,19 @@ class Blocks:
         self._stuck = count == 0
         self.position += count
         self.data = self.data[count:]
+
+
+def read_whole(stream: Bytes, max_bytes: int) -> bytes:
+    """All data of a stream that is one record.
+
+    Raises:
+        RecordTooLongError: there are more than ``max_bytes``.
+    """
+    blocks = []
+    size = 0
+    while block := stream.read(BLOCK_BYTES):
+        blocks.append(block)
+        size += len(block)
+        if size > max_bytes:
+            raise RecordTooLongError
+    return b"".join(blocks)

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.landing.blocks import BLOCK_BYTES, Blocks, RecordTooLongError
+from spark_jobs.landing.blocks import Blocks, read_whole
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.json_blocks import Doubt, is_regular, line_block, read_columns
 from spark_jobs.landing.json_records import Record, count_lines, file_records, line_records
@@ -23,7 +23,7 @@ from spark_jobs.landing.json_rows import JsonRows, Position
 from spark_jobs.landing.json_values import binaries, json_rules, problem_of
 from spark_jobs.landing.records import Place, Problem, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
-from spark_jobs.landing.streams import Bytes, Lines, is_utf8, opened
+from spark_jobs.landing.streams import Bytes, is_utf8, opened_part
 from spark_jobs.landing.values import Parsed, TextRules, parsed
 
 # Of records that are taken apart, which need much more memory than their bytes.
@@ -64,23 +64,12 @@ class JsonReader:
                 ``max_record_bytes``.
             UndecodableError, OSError: the file can not be read.
         """
-        with opened(filesystem, part.file.path, self.encoding, max(part.start - 1, 0)) as stream:
+        with opened_part(filesystem, part, self.encoding) as stream:
             if self.multi_line:
-                records = file_records(self._whole(stream))
+                records = file_records(read_whole(stream, self.max_record_bytes))
                 yield from self._exact(records, Position(0, 0))
             else:
-                lines: Bytes = Lines(stream, part.start, part.end) if part.end else stream
-                yield from self._lines(lines, Position(0, None if part.start else 0))
-
-    def _whole(self, stream: Bytes) -> bytes:
-        blocks = []
-        size = 0
-        while block := stream.read(BLOCK_BYTES):
-            blocks.append(block)
-            size += len(block)
-            if size > self.max_record_bytes:
-                raise RecordTooLongError
-        return b"".join(blocks)
+                yield from self._lines(stream, Position(0, None if part.start else 0))
 
     def _lines(self, stream: Bytes, position: Position) -> Iterator[RowBlock]:
         blocks = Blocks(stream, self.max_record_bytes)

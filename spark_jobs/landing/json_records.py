@@ -11,16 +11,12 @@ import re
 from collections.abc import Generator, Iterator
 from typing import Any, Final, NamedTuple
 
-from spark_jobs.landing.records import Problem
+from spark_jobs.landing.records import NOT_UTF8, Problem
 
 _SET_ASIDE: Final = "on_bad_rows='quarantine' sets such records aside."
 _OBJECT_REMEDY: Final = f"Correct the file; {_SET_ASIDE}"
 _JSON_REMEDY: Final = (
     f"Correct the file; options={{'multiLine': True}} reads values that span lines; {_SET_ASIDE}"
-)
-_NOT_UTF8: Final = Problem(
-    "has bytes that are not UTF-8",
-    "options={'encoding': 'ISO-8859-1'} or another name says how the file is written.",
 )
 _TOO_DEEP: Final = "it is nested too deep"
 _BLANK: Final = " \t\r\n"
@@ -131,7 +127,7 @@ def line_records(data: bytes) -> Iterator[Record]:
                 continue
             found = list(_only_value(text))
         except UnicodeDecodeError:
-            yield Record(line, raw, None, _NOT_UTF8)
+            yield Record(line, raw, None, NOT_UTF8)
         except NotJsonError as error:
             yield Record(line, raw, None, _not_json(error))
         else:
@@ -168,7 +164,7 @@ def file_records(data: bytes) -> Iterator[Record]:
         counted = start
         raw = text[start:end].encode("utf-8", errors="surrogateescape")
         if not _is_utf8(raw):
-            problem = _NOT_UTF8
+            problem = NOT_UTF8
         yield _record(line, raw, value) if problem is None else Record(line, raw, None, problem)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -37,6 +37,12 @@ class Problem(NamedTuple):
     column: str | None = None
     value: str | None = None
     expected: str | None = None
+
+
+NOT_UTF8: Final = Problem(
+    "has bytes that are not UTF-8",
+    "options={'encoding': 'ISO-8859-1'} or another name says how the file is written.",
+)
 
 
 class Place(NamedTuple):
