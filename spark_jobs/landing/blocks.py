@@ -10,7 +10,15 @@ BLOCK_BYTES: Final = 8 * 1024 * 1024
 
 
 class RecordTooLongError(ValueError):
-    """A record, or what looks like one, is longer than the source allows."""
+    """A record, or what looks like one, is longer than the source allows.
+
+    ``line``: where it begins, from 1; None where that is not known.
+    """
+
+    def __init__(self, line: int | None = None) -> None:
+        where = "" if line is None else f" that begins on line {line}"
+        super().__init__(f"a record{where} is longer than the source allows")
+        self.line = line
 
 
 class Blocks:
@@ -39,7 +47,10 @@ class Blocks:
         if self._stuck and len(self.data) > self._limit + 1:
             raise RecordTooLongError
         # Twice the data for a record that needs it, so that it is looked at a few times only.
-        more = self._stream.read(max(BLOCK_BYTES, len(self.data)))
+        size = max(BLOCK_BYTES, len(self.data))
+        if self._stuck:
+            size = min(size, self._limit + 2 - len(self.data))
+        more = self._stream.read(size)
         self.is_end = not more
         self.data += more
         return True

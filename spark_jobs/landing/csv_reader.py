@@ -17,12 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.fs as pafs
 
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.blocks import Blocks, RecordTooLongError
 from spark_jobs.landing.csv_blocks import RecordPlaces, regular_end
 from spark_jobs.landing.csv_header import Header
-from spark_jobs.landing.csv_records import CsvScanner, Dialect, Record, behind
+from spark_jobs.landing.csv_records import NOT_CLOSED, CsvScanner, Dialect, Record, behind
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.records import (
+    NOT_UTF8,
     BadRecord,
     Column,
     Place,
@@ -31,7 +33,14 @@ from spark_jobs.landing.records import (
     text_of,
 )
 from spark_jobs.landing.rows import Found, Wanted, block_of, text_problem
-from spark_jobs.landing.streams import Bytes, is_utf8, mark_bytes, opened, opened_part
+from spark_jobs.landing.streams import (
+    Bytes,
+    is_utf8,
+    lines_before,
+    mark_bytes,
+    opened,
+    opened_part,
+)
 from spark_jobs.landing.values import Parsed, parsed
 
 
@@ -45,6 +54,14 @@ class _Position(NamedTuple):
         """The position behind ``block``, of so many lines."""
         records = None if self.records is None else self.records + block.records
         return _Position(self.lines + lines, records)
+
+
+class _NotClosedError(ValueError):
+    """A quote is not closed on its ``line`` of the part."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
 
 
 class _First(NamedTuple):
@@ -93,7 +110,8 @@ class CsvReader:
         """The records of ``part``, block by block.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice.
+            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice; a
+                quote is not closed on its line where records are lines, and bad ones are told.
             RecordTooLongError: a record is longer than ``max_record_bytes``.
             UndecodableError, OSError: the file can not be read.
         """
@@ -104,8 +122,19 @@ class CsvReader:
                 return
             # Behind blank lines, the header may be in this part.
             header = self._header_of(part, first) if first.line_start < part.start else None
-        with opened_part(filesystem, part, self.encoding) as stream:
-            yield from self._blocks(stream, part, header)
+        try:
+            with opened_part(filesystem, part, self.encoding) as stream:
+                yield from self._blocks(stream, part, header)
+        except _NotClosedError as error:
+            line = lines_before(filesystem, part) + error.line
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"{part.file.name}, line {line} {NOT_CLOSED.reason}.",
+                NOT_CLOSED.remedy,
+            ) from None
+        except RecordTooLongError as error:
+            before = lines_before(filesystem, part)
+            raise RecordTooLongError(before + (error.line or 1)) from None
 
     def _first_of(self, filesystem: pafs.FileSystem, part: FilePart) -> _First | None:
         with opened(filesystem, part.file.path, self.encoding) as stream:
@@ -150,8 +179,11 @@ class CsvReader:
                 yield block
                 position = position.behind(block, lines)
             blocks.take(0 if taken is None else size)
-            if not blocks.read_on():
-                return
+            try:
+                if not blocks.read_on():
+                    return
+            except RecordTooLongError:
+                raise RecordTooLongError(position.lines + 1) from None
 
     def _header_of(self, part: FilePart, first: _First) -> Header:
         record = first.record
@@ -194,7 +226,7 @@ class CsvReader:
             return None
         places = RecordPlaces(data, self.dialect)
         if end > self.max_record_bytes and places.longest > self.max_record_bytes:
-            raise RecordTooLongError
+            return None
         texts = [_combined(table[field]) for field in header.wanted_fields]
 
         def place(row: int) -> tuple[Place, bytes]:
@@ -217,7 +249,9 @@ class CsvReader:
         rows: list[tuple[str | None, ...]] = []
         for count, record in enumerate(scanner.records(data, is_end=blocks.is_end)):
             if record.end - record.start > self.max_record_bytes:
-                raise RecordTooLongError
+                raise RecordTooLongError(position.lines + record.line + 1)
+            if record.problem is NOT_CLOSED and self.wanted.leniency == "tell":
+                raise _NotClosedError(position.lines + record.line + 1)
             fields, problem = self._fields(record, header)
             raw = data[record.start : record.end]
             if problem is not None and (fields is None or self.wanted.leniency != "null"):
@@ -257,10 +291,7 @@ class CsvReader:
                 value, quoted = record.fields[index]
                 texts.append(value.decode("utf-8") if value or quoted else None)
         except UnicodeDecodeError:
-            return None, Problem(
-                "has bytes that are not UTF-8",
-                "options={'encoding': 'ISO-8859-1'} or another name says how the file is written.",
-            )
+            return None, NOT_UTF8
         return tuple(texts), problem
 
     def _values(self, texts: Sequence[pa.Array]) -> tuple[list[Parsed], list[pa.Array]]:

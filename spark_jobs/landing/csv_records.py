@@ -17,6 +17,13 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _SET_ASIDE: Final = "on_bad_rows='quarantine' sets such records aside."
 
 
+# Where records are lines: the lines that follow may be parts of a value, which no other task knows.
+NOT_CLOSED: Final = Problem(
+    "has a quote that is not closed on its line",
+    "Line breaks within quotes are read with options={'multiLine': True}, the default.",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How fields are told apart; each a single byte, empty where there is none.
@@ -184,10 +191,7 @@ class CsvScanner:
             if not is_end and (found is None or _may_go_on(data, found.end())):
                 return None
             end = found.start() if found else len(data)
-            what = Problem(
-                "has a quote that is not closed on its line",
-                "Line breaks within quotes are read with options={'multiLine': True}, the default.",
-            )
+            what, problem = NOT_CLOSED, None
         return Record(start, end, line, 1 + _breaks(data, start, end), (), problem or what)
 
 

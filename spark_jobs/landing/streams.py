@@ -78,7 +78,7 @@ def lines_before(filesystem: pafs.FileSystem, part: FilePart) -> int:
     with filesystem.open_input_file(part.file.path) as file:
         while True:
             position = file.tell()
-            data = file.read(_COUNTED)
+            data: bytes = file.read(_COUNTED)
             # The line that the part begins within is not its own.
             last = data.find(b"\n", max(part.start - 1 - position, 0))
             data = data if last < 0 else data[: last + 1]

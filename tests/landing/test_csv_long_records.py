@@ -37,21 +37,21 @@ def test_a_record_may_have_as_many_bytes_as_the_source_allows(
     found = read_csv(f"id,v\n1,a\n{record}{last}", DDL, max_record_bytes=100)
 
     assert found.rows[1][0] == 2
-    with pytest.raises(RecordTooLongError):
+    with pytest.raises(RecordTooLongError, match="line 3"):
         read_csv(f"id,v\n1,a\n{record}{last}", DDL, max_record_bytes=99)
 
 
 def test_a_quote_that_is_never_closed_ends_at_the_limit(read_csv: ReadCsv) -> None:
     data = 'id,v\n1,"a\n' + "2,b\n" * 100
 
-    with pytest.raises(RecordTooLongError):
+    with pytest.raises(RecordTooLongError, match="line"):
         read_csv(data, DDL, max_record_bytes=100)
 
 
 def test_a_header_ends_at_the_limit(read_csv: ReadCsv) -> None:
     data = '"id,v\n' + "2,b\n" * 100
 
-    with pytest.raises(RecordTooLongError):
+    with pytest.raises(RecordTooLongError, match="line"):
         read_csv(data, DDL, max_record_bytes=100)
 
 

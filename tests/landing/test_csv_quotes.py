@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_jobs.errors import CatalogError
 from spark_jobs.landing.csv_records import Dialect
 from tests.landing.conftest import ReadCsv
 
@@ -32,16 +33,28 @@ def test_a_line_break_within_quotes_belongs_to_the_value(read_csv: ReadCsv, line
 
 @pytest.mark.trap("csv-line-break-single-line")
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_a_line_break_within_quotes_is_bad_where_records_are_lines(
+def test_a_line_break_within_quotes_is_an_error_where_records_are_lines(
     read_csv: ReadCsv, line_end: str
 ) -> None:
-    data = f'id,v\n1,"a{line_end}b"\n2,"c"\n3,d\n'
-    found = read_csv(data, "id INT, v STRING", dialect=SINGLE_LINE)
+    # The second line alone would be a record.
+    data = f'v,w\na,b\n"x{line_end}y",z\nc,d\n'
 
-    assert found.rows == [(2, "c"), (3, "d")]
-    assert [bad.text for bad in found.bad] == ['1,"a', 'b"']
-    assert "not closed on its line" in found.bad[0].problem.reason
-    assert "multiLine" in found.bad[0].problem.remedy
+    with pytest.raises(CatalogError, match="csv, line 3 has a quote that is not closed") as raised:
+        read_csv(data, "v STRING, w STRING", dialect=SINGLE_LINE)
+
+    assert "multiLine" in raised.value.remedy
+
+
+@pytest.mark.parametrize("leniency", ["null", "drop"])
+def test_where_options_ask_for_it_a_quote_that_is_not_closed_costs_its_line(
+    read_csv: ReadCsv, leniency: str
+) -> None:
+    data = 'id,v\n1,a\n2,"b\n3,"c"\n'
+
+    found = read_csv(data, "id INT, v STRING", dialect=SINGLE_LINE, leniency=leniency)
+
+    assert {(1, "a"), (3, "c")} <= set(found.rows)
+    assert found.lost_records == 1
 
 
 @pytest.mark.trap("csv-quote-unclosed")
@@ -111,12 +124,11 @@ def test_without_an_escape_no_quote_is_within_quotes(read_csv: ReadCsv) -> None:
     assert found.rows == [(1, "a\\b"), (3, "x")]
 
 
-def test_an_escaped_line_break_is_bad_where_records_are_lines(read_csv: ReadCsv) -> None:
+def test_an_escaped_line_break_is_an_error_where_records_are_lines(read_csv: ReadCsv) -> None:
     dialect = Dialect(escape=b"\\", multi_line=False)
-    found = read_csv('id,v\n1,"a\\\nb"\n2,x\n', "id INT, v STRING", dialect=dialect)
 
-    assert found.rows == [(2, "x")]
-    assert len(found.bad) == 2
+    with pytest.raises(CatalogError, match="line 2"):
+        read_csv('id,v\n1,"a\\\nb"\n2,x\n', "id INT, v STRING", dialect=dialect)
 
 
 @pytest.mark.trap("csv-quote-in-plain-field")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import codecs
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from spark_jobs.errors import CatalogError
 from spark_jobs.landing import blocks, csv_reader
+from spark_jobs.landing.blocks import RecordTooLongError
 from spark_jobs.landing.csv_reader import CsvReader
 from spark_jobs.landing.csv_records import Dialect
 from spark_jobs.landing.files import FilePart
@@ -30,8 +33,8 @@ FILES = {
     "empty lines alone": b"\n\n\r\n",
     "carriage returns alone": b"id,v\r1,a\r2,b\r3,c\r",
     "mixed line ends": b"\r\rid,v\r1,a\n2,b\r\n3,c\r4,d\n\n5,e",
-    "bad records": b'id,v\nx,a\n2,"b\n3,c,d\n4,"d"x\n5\n6,f\n',
-    "bad records with carriage returns": b'id,v\r\nx,a\r\n2,"b\r\n3,c,d\r\n4,"d"x\r\n6,f\r\n',
+    "bad records": b'id,v\nx,a\n2,b"\n3,c,d\n4,"d"x\n5\n6,f\n',
+    "bad records with carriage returns": b'id,v\r\nx,a\r\n2,b"\r\n3,c,d\r\n4,"d"x\r\n6,f\r\n',
     "quotes": b'id,v\n1,"a,b"\n"2","""b"""\n3,""\n',
     "comments": b"#a,b\n#\nid,v\n1,a\n#x\n2,b\n#",
     "long lines": b"id,v\n1," + b"a" * 40 + b"\n2,b\n3," + b"c" * 40 + b"\n",
@@ -76,6 +79,24 @@ def test_many_parts_are_the_whole(tmp_path: Path, name: str) -> None:
 
         assert [row for part in parts for row in part.rows] == whole.rows, cuts
         assert sum(len(part.bad) for part in parts) == len(whole.bad), cuts
+
+
+def test_a_line_break_within_quotes_is_an_error_with_its_line_in_the_file(tmp_path: Path) -> None:
+    path = _file(tmp_path, b'id,v\n1,a\n2,"b\nc"\n3,d\n')
+    reader = _reader(has_header=True)
+
+    for at in range(1, 15):
+        with pytest.raises(CatalogError, match="csv, line 3 has a quote that is not closed"):
+            [*read(reader, path, 0, at).rows, *read(reader, path, at).rows]
+
+
+def test_a_long_record_is_told_with_its_line_in_the_file(tmp_path: Path) -> None:
+    path = _file(tmp_path, b"id,v\n1,a\n2," + b"b" * 100 + b"\n3,d\n")
+    reader = replace(_reader(has_header=True), max_record_bytes=50)
+
+    for at in range(1, 12):
+        with pytest.raises(RecordTooLongError, match="that begins on line 3"):
+            [*read(reader, path, 0, at).rows, *read(reader, path, at).rows]
 
 
 def test_a_part_knows_the_columns_by_the_header_of_the_file(tmp_path: Path) -> None:
