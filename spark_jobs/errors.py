@@ -67,6 +67,7 @@ class ErrorCode(Enum):
     PARTITION_NOT_EXPECTED = ("PARTITION_NOT_EXPECTED", False)
     PARTITION_NOT_FOUND = ("PARTITION_NOT_FOUND", False)
     SOURCE_EMPTY = ("SOURCE_EMPTY", False)
+    TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", False)
 
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
@@ -183,6 +184,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.PARTITION_NOT_EXPECTED,
             ErrorCode.PARTITION_NOT_FOUND,
             ErrorCode.SOURCE_EMPTY,
+            ErrorCode.TOO_MANY_BAD_ROWS,
         ),
         DataError,
     ),

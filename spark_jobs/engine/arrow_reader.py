@@ -15,21 +15,10 @@ import pyarrow.parquet as pq
 from pyarrow import orc
 
 from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
+from spark_jobs.landing.files import FileVersion, changed
 
 # Of an INT96 value Spark keeps microseconds too.
 _UNIT = "us"
-
-
-class FileVersion(NamedTuple):
-    """What a file has another of after it was written again: bytes, and nanoseconds of a clock."""
-
-    size: int
-    modified: int | None
-
-    @classmethod
-    def of(cls, file: pafs.FileInfo) -> FileVersion:
-        """The version that a listing found."""
-        return cls(file.size, file.mtime_ns)
 
 
 class FileSplit(NamedTuple):
@@ -84,7 +73,7 @@ class ArrowFileReader:
     def _require_version(self, split: FileSplit) -> None:
         read = split.version
         if read and FileVersion.of(self.filesystem.get_file_info(split.path)) != read:
-            raise _changed(split.path)
+            raise changed(split.path)
 
     def _read(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
         with self.filesystem.open_input_file(split.path) as stream:
@@ -139,14 +128,6 @@ def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:
         pages = (first.dictionary_page_offset, first.data_page_offset)
         if split.start <= min(page for page in pages if page is not None) < split.end:
             yield number
-
-
-def _changed(path: str) -> CatalogError:
-    return CatalogError(
-        ErrorCode.SOURCE_UNREADABLE,
-        f"{path} was written again, or removed, while it was read.",
-        "Give new content a new name, or let the writer end before this statement begins.",
-    )
 
 
 def _unreadable(path: str, error: Exception) -> CatalogError:

@@ -17,15 +17,17 @@ from pyarrow import orc
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from spark_jobs.engine.arrow_reader import ArrowFileReader, FileSplit, FileVersion
+from spark_jobs.engine.arrow_reader import ArrowFileReader, FileSplit
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.landing.files import FileVersion
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.contract.request import FileSource
+    from spark_jobs.landing.files import LandedFile
     from spark_jobs.spi.storage import FileLocation
 
 _FORMATS: Final = ("parquet", "orc")
@@ -59,21 +61,24 @@ def spark_knows(spark: SparkSession, uri: str) -> bool:
     return True
 
 
-def read_source(spark: SparkSession, source: FileSource, place: FileLocation) -> DataFrame:
-    """The rows of a file, or of all files of a folder, in parquet or ORC.
+def read_source(
+    spark: SparkSession,
+    source: FileSource,
+    filesystem: pafs.FileSystem,
+    files: Sequence[LandedFile],
+) -> DataFrame:
+    """The rows of ``files``, in parquet or ORC.
 
     Raises:
-        CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE, naming the source.
-        NotSupportedError: the source asks for what only Spark's own reader can do.
+        CatalogError: SOURCE_UNREADABLE, naming the source.
+        NotSupportedError: a column that Spark's own reader would refuse too, or would round.
     """
-    _refuse_unsupported(source)
-    files = listed(source, place)
     is_orc = source.format.lower() == "orc"
     try:
         if source.schema is not None:
             schema = cast("StructType", parsed_type(source.schema))
         else:
-            with place.filesystem.open_input_file(files[0].path) as stream:
+            with filesystem.open_input_file(files[0].path) as stream:
                 found = _orc_schema(stream) if is_orc else _parquet_schema(stream)
             schema = from_arrow_schema(found, prefer_timestamp_ntz=True)
     except (OSError, pa.ArrowException) as error:
@@ -82,8 +87,13 @@ def read_source(spark: SparkSession, source: FileSource, place: FileLocation) ->
             f"source {source.name} ({source.format} {source.path}): {error}",
             "Check the source's path and format.",
         ) from error
-    by_file = ([whole_file(file.path)] if is_orc else parquet_splits(file) for file in files)
-    return read_files(spark, place.filesystem, [*chain(*by_file)], schema, is_orc=is_orc)
+    by_file = (
+        [whole_file(file.path, file.version)]
+        if is_orc
+        else parquet_splits(file.path, file.version.size, file.version)
+        for file in files
+    )
+    return read_files(spark, filesystem, [*chain(*by_file)], schema, is_orc=is_orc)
 
 
 def read_files(
@@ -103,17 +113,22 @@ def read_files(
     return map_in_arrow(numbers, reader, schema)
 
 
-def whole_file(path: str) -> FileSplit:
+def whole_file(path: str, version: FileVersion | None = None) -> FileSplit:
     """All of a file as one split."""
-    return FileSplit(path, 0, 2**63 - 1)
+    return FileSplit(path, 0, 2**63 - 1, version)
 
 
-def _refuse_unsupported(source: FileSource) -> None:
+def refuse_unsupported(source: FileSource) -> None:
+    """Refuse what only Spark's own readers of files can do.
+
+    Raises:
+        NotSupportedError: a format, an option or a pattern, by name.
+    """
     where = f"source {source.name} ({source.format} {source.path})"
     if source.format.lower() not in _FORMATS:
         raise NotSupportedError(
-            f"{where}: Spark has no file system for this path, and without one only parquet and "
-            "ORC can be read.",
+            f"{where}: Spark has no file system for this path, and without one only CSV, JSON, "
+            "text, Avro, parquet and ORC can be read.",
             _OWN_JAR,
         )
     options = {
@@ -174,11 +189,11 @@ def listed(source: FileSource, place: FileLocation) -> list[pafs.FileInfo]:
     return sorted(files, key=lambda each: each.path)
 
 
-def parquet_splits(file: pafs.FileInfo, version: FileVersion | None = None) -> list[FileSplit]:
+def parquet_splits(path: str, size: int, version: FileVersion) -> list[FileSplit]:
     """The parts of a parquet file that tasks read."""
     return [
-        FileSplit(file.path, start, min(start + _SPLIT_BYTES, file.size), version)
-        for start in range(0, file.size, _SPLIT_BYTES)
+        FileSplit(path, start, min(start + _SPLIT_BYTES, size), version)
+        for start in range(0, size, _SPLIT_BYTES)
     ]
 
 

@@ -28,8 +28,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_jobs.engine.arrow_reader import ArrowFileReader, FileVersion
+from spark_jobs.engine.arrow_reader import ArrowFileReader
 from spark_jobs.engine.arrow_source import listed, parquet_splits
+from spark_jobs.landing.files import FileVersion
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.packing import loads_of
 
@@ -67,7 +68,9 @@ class CopiedFiles:
 
     def rows(self, columns: Sequence[int], tasks: int) -> ArrowRows:
         """The columns at these positions, which at most so many tasks read."""
-        by_file = (parquet_splits(file, FileVersion.of(file)) for file in self.files)
+        by_file = (
+            parquet_splits(file.path, file.size, FileVersion.of(file)) for file in self.files
+        )
         splits = [*chain(*by_file)]
         sizes = {ordinal: split.size for ordinal, split in enumerate(splits)}
         loads = loads_of(sizes, tasks)

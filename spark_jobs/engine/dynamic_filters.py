@@ -23,8 +23,8 @@ from pyspark.sql.types import (
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.expressions import JoinKey
+from spark_jobs.engine.materialized import MaterializedSource
 from spark_jobs.engine.older_spark import collected_as_arrow, try_cast
-from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 
 _INTEGRAL = (ByteType, ShortType, IntegerType, LongType)

@@ -17,9 +17,9 @@ from spark_jobs.engine.cases import SOURCE_PRESENT
 from spark_jobs.engine.catalyst import observed_metric
 from spark_jobs.engine.derivation import by_position
 from spark_jobs.engine.join import filtered, join, reduced
+from spark_jobs.engine.materialized import MaterializedSource
 from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
 from spark_jobs.engine.redistribution import WriteSize, redistribute
-from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.engine.writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ConnectorScan

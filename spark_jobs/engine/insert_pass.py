@@ -34,7 +34,7 @@ from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.packing import loads_of
 
 if TYPE_CHECKING:
-    from spark_jobs.engine.source import MaterializedSource
+    from spark_jobs.engine.materialized import MaterializedSource
     from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
     from spark_jobs.spi.tables import ColumnRange, PlannedFile
 

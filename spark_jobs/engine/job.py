@@ -23,7 +23,7 @@ from spark_jobs.engine.overwrite import OverwriteRun
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.redaction import Redaction
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.source import close_sources, open_sources
+from spark_jobs.engine.sources import Sources
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Operation
@@ -143,25 +143,25 @@ class Job:
         scratch: str,
         attempt: int,
     ) -> JobResult:
-        sources = self.request.sources
+        sources = Sources(self.spark, self.connector, self.request, table, scratch, self.progress)
         try:
-            frames = open_sources(self.spark, sources, self.connector, table)
+            sources.open()
             outcome = _run_type(spec)(
                 spark=self.spark,
                 connector=self.connector,
                 table=table,
                 spec=spec,
-                sources=frames,
+                sources=sources,
                 operation=self._operation(table),
                 options=self.request.options,
                 scratch=scratch,
                 progress=self.progress,
                 attempt=attempt,
-                reads_itself=_is_among(self.request.target, sources),
+                reads_itself=_is_among(self.request.target, self.request.sources),
                 dry_run=self.request.dry_run,
             ).run()
         finally:
-            close_sources(self.spark, sources)
+            sources.close()
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
             self._result("dry_run" if self.request.dry_run else status, outcome.metrics),

@@ -13,9 +13,9 @@ from spark_jobs.engine.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.changed_partitions import changed_partitions
 from spark_jobs.engine.dynamic_filters import dynamic_filter
 from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.materialized import MaterializedSource, materialize
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.pruning import NeededFiles, Pruning
-from spark_jobs.engine.source import MaterializedSource, materialize
 from spark_jobs.engine.statement_run import StatementOutcome, StatementRun, counted
 from spark_jobs.engine.subqueries import empty_views, materialize_views
 from spark_jobs.engine.writer import ChangeWriter, TaskReport
@@ -51,7 +51,9 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with self.progress.phase("plan"):
             planned = self.connector.metadata.plan_files(self.table)
         with self.progress.phase("source"):
+            self.sources.land()
             source, source_rows = self._materialized(merge)
+            self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
             keys = dynamic_filter(merge, source, self.options.broadcast_limit)
@@ -65,6 +67,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             files_total=len(planned),
             files_scanned=len(files.scanned),
             attempts=self.attempt,
+            sources=self.sources.metrics,
         )
         if _nothing_to_do(merge, files, source):
             return StatementOutcome(None, metrics)
@@ -87,7 +90,10 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """MERGE's source, and the number of rows that were read of sources."""
         storage = self.connector.storage
         if isinstance(self.spec, MergeSpec):
-            frame = self.sources[self.spec.source].frame
+            opened = self.sources[self.spec.source]
+            if opened.landed is not None:
+                return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
+            frame = opened.frame
             source = materialize(self.spark, frame, merge.source_columns, storage, self.scratch)
             return source, source.row_count
         columns = merge.on.subquery_columns

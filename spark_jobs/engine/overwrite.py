@@ -41,9 +41,10 @@ from spark_jobs.engine.inserted_rows import (
     by_index,
     partition_specs,
 )
+from spark_jobs.engine.materialized import MaterializedSource, materialize
 from spark_jobs.engine.overwrite_commit import OverwriteCommit
 from spark_jobs.engine.replacement import Partition, Replacement
-from spark_jobs.engine.source import MaterializedSource, OpenSource, materialize
+from spark_jobs.engine.source import OpenSource
 from spark_jobs.engine.statement_run import StatementOutcome, StatementRun
 from spark_jobs.engine.store_assignment import frame_type
 from spark_jobs.engine.writer import REPORT_SCHEMA, TaskReport
@@ -95,7 +96,9 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         if isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists:
             replacement.require_found(planned)
         with self.progress.phase("source"):
+            self.sources.land()
             new = self._new_rows(insert, planned) if insert else None
+            self.sources.require_unchanged()
         partitions = new.partitions(len(self.table.partition_keys)) if new else []
         replaced = replacement.replaced(planned, partitions)
         replacement.check(replaced, partitions)
@@ -108,6 +111,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             source_rows=new.source_rows if new else 0,
             files_total=len(planned),
             attempts=self.attempt,
+            sources=self.sources.metrics,
         )
         if not partitions and not replaced:
             return StatementOutcome(None, metrics)
@@ -129,9 +133,10 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             return copied
         frame = by_index(source.frame)
         rows, size = insert.rows(frame), plan_bytes(frame) if source.is_pinned else 0
-        if not source.is_pinned:
+        if not source.is_pinned or source.landed is not None:
             kept = materialize(self.spark, rows, rows.columns, self.connector.storage, self.scratch)
-            spilled = self._spilled_rows(insert, kept, planned)
+            columns, keys = list(insert.values), self._layout.cluster_by
+            spilled = self._spilled_rows(insert, kept, columns, keys, planned)
             if spilled is not None:
                 return spilled
             rows, size = kept.frame, kept.byte_size // _COMPRESSION
@@ -150,6 +155,11 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             return None
         if source.table is not None:
             return self._rows_of_table(insert, source.table, columns, planned)
+        if source.landed is not None:
+            names = source.frame.columns
+            stored = [names[index] for index in columns.values()]
+            keys = [names[columns[name]] for name in self._layout.cluster_by]
+            return self._spilled_rows(insert, source.landed, stored, keys, planned)
         if source.files is None:
             return None
         files = copied_files(self.spark, source.files, source.frame, source.place)
@@ -188,15 +198,23 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         return self._in_one_pass(insert, rows, self._counted(keys), row_bytes)
 
     def _spilled_rows(
-        self, insert: AnalyzedInsert, kept: MaterializedSource, planned: Sequence[PlannedFile]
+        self,
+        insert: AnalyzedInsert,
+        kept: MaterializedSource,
+        columns: Sequence[str],
+        keys: Sequence[str],
+        planned: Sequence[PlannedFile],
     ) -> NewRows | None:
-        """The rows of a materialised source, if one pass does it."""
+        """The rows of a materialised source, if one pass does it.
+
+        ``columns`` of it are those of the table, ``keys`` those of the layout.
+        """
         if not self._may_be_one_pass(insert):
             return None
         size = kept.byte_size // _COMPRESSION
         tasks = self._tasks(size)
-        filesystem, keys = self.connector.storage.filesystem, self._layout.cluster_by
-        rows = spilled_rows(kept, filesystem, list(insert.values), tasks)
+        filesystem = self.connector.storage.filesystem
+        rows = spilled_rows(kept, filesystem, columns, tasks)
         found = self._counted(spilled_rows(kept, filesystem, keys, tasks))
         row_bytes = _row_bytes(planned) or size / max(kept.row_count, 1)
         return self._in_one_pass(insert, rows, found, row_bytes)

@@ -20,8 +20,8 @@ from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.dynamic_filters import comparable_keys
 from spark_jobs.engine.expressions import JoinKey
 from spark_jobs.engine.file_conditions import FileConditions, FileTruth
+from spark_jobs.engine.materialized import MaterializedSource
 from spark_jobs.engine.older_spark import try_cast
-from spark_jobs.engine.source import MaterializedSource
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
 

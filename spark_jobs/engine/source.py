@@ -1,48 +1,29 @@
-"""The source of a statement: opened, then materialised once.
-
-Spark's ``cache()`` would compute a lost block again, and two attempts of one task may both leave
-blocks of a nondeterministic source behind. So the source is written to files beside the warehouse's
-tables, and only the files that successful tasks reported are read: every later step sees the same
-rows, whatever dies.
-"""
+"""The sources of a statement, opened: their columns are known, their rows are not read yet."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, SparkRuntimeException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    MapType,
-    NullType,
-    StructField,
-    StructType,
-)
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
-from spark_jobs.engine.arrow_source import read_files, read_source, spark_knows, whole_file
+from spark_jobs.engine.arrow_source import read_source, refuse_unsupported, spark_knows
 from spark_jobs.engine.catalyst import error_condition
+from spark_jobs.engine.file_columns import Footers, footers_of
+from spark_jobs.engine.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.names import quote
-from spark_jobs.engine.spill import REPORT_SCHEMA, SpillWriter
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.spi.arrow_tasks import map_in_arrow
-from spark_jobs.spi.paths import escape_glob
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.engine.source_files import SourceFiles, files_of_frame, located_files
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
+    from spark_jobs.engine.materialized import MaterializedSource
     from spark_jobs.spi.connector import Connector
-    from spark_jobs.spi.storage import FileLocation, WarehouseStorage
+    from spark_jobs.spi.storage import FileLocation
 
-_ROW = "row"
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _REFUSED = (AnalysisException, SparkRuntimeException)
 _NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
@@ -50,10 +31,12 @@ _NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHE
 
 @dataclass(frozen=True, slots=True)
 class OpenSource:
-    """A source that has not been read. ``is_pinned``: it has the same rows whenever it is read.
+    """A source of a statement. ``is_pinned``: it has the same rows whenever it is read.
 
     ``table``: it is this table of the connector, pinned; ``files``: it is these files, at
-    ``place`` if Spark has no file system for them; both None: something else.
+    ``place`` if Spark has no file system for them; ``landing``: it is files whose rows are read
+    later, in one go, and then ``landed``. All None: something else. ``footers`` are those of
+    ``listed`` files that Spark reads.
     """
 
     frame: DataFrame
@@ -61,94 +44,32 @@ class OpenSource:
     table: TableHandle | None = None
     files: FileSource | None = None
     place: FileLocation | None = None
+    listed: SourceFiles | None = None
+    footers: Footers | None = None
+    landing: Landing | None = None
+    landed: MaterializedSource | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MaterializedSource:
-    """The source's rows as files.
+def open_source(
+    spark: SparkSession,
+    source: Source,
+    connector: Connector,
+    pinned: dict[TableName, TableHandle],
+) -> OpenSource:
+    """``source``, with a temporary view of its name; each table is pinned once, in ``pinned``.
 
-    ``byte_size`` is their size in memory as Arrow; ``files`` are paths with the part of each in it,
-    ``stored_names`` say what a column of ``frame`` is called in them.
-    """
-
-    frame: DataFrame
-    row_count: int
-    byte_size: int
-    files: Mapping[str, int]
-    stored_names: Mapping[str, str]
-
-
-def open_sources(
-    spark: SparkSession, sources: Sequence[Source], connector: Connector, target: TableHandle
-) -> dict[str, OpenSource]:
-    """``sources`` by name, each with a temporary view of that name.
-
-    A SQL source sees those before it. Each table is pinned once, however many sources name it;
-    ``target`` is pinned already.
+    The view of landed files has no rows yet.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
+        RequestError, NotSupportedError: an option or a type of landed files.
     """
-    opened: dict[str, OpenSource] = {}
-    pinned = {target.name: target}
-    for source in sources:
-        try:
-            opened[source.name] = _open(spark, source, connector, pinned)
-        except (*_REFUSED, Py4JJavaError) as error:
-            raise _unreadable(source, error) from None
-        opened[source.name].frame.createOrReplaceTempView(source.name)
+    try:
+        opened = _open(spark, source, connector, pinned)
+    except (*_REFUSED, Py4JJavaError) as error:
+        raise _unreadable(source, error) from None
+    opened.frame.createOrReplaceTempView(source.name)
     return opened
-
-
-def close_sources(spark: SparkSession, sources: Sequence[Source]) -> None:
-    """Forget the views that ``open_sources`` made."""
-    for source in sources:
-        spark.catalog.dropTempView(source.name)
-
-
-def materialize(
-    spark: SparkSession,
-    source: DataFrame,
-    columns: Iterable[str],
-    storage: WarehouseStorage,
-    folder: str,
-) -> MaterializedSource:
-    """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
-
-    ``folder`` is relative to the warehouse. The frame has the columns under their own names.
-
-    Raises:
-        NotSupportedError: a column of a type that parquet can not hold.
-    """
-    schema = source.schema
-    fields = [schema[name] for name in sorted(columns)]
-    _refuse_unstorable(fields)
-    # The constant carries the count of rows where no column is needed; generated names keep
-    # characters out of the files that parquet readers treat in their own way.
-    kept = [field for field in fields if not isinstance(field.dataType, NullType)]
-    renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
-    narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
-    folder = f"{folder}/source-{uuid.uuid4().hex}"
-    writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
-    make_folder(storage.filesystem, writer.folder)
-    reports = map_in_arrow(narrowed, writer, REPORT_SCHEMA).collect()
-    stored = StructType(
-        [StructField(_ROW, BooleanType())]
-        + [StructField(f"c{i}", field.dataType) for i, field in enumerate(kept)]
-    )
-    frame = _read(spark, storage, [f"{folder}/{each['file']}" for each in reports], stored)
-    stored_names = {field.name: f"c{i}" for i, field in enumerate(kept)}
-    restored = [
-        F.col(stored_names[f.name]).alias(f.name) if f.name in stored_names else _null(f.name)
-        for f in fields
-    ]
-    return MaterializedSource(
-        frame=frame.select(*restored),
-        row_count=sum(report["row_count"] for report in reports),
-        byte_size=sum(report["byte_size"] for report in reports),
-        files={f"{writer.folder}/{each['file']}": each["byte_size"] for each in reports},
-        stored_names=stored_names,
-    )
 
 
 def _open(
@@ -171,57 +92,32 @@ def _open(
 
 
 def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -> OpenSource:
+    if is_landed(source):
+        landing = landing_of(spark, source, connector)
+        return OpenSource(spark.createDataFrame([], landing.schema), False, landing=landing)
     place = None if spark_knows(spark, source.path) else connector.locate(source.path)
     if place is not None:
-        frame = read_source(spark, source, place)
-        return OpenSource(frame, is_pinned=False, files=source, place=place)
-    reader = spark.read.format(source.format).options(**source.options)
-    frame = (reader.schema(source.schema) if source.schema else reader).load(source.path)
-    if not frame.inputFiles():
-        raise CatalogError(
-            ErrorCode.SOURCE_NOT_FOUND,
-            f"source {source.name}: {source.path} holds no files",
-            "Check the path; for a source that may be empty, write a file without rows.",
-        )
-    return OpenSource(frame, is_pinned=False, files=source)
+        refuse_unsupported(source)
+        listed = located_files(source, place)
+        frame = read_source(spark, source, place.filesystem, listed.files)
+    else:
+        frame = _read_by_spark(spark, source, {})
+        listed = files_of_frame(spark, source, frame, connector)
+    footers = footers_of(spark, listed, frame)
+    if footers is not None and place is None:
+        rebase = footers.calendar_options(source)
+        if rebase:
+            frame = _read_by_spark(spark, source, rebase)
+    return OpenSource(
+        frame, is_pinned=False, files=source, place=place, listed=listed, footers=footers
+    )
 
 
-def _read(
-    spark: SparkSession, storage: WarehouseStorage, names: list[str], schema: StructType
-) -> DataFrame:
-    """The files ``names`` of the warehouse."""
-    if not names:
-        return spark.createDataFrame([], schema)
-    if storage.uri is None:
-        files = [whole_file(f"{storage.root}/{name}") for name in names]
-        return read_files(spark, storage.filesystem, files, schema)
-    # Written by pyarrow, which knows no other calendar than the proleptic Gregorian one.
-    reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
-    return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
-
-
-def _null(name: str) -> Column:
-    return F.lit(None).alias(name)
-
-
-def _refuse_unstorable(fields: Sequence[StructField]) -> None:
-    for field in fields:
-        if _holds_interval(field.dataType):
-            raise NotSupportedError(
-                f"source column {field.name}: {field.dataType.simpleString()} can not be kept",
-                "Cast it in the source.",
-            )
-
-
-def _holds_interval(type_: DataType) -> bool:
-    if isinstance(type_, ArrayType):
-        return _holds_interval(type_.elementType)
-    if isinstance(type_, MapType):
-        return _holds_interval(type_.keyType) or _holds_interval(type_.valueType)
-    if isinstance(type_, StructType):
-        return any(_holds_interval(field.dataType) for field in type_)
-    # By name: PySpark 3.5 has no class for CalendarIntervalType.
-    return type(type_).__name__.endswith("IntervalType")
+def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]) -> DataFrame:
+    # Formats of Spark that know this option keep records that they can not read, by default.
+    reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
+    reader = reader.options(**source.options)
+    return (reader.schema(source.schema) if source.schema else reader).load(source.path)
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:

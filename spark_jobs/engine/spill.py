@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -39,42 +40,66 @@ class SpillWriter:
 
     def _stored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name = f"{task_key()}.parquet"
-        writer: pq.ParquetWriter | None = None
-        row_count = byte_size = 0
-        with ExitStack() as opened:
-            for table in _tables(batches):
-                if writer is None:
-                    path = f"{self.folder}/{name}"
-                    sink = opened.enter_context(self.filesystem.open_output_stream(path))
-                    writer = opened.enter_context(_writer(sink, table.schema))
-                writer.write_table(table)
-                row_count += table.num_rows
-                byte_size += table.get_total_buffer_size()
-        if writer is not None:
+        with Spill(self.filesystem, f"{self.folder}/{name}") as spill:
+            for batch in batches:
+                spill.add(batch)
+        if spill.row_count:
             yield pa.RecordBatch.from_pydict(
-                {"file": [name], "row_count": [row_count], "byte_size": [byte_size]}
+                {
+                    "file": [name],
+                    "row_count": [spill.row_count],
+                    "byte_size": [spill.byte_size],
+                }
             )
 
 
-def _writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
-    # Dictionaries take longer to build than what they save is worth in files read once.
-    return pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False)
+class Spill:
+    """A parquet file that appears with its first rows; ``byte_size`` is theirs as Arrow in memory.
 
+    Batches are put together to row groups of a bounded size.
+    """
 
-def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches put together to row groups of a bounded size."""
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            # Not nbytes: it reads offsets, which Spark leaves out of empty nested arrays.
-            size += batch.get_total_buffer_size()
-        if size >= _ROW_GROUP_BYTES:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+    def __init__(self, filesystem: pafs.FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = path
+        self._opened = ExitStack()
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self.row_count = 0
+        self.byte_size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._opened:
+            if error[0] is None:
+                self._write()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Store rows; all batches have one schema."""
+        if not batch.num_rows:
+            return
+        self._waiting.append(batch)
+        # Not nbytes: it reads offsets, which Spark leaves out of empty nested arrays.
+        self._waiting_bytes += batch.get_total_buffer_size()
+        if self._waiting_bytes >= _ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting)
+        if self._writer is None:
+            sink = self._opened.enter_context(self._filesystem.open_output_stream(self._path))
+            # Dictionaries take longer to build than what they save is worth in files read once.
+            writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False)
+            self._writer = self._opened.enter_context(writer)
+        self._writer.write_table(table)
+        self.row_count += table.num_rows
+        self.byte_size += self._waiting_bytes
+        self._waiting, self._waiting_bytes = [], 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -13,7 +13,7 @@ from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.progress import Progress
-from spark_jobs.engine.source import OpenSource
+from spark_jobs.engine.sources import Sources
 from spark_jobs.engine.stragglers import wait_for_stragglers
 from spark_jobs.engine.writer import TaskReport
 from spark_jobs.errors import ErrorCode, JobError
@@ -52,7 +52,7 @@ class StatementRun(Generic[Spec]):
     connector: Connector
     table: TableHandle
     spec: Spec
-    sources: Mapping[str, OpenSource]
+    sources: Sources
     operation: Operation
     options: JobOptions
     scratch: str

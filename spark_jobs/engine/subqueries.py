@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark_jobs.engine.materialized import materialize
 from spark_jobs.engine.names import find_name, quote
-from spark_jobs.engine.source import OpenSource, materialize
+from spark_jobs.engine.source import OpenSource
 
 if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage
@@ -44,10 +45,10 @@ def materialize_views(
 ) -> int:
     """Evaluate ``columns`` of ``sources`` once and let their views read the result.
 
-    Pinned sources are left as they are.
+    Pinned sources are left as they are, and so are those that have landed.
 
     Returns:
-        The number of rows that were evaluated.
+        The number of rows that were evaluated, or landed.
 
     Raises:
         NotSupportedError: a column of a type that parquet can not hold.
@@ -55,7 +56,12 @@ def materialize_views(
     row_count = 0
     for name, read in columns.items():
         source = find_name(name, sources)
-        if source is not None and not sources[source].is_pinned:
+        if source is None:
+            continue
+        landed = sources[source].landed
+        if landed is not None:
+            row_count += landed.row_count
+        elif not sources[source].is_pinned:
             frame = sources[source].frame
             kept = materialize(spark, frame, read, storage, folder)
             _with_all_columns(kept.frame, frame.schema).createOrReplaceTempView(source)

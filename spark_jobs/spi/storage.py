@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,24 +31,28 @@ class WarehouseStorage:
     uri: str | None
 
 
-def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
-    """Make or replace a small file: readers see the whole content or none of it.
+def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
+    """Make or replace a file: readers see the whole content or none of it.
 
     Raises:
         OSError: the storage refused.
     """
     if not has_folders(filesystem):
         # The object appears when the stream is closed.
-        with filesystem.open_output_stream(path) as stream:
-            stream.write(content)
+        _write(filesystem, path, content)
         return
     # A name of its own: another job may be at the same.
     folder, _, name = path.rpartition("/")
     temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
     make_folder(filesystem, folder)
-    with filesystem.open_output_stream(temporary) as stream:
-        stream.write(content)
+    _write(filesystem, temporary, content)
     filesystem.move(temporary, path)
+
+
+def _write(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
+    with filesystem.open_output_stream(path) as stream:
+        for piece in [content] if isinstance(content, bytes) else content:
+            stream.write(piece)
 
 
 def make_folder(filesystem: pafs.FileSystem, path: str) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.request import FileSource, TableName, TableSource
 from spark_jobs.engine.job import ATTEMPTS, Job
-from spark_jobs.engine.source import MaterializedSource, materialize
+from spark_jobs.engine.materialized import MaterializedSource, materialize
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.spi.tables import TableHandle

@@ -1,7 +1,9 @@
-"""Sources on s3:// with stock PySpark: parquet and ORC are read, the rest is refused."""
+"""Sources on s3:// with stock PySpark: what Python reads is read, the rest is refused."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +16,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import FileSource
+from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest
 from spark_jobs.engine.copied_files import copied_files
-from spark_jobs.engine.source import OpenSource, open_sources
+from spark_jobs.engine.progress import Progress
+from spark_jobs.engine.source import OpenSource, open_source
+from spark_jobs.engine.sources import Sources
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.tables import NAME, create
@@ -38,8 +43,7 @@ def connector(store: ObjectStore, bucket: str) -> Connector:
 
 
 def opened_source(spark: SparkSession, connector: Connector, source: FileSource) -> OpenSource:
-    target = connector.metadata.load_table(NAME)
-    return open_sources(spark, [source], connector, target)[source.name]
+    return open_source(spark, source, connector, {})
 
 
 def opened(spark: SparkSession, connector: Connector, source: FileSource) -> DataFrame:
@@ -168,19 +172,20 @@ def test_the_schema_of_the_source_decides(
     spark: SparkSession, store: ObjectStore, bucket: str, connector: Connector
 ) -> None:
     put(store, f"{bucket}/schema/part", ROWS)
-    source = FileSource("s", f"s3://{bucket}/schema/part", "parquet", schema="ID INT, missing DATE")
+    path = f"s3://{bucket}/schema/part"
 
-    frame = opened(spark, connector, source)
+    frame = opened(spark, connector, FileSource("s", path, "parquet", schema="ID INT"))
 
-    assert frame.dtypes == [("ID", "int"), ("missing", "date")]
-    assert rows(frame) == [(1, None), (2, None), (3, None)]
+    assert frame.dtypes == [("ID", "int")]
+    assert rows(frame) == [(1,), (2,), (3,)]
+    with pytest.raises(JobError, match="schema/part has no column missing"):
+        opened(spark, connector, FileSource("s", path, "parquet", schema="ID INT, missing DATE"))
 
 
 @pytest.mark.parametrize(
     ("path", "format_", "options", "reason"),
     [
-        ("refused/a.csv", "csv", {}, "only parquet and ORC"),
-        ("refused/a", "json", {}, "only parquet and ORC"),
+        ("refused/a.xml", "xml", {}, "only CSV, JSON, text, Avro, parquet and ORC"),
         ("refused/*", "parquet", {}, "patterns"),
         ("refused/p", "parquet", {"mergeSchema": "true"}, "option mergeSchema"),
         ("refused/by-day", "parquet", {}, "day=1"),
@@ -256,7 +261,7 @@ def test_a_value_that_does_not_fit_the_schema_names_the_file(
 def test_a_wrong_key_is_told_for_a_source(
     spark: SparkSession, gateway: ObjectStore, connector: Connector, bucket: str
 ) -> None:
-    from spark_jobs.connectors.paimon.s3 import source_location
+    from spark_jobs.connectors.paimon.source_location import source_location
 
     wrong = {**gateway.credentials, "fs.s3.accessKeySecret": "planted-secret-key"}
     options = {**gateway.catalog("s3://b/w").options, **wrong}
@@ -268,3 +273,67 @@ def test_a_wrong_key_is_told_for_a_source(
     assert raised.value.code is ErrorCode.SOURCE_UNREADABLE
     assert "key of the catalog connection" in raised.value.remedy
     assert "planted" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "content", "options"),
+    [
+        ("a.csv", "csv", b'id,v\n1,"x\ny"\n2,\n', {"header": "true"}),
+        ("a.csv.gz", "csv", gzip.compress(b'id,v\n1,"x\ny"\n2,\n'), {"header": "true"}),
+        ("a.json", "json", b'{"ID":1,"v":"x\\ny"}\n{"id":2}\n', {}),
+    ],
+)
+def test_landed_files_are_read_without_a_hadoop_jar(
+    spark: SparkSession,
+    store: ObjectStore,
+    bucket: str,
+    connector: Connector,
+    name: str,
+    format_: str,
+    content: bytes,
+    options: Mapping[str, str],
+) -> None:
+    store.client().put_object(Bucket=bucket, Key=f"landed/{name}/{name}", Body=content)
+    path = f"s3://{bucket}/landed/{name}"
+
+    found = landed(spark, connector, FileSource("s", path, format_, options, "id BIGINT, v STRING"))
+
+    assert rows(found["s"].frame) == [(1, "x\ny"), (2, None)]
+    assert (found.metrics["s"].files, found.metrics["s"].bytes) == (1, len(content))
+
+
+def test_bad_records_are_set_aside_in_the_store(
+    spark: SparkSession, store: ObjectStore, bucket: str, connector: Connector
+) -> None:
+    store.client().put_object(Bucket=bucket, Key="bad/a.csv", Body=b"1\nx\n")
+    source = FileSource(
+        "s",
+        f"s3://{bucket}/bad",
+        "csv",
+        schema="id BIGINT",
+        on_bad_rows="quarantine",
+        quarantine=f"s3://{bucket}/aside",
+    )
+
+    found = landed(spark, connector, source)
+
+    assert rows(found["s"].frame) == [(1,)]
+    assert found.metrics["s"].quarantine == f"s3://{bucket}/aside/operation-1/s.jsonl"
+    stored = store.client().get_object(Bucket=bucket, Key="aside/operation-1/s.jsonl")
+    record = json.loads(stored["Body"].read())
+    assert (record["file"], record["line"], record["raw"]) == (f"s3://{bucket}/bad/a.csv", 2, "x")
+
+
+def landed(spark: SparkSession, connector: Connector, source: FileSource) -> Sources:
+    target = connector.metadata.load_table(NAME)
+    request = JobRequest(
+        operation_id="operation-1",
+        target=NAME,
+        catalog=CatalogSpec("paimon", "s3://unused/warehouse"),
+        statement=InsertIntoSpec("s"),
+        sources=(source,),
+    )
+    sources = Sources(spark, connector, request, target, "_operations/scratch", Progress())
+    sources.open()
+    sources.land()
+    return sources

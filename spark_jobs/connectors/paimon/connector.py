@@ -11,8 +11,8 @@ from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
 from spark_jobs.connectors.paimon.maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.publish import SnapshotStore
-from spark_jobs.connectors.paimon.s3 import source_location
 from spark_jobs.connectors.paimon.scan import PaimonScan
+from spark_jobs.connectors.paimon.source_location import source_location
 from spark_jobs.connectors.paimon.storage import PaimonStorage, open_storage
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import NotSupportedError

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_jobs.contract.s3_options import SCHEMES, S3Options
+from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.storage import FileLocation
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -94,11 +92,3 @@ def s3_client(access: S3Options) -> Any:
             f"The endpoint {access.endpoint} of the object store is not usable: {error}",
             "Correct the field endpoint of the catalog connection: scheme://host:port.",
         ) from None
-
-
-def source_location(uri: str, options: Mapping[str, str]) -> FileLocation | None:
-    """Where files on s3:// are, reached with the keys of the catalog; None for other schemes."""
-    scheme, separator, path = uri.partition("://")
-    if not separator or scheme.lower() not in SCHEMES:
-        return None
-    return FileLocation(s3_filesystem(S3Options.of(options)), path.rstrip("/"))

@@ -1,0 +1,87 @@
+"""What a task that landed files tells the driver, and the bad records that it sets aside.
+
+Imported by executors.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+if TYPE_CHECKING:
+    from spark_jobs.landing.records import BadRecord, RowBlock
+
+
+@dataclass(slots=True)
+class LandingReport:
+    """Counts of one load; ``file`` and ``bad_file`` are names below the task's folder.
+
+    ``row_bytes``: bytes of the rows as Arrow. ``seen``: names of columns that occur in the files.
+    """
+
+    file: str | None = None
+    rows: int = 0
+    row_bytes: int = 0
+    records: int = 0
+    lost_values: int = 0
+    lost_records: int = 0
+    bad_records: int = 0
+    bad_file: str | None = None
+    seen: list[str] = field(default_factory=list)
+
+    def add(self, block: RowBlock) -> None:
+        """Count what was read."""
+        self.records += block.records
+        self.lost_values += block.lost_values
+        self.lost_records += block.lost_records
+        self.bad_records += len(block.bad)
+        self.seen = sorted(block.seen.union(self.seen))
+
+    def to_json(self) -> str:
+        """The report as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> LandingReport:
+        """The report behind a text of ``to_json``."""
+        return cls(**json.loads(text))
+
+
+class BadRecords:
+    """A file of JSON lines, one for each bad record, which appears with the first of them."""
+
+    def __init__(self, filesystem: pafs.FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = path
+        self._opened = ExitStack()
+        self._stream: pa.NativeFile | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._opened.close()
+
+    def add(self, record: BadRecord, file: str, lines_before: int, operation_id: str) -> None:
+        """Store a record of ``file``, with the number of lines before the part that it is in."""
+        if self._stream is None:
+            stream = self._filesystem.open_output_stream(self._path)
+            self._stream = self._opened.enter_context(stream)
+        problem = record.problem
+        line = {
+            "file": file,
+            "line": record.place.line + lines_before,
+            "record": record.place.record,
+            "column": problem.column,
+            "value": problem.value,
+            "expected": problem.expected,
+            "reason": problem.reason,
+            "raw": record.text,
+            "operation_id": operation_id,
+        }
+        self._stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
