@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ with DAG({dag_id!r}, schedule=None, start_date=datetime(2024, 1, 1), max_active_
     MergeIntoOperator(
         task_id="merge",
         target="shop.{dag_id}",
-        source=sql_source({source!r}, sources={{}}),
+        source=sql_source({source!r}, sources={sources!r}),
         on="t.id = s.id",
         when=[when_matched().update({{"n": {value!r}}}), when_not_matched().insert_all()],
         retries={retries},
@@ -57,10 +58,19 @@ class Orders(Table):
         self.write_dag(**dag)
 
     def write_dag(
-        self, *, retries: int = 0, source: str = SOURCE, value: str = "t.n + s.n"
+        self,
+        *,
+        retries: int = 0,
+        source: str = SOURCE,
+        sources: Mapping[str, Any] | None = None,
+        value: str = "t.n + s.n",
     ) -> None:
-        """Make or change the DAG: each run adds the source's numbers to the table's."""
-        text = _DAG.format(dag_id=self.dag_id, retries=retries, source=source, value=value)
+        """Make or change the DAG: each run adds the source's numbers to the table's.
+
+        ``sources`` are those that the query ``source`` reads.
+        """
+        parts = {"source": source, "sources": dict(sources or {}), "value": value}
+        text = _DAG.format(dag_id=self.dag_id, retries=retries, **parts)
         self.server.add_dag(self.dag_id, text)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
@@ -25,6 +26,18 @@ def resume(table: Table, operation_id: str) -> None:
     assert drivers
     for process in drivers:
         process.resume()
+
+
+def pause_when(table: Table, what: str, look: Callable[[str], bool]) -> str:
+    """Stop the only job's Python once ``look`` is true of its operation id; that id.
+
+    It has committed nothing yet.
+    """
+    operation_id = table.driver_under_way()
+    wait_for(what, lambda: look(operation_id), every=0.01)
+    _stop(_drivers(table, operation_id))
+    assert operation_id not in table.operation_ids(), "the driver was stopped too late"
+    return operation_id
 
 
 def pause_after_commit(table: Table) -> str:

@@ -1,0 +1,102 @@
+"""Bad records are set aside once and good ones merged once, whatever dies and is asked again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from airflow_provider_merge.operators.sources import file_source
+from tests.live.orders import BEFORE, ONCE, SLOWLY, TWICE
+from tests.live.sabotage import kill_job, pause_after_commit, pause_when
+from tests.live.waiting import wait_for
+
+FILES = {"a.csv": "id,n\n2,20\nx,1\n3,30\n", "b.csv": "id,n\n4,99999999999999999999\ny,7\n"}
+# File, line, column, and the record's text.
+BAD = [
+    ("a.csv", 3, "id", "x,1"),
+    ("b.csv", 2, "n", "4,99999999999999999999"),
+    ("b.csv", 3, "id", "y,7"),
+]
+RUN = "manual:1"
+
+
+def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
+    landing, quarantine = tmp_path / "landing", tmp_path / "quarantine"
+    landing.mkdir()
+    for name, text in FILES.items():
+        (landing / name).write_text(text)
+    landed = file_source(
+        str(landing),
+        "csv",
+        options={"header": True},
+        schema="id BIGINT, n BIGINT",
+        on_bad_rows="quarantine",
+        quarantine=str(quarantine),
+    )
+    query = "SELECT id, n FROM landed"
+    table = orders(retries=2, source=query, sources={"landed": landed}, value=SLOWLY)
+    file = quarantine / table.dag_id / "manual%3A1" / "merge" / "landed.jsonl"
+    table.trigger(RUN)
+
+    # While the files are read: nothing is told yet.
+    operation_id = pause_when(table, "landing", lambda each: bool(scratch_of(table, each)))
+    assert not file.exists(), "the driver was stopped too late for this test"
+    kill_job(table, operation_id)
+
+    # Between quarantine and commit: all bad records are there, no good one is in the table.
+    assert pause_when(table, "the quarantine", lambda _: file.exists()) == operation_id
+    kill_job(table, operation_id)
+    assert bad_records(file) == BAD
+    assert (table.snapshots(), table.rows()) == ([1], BEFORE)
+
+    # After the commit: the worker learns from the table that the work is done. The pause would hold
+    # a try that has not yet looked for earlier results.
+    known = scratch_of(table, operation_id)
+    wait_for("the third try", lambda: scratch_of(table, operation_id) - known)
+    assert pause_after_commit(table) == operation_id
+    kill_job(table, operation_id)
+    assert table.ended(RUN) == "success"
+    assert table.task(RUN)["try_number"] == 3
+    assert_done(table, file, operation_id)
+    assert table.rows() == ONCE
+
+    # Clearing the task is asking for the work again.
+    table.server.client.clear(table.dag_id, RUN, "merge")
+    assert table.ended(RUN) == "success"
+    again = table.xcom(RUN)["operation_id"]
+    assert again != operation_id
+    assert_done(table, file, again)
+    assert table.rows() == TWICE
+    assert table.snapshots() == [1, 2, 3]
+    assert table.operation_ids() == [operation_id, again]
+
+
+def scratch_of(table, operation_id):
+    """The folders of an operation's temporary files."""
+    return set(table.operations.glob(f"{operation_id}-*"))
+
+
+def assert_done(table, file, operation_id):
+    """The quarantine holds what this operation found, alone, and the result says so."""
+    assert bad_records(file) == BAD
+    assert {each["operation_id"] for each in lines_of(file)} == {operation_id}
+    left = [path for path in file.parents[3].rglob("*") if path.is_file()]
+    assert left == [file], "each bad record is in one file, and no half-written one is left"
+    told = table.xcom(RUN)["metrics"]["sources"]["landed"]
+    assert (told["files"], told["records"], told["quarantined"]) == (2, 5, 3)
+    assert told["quarantine"] == str(file)
+    extra = table.server.client.asset_extras(table.dag_id)[-1]
+    assert extra["sources"] == {"landed": told}
+
+
+def bad_records(file):
+    """File, line, column and text of each quarantined record."""
+    found = [
+        (Path(each["file"]).name, each["line"], each["column"], each["raw"])
+        for each in lines_of(file)
+    ]
+    return sorted(found)
+
+
+def lines_of(file):
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
