@@ -208,8 +208,8 @@ def _require_columns(
         if unknown and files.source.schema is None:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"source {files.source.name}: {names[footer.file]} has a column {unknown[0]}, which "
-                "other files of the source lack.",
+                f"source {files.source.name}: {names[footer.file]} has a column {unknown[0]}, "
+                "which other files of the source lack.",
                 _REMEDY,
             )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from urllib.parse import quote
 import pyarrow.fs as pafs
 
 from spark_jobs.engine.arrow_source import spark_knows
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi.storage import FileLocation, replace_file
 
 if TYPE_CHECKING:
@@ -47,16 +48,33 @@ class Quarantine:
         A dry run leaves all as it is.
 
         Raises:
-            OSError: the storage refused.
+            InternalError: STORAGE_UNAVAILABLE, the file can not be written.
         """
         if self.dry_run:
             return metrics
-        if not parts:
-            with contextlib.suppress(FileNotFoundError):
-                self.filesystem.delete_file(self.path)
-            return metrics
-        replace_file(self.filesystem, self.path, _content(scratch, parts))
+        try:
+            self._clear_leftovers()
+            if not parts:
+                with contextlib.suppress(FileNotFoundError):
+                    self.filesystem.delete_file(self.path)
+                return metrics
+            replace_file(self.filesystem, self.path, _content(scratch, parts))
+        except OSError as error:
+            raise InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"the quarantine {self.name} can not be written: {error}",
+                "See that the job may write there; nothing was merged.",
+            ) from error
         return replace(metrics, quarantine=self.name)
+
+    def _clear_leftovers(self) -> None:
+        """Remove what tries left that were killed while they wrote the file."""
+        folder, _, name = self.path.rpartition("/")
+        unfinished = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}\.tmp")
+        for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
+            if unfinished.fullmatch(info.base_name):
+                with contextlib.suppress(FileNotFoundError):
+                    self.filesystem.delete_file(info.path)
 
 
 def quarantine_of(
@@ -92,8 +110,9 @@ def _task_folder(request: JobRequest) -> str:
     origin = request.origin
     if not origin.dag_id:
         return _safe(request.operation_id)
-    task = origin.task_id if origin.map_index < 0 else f"{origin.task_id}__{origin.map_index}"
-    return "/".join(map(_safe, (origin.dag_id, origin.run_id, task)))
+    folder = "/".join(map(_safe, (origin.dag_id, origin.run_id, origin.task_id)))
+    # No task id has this character, once it is made safe.
+    return folder if origin.map_index < 0 else f"{folder}~{origin.map_index}"
 
 
 def _safe(name: str) -> str:

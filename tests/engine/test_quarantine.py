@@ -97,6 +97,17 @@ def test_the_same_operation_again_changes_nothing(landing: Landing, aside: Path)
     assert landing.rows("id") == [(1,), (4,)]
 
 
+def test_what_a_killed_try_left_half_written_goes(landing: Landing, aside: Path) -> None:
+    left = aside / FILE.replace("s.jsonl", f".s.jsonl.{'0' * 32}.tmp")
+    left.parent.mkdir(parents=True)
+    left.write_text('{"raw": "2,')
+
+    result = insert(landing, CSV, aside)
+
+    assert result.error is None, result.error
+    assert [path for path in aside.rglob("*") if path.is_file()] == [aside / FILE]
+
+
 def test_a_dry_run_counts_and_sets_nothing_aside(landing: Landing, aside: Path) -> None:
     result = insert(landing, CSV, aside, dry_run=True)
 
@@ -140,6 +151,7 @@ def test_names_that_mean_other_folders_stay_below_the_quarantine(
     (file,) = aside.rglob("*.jsonl")
     assert result.metrics.sources["s"].quarantine == str(file)
     assert file.relative_to(aside).parts[:2] == ("%2E%2E", "..%2F..%2Fx")
+    assert file.parent.name.endswith("~3")
 
 
 def test_a_quarantine_that_can_not_be_written_ends_the_statement(
@@ -150,5 +162,6 @@ def test_a_quarantine_that_can_not_be_written_ends_the_statement(
     result = insert(landing, CSV, aside)
 
     assert result.error is not None
+    assert result.error.code == "STORAGE_UNAVAILABLE"
+    assert f"the quarantine {aside}/{FILE} can not be written" in result.error.message
     assert landing.rows("id") == []
-    assert str(aside) in result.error.message
