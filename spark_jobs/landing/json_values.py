@@ -10,47 +10,22 @@ import base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.landing.json_records import Members, NotJsonError, Number, located
+from spark_jobs.landing.nested_values import BadValueError, Convert, part_converter
 from spark_jobs.landing.records import Column, NotAValue, Problem, shown
 from spark_jobs.landing.rows import value_problem
-from spark_jobs.landing.type_names import type_name
 from spark_jobs.landing.values import Parsed, TextRules, parsed, value_of
 
-_SHOWN: Final = 1000
 _EPOCH_REMEDY: Final = (
     "Declare the column as BIGINT, and use timestamp_seconds or timestamp_millis in a query over "
     "the source."
 )
-
-Convert = Callable[[Any], Any]
-
-
-class BadJsonValueError(ValueError):
-    """A value that is none of its type: where it is within its column, and why."""
-
-    def __init__(self, value: Any, kind: pa.DataType, reason: str = "", remedy: str = "") -> None:
-        super().__init__(reason)
-        self.value = value
-        self.kind = kind
-        self.reason = reason
-        self.remedy = remedy
-        self.path: list[str] = []
-
-    def problem(self, column: Column) -> Problem:
-        """What is wrong with a value of ``column``."""
-        name = ".".join([column.name, *reversed(self.path)])
-        expected = column.type_name if self.kind == column.kind else type_name(self.kind)
-        text = json_text(self.value)
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-        found = value_problem(Column(name, self.kind, expected), text, self.reason)
-        return found._replace(remedy=self.remedy or found.remedy)
 
 
 class NeedsTextError(ValueError):
@@ -94,7 +69,7 @@ def column_values(
                 values.append(None if cell is None else convert(cell))
             except NeedsTextError:
                 values.append(convert(_cell(text(row), column)))
-        except (BadJsonValueError, NotJsonError):
+        except (BadValueError, NotJsonError):
             values.append(None)
             bad[row] = True
     return Parsed(pa.array(values, column.kind), bad if bad.any() else None)
@@ -118,7 +93,7 @@ def problem_of(text: str, column: Column, rules: TextRules) -> Problem:
     """What is wrong with the value of ``column`` in a record."""
     try:
         converter(column.kind, rules)(_cell(text, column))
-    except BadJsonValueError as error:
+    except BadValueError as error:
         return error.problem(column)
     except NotJsonError as error:
         return value_problem(column, "", str(error))
@@ -133,7 +108,7 @@ def _cell(text: str, column: Column) -> Any:
 def converter(kind: pa.DataType, rules: TextRules) -> Convert:
     """What makes of a JSON value that is not null one that Arrow takes for ``kind``.
 
-    It raises ``BadJsonValueError``, or ``NeedsTextError``.
+    It raises ``BadValueError``, or ``NeedsTextError``.
     """
     if pa.types.is_list(kind):
         return partial(_array, kind, _part(kind.value_field, "element", rules))
@@ -152,30 +127,16 @@ def converter(kind: pa.DataType, rules: TextRules) -> Convert:
 
 
 def _part(field: pa.Field, name: str, rules: TextRules) -> Convert:
-    """As ``converter``, for a part of a value, which may be null."""
-    convert = converter(field.type, rules)
-
-    def convert_part(value: Any) -> Any:
-        if value is None:
-            return None if field.nullable else _refuse(field.type, name)
-        try:
-            return convert(value)
-        except BadJsonValueError as error:
-            error.path.append(name)
-            raise
-
-    return convert_part
+    return part_converter(field, name, converter(field.type, rules))
 
 
-def _refuse(kind: pa.DataType, name: str) -> NoReturn:
-    error = BadJsonValueError(None, kind, "the type is NOT NULL")
-    error.path.append(name)
-    raise error
+def _bad(value: Any, kind: pa.DataType, reason: str = "", remedy: str = "") -> BadValueError:
+    return BadValueError(kind, json_text(value), reason, remedy)
 
 
 def _array(kind: pa.DataType, convert: Convert, value: Any) -> list[Any]:
     if not isinstance(value, list) or isinstance(value, Members):
-        raise BadJsonValueError(value, kind)
+        raise _bad(value, kind)
     return [convert(each) for each in value]
 
 
@@ -183,12 +144,12 @@ def _map(
     kind: pa.DataType, convert_key: Convert, convert: Convert, value: Any
 ) -> list[tuple[Any, Any]]:
     if not isinstance(value, Members):
-        raise BadJsonValueError(value, kind)
+        raise _bad(value, kind)
     found = {}
     for name, each in value:
         key = convert_key(name)
         if key in found:
-            raise BadJsonValueError(value, kind, f"it names twice the key {shown(name)}")
+            raise _bad(value, kind, f"it names twice the key {shown(name)}")
         found[key] = convert(each)
     return list(found.items())
 
@@ -197,18 +158,18 @@ def _struct(
     kind: pa.DataType, parts: dict[str, tuple[str, Convert]], required: list[str], value: Any
 ) -> dict[str, Any]:
     if not isinstance(value, Members):
-        raise BadJsonValueError(value, kind)
+        raise _bad(value, kind)
     found: dict[str, Any] = {}
     for spelled, each in value:
         name, convert = parts.get(spelled.lower(), ("", None))
         if convert is None:
             continue
         if name in found:
-            raise BadJsonValueError(value, kind, f"it names twice the field {name}")
+            raise _bad(value, kind, f"it names twice the field {name}")
         found[name] = convert(each)
     for name in required:
         if name not in found:
-            raise BadJsonValueError(value, kind, f"it lacks the field {name}, which is NOT NULL")
+            raise _bad(value, kind, f"it lacks the field {name}, which is NOT NULL")
     return found
 
 
@@ -217,7 +178,7 @@ def _string(kind: pa.DataType, value: Any) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise BadJsonValueError(value, kind, "it has half of a surrogate pair") from None
+        raise _bad(value, kind, "it has half of a surrogate pair") from None
     return text
 
 
@@ -231,10 +192,10 @@ def binaries(texts: pa.Array) -> Parsed:
 
 def _binary(kind: pa.DataType, value: Any) -> bytes:
     if type(value) is not str:
-        raise BadJsonValueError(value, kind, "it is not a text")
+        raise _bad(value, kind, "it is not a text")
     found = _from_base64(value)
     if found is None:
-        raise BadJsonValueError(value, kind, "it is not Base64")
+        raise _bad(value, kind, "it is not Base64")
     return found
 
 
@@ -251,13 +212,13 @@ def _scalar(kind: pa.DataType, rules: TextRules, value: Any) -> Any:
     if isinstance(value, bool) and pa.types.is_boolean(kind):
         return value
     if isinstance(value, Number) and pa.types.is_temporal(kind):
-        raise BadJsonValueError(value, kind, "it is a number", _EPOCH_REMEDY)
+        raise _bad(value, kind, "it is a number", _EPOCH_REMEDY)
     if not isinstance(value, str) or (isinstance(value, Number) and pa.types.is_boolean(kind)):
-        raise BadJsonValueError(value, kind)
+        raise _bad(value, kind)
     try:
         return value_of(value, kind, rules)
     except NotAValue as error:
-        raise BadJsonValueError(value, kind, str(error)) from None
+        raise _bad(value, kind, str(error)) from None
 
 
 def _is_scalar(kind: pa.DataType) -> bool:

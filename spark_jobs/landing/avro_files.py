@@ -1,0 +1,167 @@
+"""Avro object container files: the header's schema, and blocks of records, decompressed.
+
+Imported by executors. By the Avro specification, 1.11.1. Codecs are those of Python and pyarrow, so
+that files as Spark writes them (snappy, deflate, zstandard) need no other library.
+"""
+
+from __future__ import annotations
+
+import bz2
+import json
+import lzma
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.landing.streams import Bytes
+
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
+_CODECS: Final = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
+# Of a header's part, and of a block's data.
+_MOST_BYTES: Final = 1024 * 1024 * 1024
+_READ_BYTES: Final = 16 * 1024 * 1024
+# Records may have no bytes at all; this many are believed.
+_MOST_EMPTY: Final = 1_000_000
+
+
+class AvroDamagedError(ValueError):
+    """A file is no Avro file, or not a whole one; the message says why."""
+
+
+class AvroBlock(NamedTuple):
+    """Some records, one behind the other."""
+
+    records: int
+    data: bytes
+
+
+class AvroFile:
+    """A file from its begin on; ``schema`` is its writer's, as JSON says it."""
+
+    def __init__(self, stream: Bytes) -> None:
+        """Read the header.
+
+        Raises:
+            AvroDamagedError: there is none.
+            NotSupportedError: an unknown codec.
+        """
+        self._stream = stream
+        if self._read(len(_MAGIC)) != _MAGIC:
+            raise AvroDamagedError("it does not begin as Avro files do")
+        metadata = self._metadata()
+        self._sync = self._read(_SYNC_BYTES)
+        self._codec = metadata.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
+        if self._codec not in _CODECS:
+            raise NotSupportedError(
+                f"Avro files with the codec {self._codec} can not be read.",
+                f"Write them with one of: {', '.join(_CODECS)}.",
+            )
+        try:
+            self.schema: Any = json.loads(metadata["avro.schema"])
+        except (KeyError, ValueError, RecursionError):
+            raise AvroDamagedError("its header has no schema") from None
+
+    def blocks(self) -> Iterator[AvroBlock]:
+        """The blocks.
+
+        Raises:
+            AvroDamagedError: one is not whole.
+        """
+        while first := self._stream.read(1):
+            count = self._long(first)
+            data = self._unpacked(self._read(self._long()))
+            if self._read(_SYNC_BYTES) != self._sync:
+                raise AvroDamagedError("a block does not end where it should")
+            if not 0 <= count <= max(len(data), _MOST_EMPTY):
+                raise AvroDamagedError("a block has not as many records as it says")
+            yield AvroBlock(count, data)
+
+    def _metadata(self) -> dict[str, bytes]:
+        found = {}
+        while count := self._long():
+            if count < 0:
+                self._long()
+            for _ in range(abs(count)):
+                name = self._read(self._long()).decode("utf-8", "backslashreplace")
+                found[name] = self._read(self._long())
+        return found
+
+    def _long(self, first: bytes = b"") -> int:
+        value, shift = 0, 0
+        byte = first or self._read(1)
+        while True:
+            value |= (byte[0] & 0x7F) << shift
+            if byte[0] < 0x80:
+                return (value >> 1) ^ -(value & 1)
+            shift += 7
+            if shift > 63:
+                raise AvroDamagedError("it has a number of more than 64 bits")
+            byte = self._read(1)
+
+    def _read(self, size: int) -> bytes:
+        if not 0 <= size <= _MOST_BYTES:
+            raise AvroDamagedError(f"a part of it has {size} bytes, by its own account")
+        parts = []
+        while size:
+            part = self._stream.read(min(size, _READ_BYTES))
+            if not part:
+                raise AvroDamagedError("it is cut off")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _unpacked(self, data: bytes) -> bytes:
+        try:
+            if self._codec == "null":
+                return data
+            if self._codec == "snappy":
+                return _unsnapped(data)
+            if self._codec == "zstandard":
+                return _unpacked_zstandard(data)
+            return _unpacked_by_python(self._codec, data)
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+            raise AvroDamagedError("a block can not be decompressed") from None
+
+
+def _unsnapped(data: bytes) -> bytes:
+    """Snappy's raw format, which begins with the size, and a checksum of the data behind it."""
+    size, shift = 0, 0
+    for byte in data[:5]:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if size > _MOST_BYTES:
+        raise ValueError("a block is too large")
+    found = pa.Codec("snappy").decompress(data[:-4], size, asbytes=True)
+    if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
+        raise ValueError("the checksum is another one")
+    return bytes(found)
+
+
+def _unpacked_zstandard(data: bytes) -> bytes:
+    parts, size = [], 0
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        while part := stream.read(_READ_BYTES):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST_BYTES:
+                raise ValueError("a block is too large")
+    return b"".join(parts)
+
+
+def _unpacked_by_python(codec: str, data: bytes) -> bytes:
+    unpacker: Any = {
+        "deflate": lambda: zlib.decompressobj(-zlib.MAX_WBITS),
+        "bzip2": bz2.BZ2Decompressor,
+        "xz": lzma.LZMADecompressor,
+    }[codec]()
+    found: bytes = unpacker.decompress(data, _MOST_BYTES)
+    # What follows is not looked at: fastavro leaves a part of a checksum behind deflated data.
+    if not unpacker.eof:
+        raise ValueError("the data is not whole")
+    return found

@@ -1,0 +1,205 @@
+"""Avro files as rows. Imported by executors.
+
+fastavro reads the records, without what logical types mean: that would round decimals and refuse
+times that others have. Each file is read by the schema that it was written with.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import pyarrow.fs as pafs
+
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.landing.avro_files import AvroBlock, AvroDamagedError, AvroFile
+from spark_jobs.landing.avro_schemas import AvroSchema, ddl_of, decoding_schema
+from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
+from spark_jobs.landing.files import FilePart
+from spark_jobs.landing.nested_values import BadValueError, Convert
+from spark_jobs.landing.records import Column, Place, Problem, RowBlock
+from spark_jobs.landing.rows import Found, Wanted, block_of
+from spark_jobs.landing.streams import Bytes
+
+_CHUNK_RECORDS: Final = 10_000
+_BUFFER_BYTES: Final = 1024 * 1024
+# What fastavro raises at bytes that are not what the schema says.
+_DECODING_ERRORS: Final = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError),
+    *(SystemError, TypeError, ValueError, struct.error),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AvroReader:
+    """Reads Avro files. Picklable."""
+
+    wanted: Wanted
+
+    @property
+    def is_splittable(self) -> bool:
+        """Whether the records of a file may be read by several tasks."""
+        return False
+
+    def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterator[RowBlock]:
+        """The records of a file, block by block.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE, the file is damaged, or has not the wanted columns, or
+                not of types that can be the wanted ones; LIBRARY_MISSING.
+            NotSupportedError: its codec, or a wanted column's type.
+            OSError: it can not be read.
+        """
+        name = part.file.name
+        path = part.file.path
+        with (
+            filesystem.open_input_stream(
+                path, compression=None, buffer_size=_BUFFER_BYTES
+            ) as stream,
+            _told(name),
+        ):
+            file = AvroFile(stream)
+            schema = AvroSchema(file.schema)
+            columns = [self._column(schema, column, name) for column in self.wanted.read]
+            decoder = _Decoder(file.schema)
+            before = 0
+            for block in file.blocks():
+                records = decoder.records(block)
+                for start in range(0, len(records), _CHUNK_RECORDS):
+                    chunk = records[start : start + _CHUNK_RECORDS]
+                    yield self._block(chunk, columns, before, frozenset(schema.fields))
+                    before += len(chunk)
+
+    def _column(self, schema: AvroSchema, column: Column, file: str) -> tuple[str, Convert]:
+        """The column's name in the file, and what makes values of it."""
+        try:
+            name = only_name(list(schema.fields), column.name)
+            return name, Converters(schema, self.wanted.rules).of(schema.fields[name], column.kind)
+        except MismatchError as error:
+            path = ".".join([column.name, *reversed(error.path)])
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"{file}: column {path}: {error}",
+                "Correct the source's schema, or write the file again with it.",
+            ) from None
+        except NotSupportedError as error:
+            raise NotSupportedError(
+                f"{file}: column {column.name} is of a type that Spark has nothing for: "
+                f"{error.message}.",
+                error.remedy,
+            ) from None
+
+    def _block(
+        self,
+        records: Sequence[dict[str, Any]],
+        columns: Sequence[tuple[str, Convert]],
+        before: int,
+        seen: frozenset[str],
+    ) -> RowBlock:
+        wanted = self.wanted.read
+
+        def place(row: int) -> tuple[Place, bytes]:
+            number = before + row + 1
+            return Place(number, number), _shown(records[row])
+
+        def problem(index: int, row: int) -> Problem:
+            name, convert = columns[index]
+            try:
+                convert(records[row][name])
+            except BadValueError as error:
+                return error.problem(wanted[index])
+            raise AssertionError(f"{name} is a value in record {before + row + 1}")
+
+        values = [
+            column_values([record[name] for record in records], column.kind, convert)
+            for column, (name, convert) in zip(wanted, columns, strict=True)
+        ]
+        return block_of(self.wanted, Found(values, len(records), problem, place), (), seen)
+
+
+def avro_types(stream: Bytes, name: str) -> dict[str, str]:
+    """The columns of a file with their types in Spark's DDL.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE, it is no Avro file.
+        NotSupportedError: a column of a type that Spark has not.
+    """
+    with _told(name):
+        schema = AvroSchema(AvroFile(stream).schema)
+        types = {}
+        for column, part in schema.fields.items():
+            try:
+                types[column] = ddl_of(schema, part)
+            except NotSupportedError as error:
+                raise NotSupportedError(
+                    f"{name}: column {column} is of a type that Spark has nothing for: "
+                    f"{error.message}.",
+                    error.remedy,
+                ) from None
+        return types
+
+
+class _Decoder:
+    """Reads records by the schema that they were written with."""
+
+    def __init__(self, schema: Any) -> None:
+        try:
+            import fastavro
+        except ImportError:
+            raise CatalogError(
+                ErrorCode.LIBRARY_MISSING,
+                "Avro files need the package fastavro in the environment of the executors.",
+                "Install it there: pip install fastavro.",
+            ) from None
+        # One array of all records of a block takes one call.
+        array = {"type": "array", "items": decoding_schema(schema)}
+        try:
+            self._schema = fastavro.parse_schema(array)
+        except _DECODING_ERRORS as error:
+            raise AvroDamagedError(f"its schema is none: {error}") from None
+        self._read = fastavro.schemaless_reader
+
+    def records(self, block: AvroBlock) -> list[dict[str, Any]]:
+        """The records of a block; raises ``AvroDamagedError``."""
+        if not block.records:
+            return []
+        data = io.BytesIO(_long(block.records) + block.data + b"\0")
+        try:
+            found = cast("list[dict[str, Any]]", self._read(data, self._schema))
+        except _DECODING_ERRORS:
+            raise AvroDamagedError("a block does not hold what the schema says") from None
+        if data.read(1) or len(found) != block.records:
+            raise AvroDamagedError("a block does not hold what the schema says")
+        return found
+
+
+def _long(value: int) -> bytes:
+    """A count as Avro writes it."""
+    rest, found = value << 1, bytearray()
+    while rest >= 0x80:
+        found.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*found, rest])
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Damage names its file."""
+    try:
+        yield
+    except AvroDamagedError as error:
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{name} can not be read as Avro: {error}.",
+            "Check that the file is whole, and Avro.",
+        ) from None
+
+
+def _shown(record: dict[str, Any]) -> bytes:
+    text = json.dumps(record, default=repr, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace")
