@@ -157,7 +157,7 @@ class LandingTask:
         where = f"source {self.source}: {part.file.name}, line {record.place.line + before}"
         if record.place.record is not None:
             where += f", record {record.place.record}"
-        if problem.column is None:
+        if problem.value is None:
             return CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
                 f"{where} {problem.reason}: {shown(record.text)}",
@@ -165,7 +165,7 @@ class LandingTask:
             )
         return DataError(
             ErrorCode.VALUE_NOT_STORABLE,
-            f"{where}, column {problem.column}: {shown(problem.value or '')} {problem.reason}; "
+            f"{where}, column {problem.column}: {shown(problem.value)} {problem.reason}; "
             f"the record is {shown(record.text)}",
             problem.remedy,
         )

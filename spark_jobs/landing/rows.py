@@ -162,7 +162,9 @@ def text_problem(column: Column, text: str, rules: TextRules) -> Problem:
         reason = ""
     except NotAValue as error:
         reason = str(error)
-    return value_problem(column, text, reason)
+    problem = value_problem(column, text, reason)
+    more = " nullValue names a text that stands for NULL."
+    return problem._replace(remedy=problem.remedy + more)
 
 
 def value_problem(column: Column, text: str, reason: str) -> Problem:
