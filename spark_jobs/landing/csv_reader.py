@@ -204,9 +204,10 @@ class CsvReader:
         data = blocks.data[:end]
         try:
             table = pacsv.read_csv(
-                pa.BufferReader(data),
+                # pyarrow takes an empty field for a quoted one at the end of the last line.
+                pa.BufferReader(data if data.endswith(b"\n") else data + b"\n"),
                 read_options=pacsv.ReadOptions(
-                    use_threads=False, block_size=end + 1, column_names=header.fields
+                    use_threads=False, block_size=end + 2, column_names=header.fields
                 ),
                 parse_options=pacsv.ParseOptions(
                     delimiter=self.dialect.separator.decode(),

@@ -17,6 +17,11 @@ def test_an_empty_field_is_null(read_csv: ReadCsv, type_name: str) -> None:
     assert found.rows == [(1, None), (2, None)]
 
 
+@pytest.mark.parametrize("last", ["\n", "\r\n", ""])
+def test_an_empty_field_behind_quotes_is_null(read_csv: ReadCsv, last: str) -> None:
+    assert read_csv(f'id,v\n"1",{last}', "id INT, v STRING").rows == [(1, None)]
+
+
 @pytest.mark.trap("csv-quoted-empty-field")
 def test_an_empty_field_in_quotes_is_an_empty_text(read_csv: ReadCsv) -> None:
     assert read_csv('id,v\n1,""\n2,', "id INT, v STRING").rows == [(1, ""), (2, None)]
