@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
-from spark_jobs.landing.json_records import Members, NotJsonError, Number, count_lines, decoded
+from spark_jobs.landing.json_records import Members, NotJsonError, Number, decoded
+from spark_jobs.landing.line_blocks import count_lines
 from spark_jobs.landing.records import Column
 
 _BLANK: Final = b" \t\r\n"
@@ -102,7 +103,7 @@ def _is_direct(kind: pa.DataType) -> bool:
 def read_columns(block: LineBlock, wanted: Sequence[Column], seen: frozenset[str]) -> Columns:
     """The wanted columns, of their kinds, or as texts that say their values.
 
-    ``seen`` are names that the file is known to have.
+    ``seen`` are names of wanted columns that the file is known to have.
 
     Raises:
         Doubt: the block must be read record by record.
@@ -132,7 +133,8 @@ def read_columns(block: LineBlock, wanted: Sequence[Column], seen: frozenset[str
         None if name is None else _as_declared(pa.concat_arrays(table[name].chunks), column.kind)
         for name, column in zip(names, wanted, strict=True)
     ]
-    if not all(_is_in_range(each) for each in (*table.columns, *found) if each is not None):
+    others = [table[name] for name in table.column_names if name not in names]
+    if not all(_is_in_range(each) for each in (*others, *found) if each is not None):
         raise Doubt
     return Columns(found, frozenset([*shapes, *(name for name in names if name is not None)]))
 

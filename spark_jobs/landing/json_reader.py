@@ -15,15 +15,16 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.landing.blocks import Blocks, read_whole
+from spark_jobs.landing.blocks import read_whole
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.json_blocks import Doubt, is_regular, line_block, read_columns
-from spark_jobs.landing.json_records import Record, count_lines, file_records, line_records
-from spark_jobs.landing.json_rows import JsonRows, Position
+from spark_jobs.landing.json_records import Record, file_records, line_records
+from spark_jobs.landing.json_rows import JsonRows, Position, seen_names
 from spark_jobs.landing.json_values import binaries, json_rules, problem_of
+from spark_jobs.landing.line_blocks import line_blocks
 from spark_jobs.landing.records import Place, Problem, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
-from spark_jobs.landing.streams import Bytes, is_utf8, opened_part
+from spark_jobs.landing.streams import is_utf8, opened_part
 from spark_jobs.landing.values import Parsed, TextRules, parsed
 
 # Of records that are taken apart, which need much more memory than their bytes.
@@ -64,26 +65,22 @@ class JsonReader:
                 ``max_record_bytes``.
             UndecodableError, OSError: the file can not be read.
         """
-        with opened_part(filesystem, part, self.encoding) as stream:
-            if self.multi_line:
+        if self.multi_line:
+            with opened_part(filesystem, part, self.encoding) as stream:
                 records = file_records(read_whole(stream, self.max_record_bytes))
                 yield from self._exact(records, Position(0, 0))
-            else:
-                yield from self._lines(stream, Position(0, None if part.start else 0))
-
-    def _lines(self, stream: Bytes, position: Position) -> Iterator[RowBlock]:
-        blocks = Blocks(stream, self.max_record_bytes)
+            return
+        wanted = {column.name.lower() for column in self.wanted.read}
         seen: frozenset[str] = frozenset()
-        while blocks.read_on():
-            size = len(blocks.data) if blocks.is_end else blocks.data.rfind(b"\n") + 1
-            data = blocks.data[:size]
+        position = Position(0, None if part.start else 0)
+        blocks = line_blocks(filesystem, part, self.encoding, self.max_record_bytes)
+        for before, data in blocks:
+            position = position._replace(lines=before)
             fast = self._fast(data, position, seen)
             for block in self._exact(line_records(data), position) if fast is None else (fast,):
                 yield block
-                seen |= block.seen
-                position = position.behind(0, block.records)
-            position = position.behind(count_lines(data), 0)
-            blocks.take(size)
+                seen |= {name for name in block.seen if name.lower() in wanted}
+                position = position.behind(block.records)
 
     def _fast(self, data: bytes, position: Position, seen: frozenset[str]) -> RowBlock | None:
         block = line_block(data) if self._is_regular else None
@@ -106,7 +103,8 @@ class JsonReader:
         def problem(column: int, row: int) -> Problem:
             return problem_of(raw()[row].decode("utf-8"), wanted[column], rules)
 
-        return block_of(self.wanted, Found(values, block.records, problem, place), (), columns.seen)
+        names = seen_names(columns.seen, wanted)
+        return block_of(self.wanted, Found(values, block.records, problem, place), (), names)
 
     def _exact(self, records: Iterable[Record], position: Position) -> Iterator[RowBlock]:
         rows = JsonRows(self.wanted, self._rules, position)
@@ -114,7 +112,7 @@ class JsonReader:
             rows.add(record)
             if rows.count == _CHUNK_RECORDS:
                 yield rows.block()
-                position = position.behind(0, rows.count)
+                position = position.behind(rows.count)
                 rows = JsonRows(self.wanted, self._rules, position)
         if rows.count:
             yield rows.block()

@@ -136,12 +136,6 @@ def line_records(data: bytes) -> Iterator[Record]:
             )
 
 
-def count_lines(data: bytes) -> int:
-    """How many lines end in ``data``."""
-    count = data.count(b"\n")
-    return count + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else count
-
-
 def file_records(data: bytes) -> Iterator[Record]:
     """The records of a whole file: values one after another, objects or arrays of objects.
 

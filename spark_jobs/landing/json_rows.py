@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from spark_jobs.landing.json_records import Record
 from spark_jobs.landing.json_values import column_values, problem_of
 from spark_jobs.landing.records import BadRecord, Column, Place, Problem, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.values import TextRules
+
+_MOST_OTHERS: Final = 100
 
 
 class Position(NamedTuple):
@@ -24,11 +27,9 @@ class Position(NamedTuple):
             self.lines + line + 1, None if self.records is None else self.records + row + 1
         )
 
-    def behind(self, lines: int, records: int) -> Position:
-        """So many lines and records further on."""
-        return Position(
-            self.lines + lines, None if self.records is None else self.records + records
-        )
+    def behind(self, records: int) -> Position:
+        """So many records further on."""
+        return self if self.records is None else self._replace(records=self.records + records)
 
 
 class JsonRows:
@@ -72,7 +73,7 @@ class JsonRows:
             for cells, column in zip(self._columns, columns, strict=True)
         ]
         found = Found(values, len(self._raw), self._problem, self._place)
-        return block_of(self._wanted, found, self._bad, self._names.seen())
+        return block_of(self._wanted, found, self._bad, seen_names(self._names, columns))
 
     def _text(self, row: int) -> str:
         return self._raw[row].decode("utf-8")
@@ -108,9 +109,16 @@ class _Names(dict[str, int | None]):
                 found[index] = value
         return found, None
 
-    def seen(self) -> frozenset[str]:
-        r"""The names, halves of surrogate pairs as ``\ud800``."""
-        return frozenset(name.encode("utf-8", "backslashreplace").decode("utf-8") for name in self)
+
+def seen_names(names: Iterable[str], wanted: Sequence[Column]) -> frozenset[str]:
+    r"""All names that mean a wanted column, and a few others: names may be as many as records.
+
+    Halves of surrogate pairs are written as ``\ud800``.
+    """
+    lowered = {column.name.lower() for column in wanted}
+    others = (name for name in names if name.lower() not in lowered)
+    found = [*(name for name in names if name.lower() in lowered), *islice(others, _MOST_OTHERS)]
+    return frozenset(name.encode("utf-8", "backslashreplace").decode("utf-8") for name in found)
 
 
 def _named_twice(column: Column) -> Problem:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.landing.blocks import Blocks, read_whole
+from spark_jobs.landing.blocks import read_whole
 from spark_jobs.landing.files import FilePart
+from spark_jobs.landing.line_blocks import line_blocks
 from spark_jobs.landing.records import NOT_UTF8, BadRecord, Place, Problem, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import is_utf8, opened_part
@@ -42,19 +43,13 @@ class TextReader:
                 ``max_record_bytes``.
             UndecodableError, OSError: the file can not be read.
         """
-        with opened_part(filesystem, part, self.encoding) as stream:
-            if self.whole_text:
+        if self.whole_text:
+            with opened_part(filesystem, part, self.encoding) as stream:
                 yield self._block([read_whole(stream, self.max_record_bytes)], 0, is_first=True)
-                return
-            before = 0
-            blocks = Blocks(stream, self.max_record_bytes)
-            while blocks.read_on():
-                size = len(blocks.data) if blocks.is_end else blocks.data.rfind(b"\n") + 1
-                lines = blocks.data[:size].splitlines()
-                if lines:
-                    yield self._block(lines, before, is_first=not part.start)
-                before += len(lines)
-                blocks.take(size)
+            return
+        blocks = line_blocks(filesystem, part, self.encoding, self.max_record_bytes)
+        for before, data in blocks:
+            yield self._block(data.splitlines(), before, is_first=not part.start)
 
     def _block(self, lines: Sequence[bytes], before: int, *, is_first: bool) -> RowBlock:
         def place(line: int) -> Place:
