@@ -81,7 +81,11 @@ class Converters:
     def _struct(self, found: AvroType, kind: pa.DataType) -> Convert:
         parts = []
         for field in kind:
-            spelled = only_name(list(found.fields), field.name)
+            try:
+                spelled = only_name(list(found.fields), field.name)
+            except MismatchError as error:
+                error.path.append(field.name)
+                raise
             convert = self._part(found.fields[spelled], field, field.name)
             parts.append((field.name, spelled, convert))
         return lambda values: {name: convert(values[key]) for name, key, convert in parts}
