@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from spark_jobs.contract.request import Source
 from spark_jobs.contract.result import JobResult
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Cluster, Submission
@@ -74,10 +75,17 @@ class ClusterMerges:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(
-        self, behaviour: Behaviour, *, partitioned: bool = True, **submission: Any
+        self,
+        behaviour: Behaviour,
+        *,
+        partitioned: bool = True,
+        source: Source | None = None,
+        **submission: Any,
     ) -> ClusterMerge:
         harness = self.harness(behaviour.table, partitioned)
         request = request_of(behaviour, harness)
+        if source is not None:
+            request = replace(request, sources=(source,))
         job = Submission(self.folder, request, self.cluster.master, **submission)
         before = harness.state()
         self.processes.append(job.start())
