@@ -56,7 +56,7 @@ def _has_other_marks(data: bytes, dialect: Dialect) -> bool:
 
 def _has_lone_returns(data: bytes, end: int) -> bool:
     """Whether lines before ``end`` end in a carriage return alone."""
-    return data.count(b"\r", 0, end) != data.count(b"\r\n", 0, end)
+    return b"\r" in data and data.count(b"\r", 0, end) != data.count(b"\r\n", 0, end)
 
 
 def _last_line_end(data: bytes, quotes: Positions) -> int:

@@ -36,8 +36,6 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _REAL: Final = re.compile(
     r"[+-]?(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE](?P<exponent>[+-]?[0-9]+))?"
 )
-_HEXADECIMAL: Final = re.compile(rb"[xX]")
-_EXPONENT: Final = re.compile(rb"[eE]")
 _MOST_DIGITS: Final = 38
 _MOST_EXPONENT_DIGITS: Final = 9
 _TOO_MANY_DIGITS: Final = "it has more digits than the type"
@@ -85,10 +83,11 @@ def parsed(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
         return Parsed(texts, None)
     if pa.types.is_binary(kind):
         return Parsed(texts.cast(kind), None)
-    if pa.types.is_boolean(kind):
-        return _booleans(pc.utf8_trim(texts, _BLANKS))
     values = _fast(texts, kind, rules)
-    return _by_halves(_tidied(texts, kind), kind, rules) if values is None else Parsed(values, None)
+    if values is not None:
+        return Parsed(values, None)
+    tidied = _tidied(texts, kind)
+    return _booleans(tidied) if pa.types.is_boolean(kind) else _by_halves(tidied, kind, rules)
 
 
 def value_of(text: str, kind: pa.DataType, rules: TextRules) -> Any:
@@ -165,21 +164,21 @@ def _misleads(texts: pa.Array, kind: pa.DataType) -> bool:
     adds, it makes another one, or reads beyond its memory.
     """
     if pa.types.is_integer(kind):
-        return bool(_HEXADECIMAL.search(_joined(texts)))
+        return _has_any(texts, b"x", b"X")
     if pa.types.is_decimal(kind):
         longest = pc.max(pc.binary_length(texts)).as_py() or 0
-        return longest + kind.scale > _MOST_DIGITS or bool(_EXPONENT.search(_joined(texts)))
+        return longest + kind.scale > _MOST_DIGITS or _has_any(texts, b"e", b"E")
     return False
 
 
-def _joined(texts: pa.Array) -> bytes:
-    """All texts, one behind the other; there may be more between them."""
+def _has_any(texts: pa.Array, *marks: bytes) -> bool:
+    """Whether a character occurs; perhaps only in what lies between the texts."""
     _, offsets, data = texts.buffers()
     if data is None or not len(texts):
-        return b""
+        return False
     bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     joined: bytes = data.slice(bounds[0], bounds[-1] - bounds[0]).to_pybytes()
-    return joined
+    return any(mark in joined for mark in marks)
 
 
 def _one_by_one(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
