@@ -65,7 +65,8 @@ class RemoveOrphanFilesSpec:
 class CreateTagSpec:
     """Give a snapshot a name that keeps it readable; ``snapshot_id`` None: the latest.
 
-    ``retention``: a duration after which the tag may go; None: it stays until it is deleted.
+    ``retention``: a duration after which the tag may go; None: the table's option
+    (``tag.default-time-retained``), else it stays until it is deleted.
     """
 
     tag: str

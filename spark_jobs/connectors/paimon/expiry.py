@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -77,14 +77,20 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def _age(options: Mapping[str, str], now: datetime) -> datetime:
-    text = options.get(TIME_RETAINED, "1 h")
+def duration_option(name: str, text: str) -> timedelta:
+    """The duration of a table's option.
+
+    Raises:
+        NotSupportedError: it is none.
+    """
     try:
-        return before(now, parse_option(text))
+        return parse_option(text)
     except ValueError as error:
-        raise NotSupportedError(
-            f"Option {TIME_RETAINED}: {error}.", "Correct the table's option."
-        ) from None
+        raise NotSupportedError(f"Option {name}: {error}.", "Correct the table's option.") from None
+
+
+def _age(options: Mapping[str, str], now: datetime) -> datetime:
+    return before(now, duration_option(TIME_RETAINED, options.get(TIME_RETAINED, "1 h")))
 
 
 def _origin(given: int | None, options: Mapping[str, str], name: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.connectors.paimon import library, orphans, snapshot_library
 from spark_jobs.connectors.paimon.expiry import (
     Limits,
+    duration_option,
     first_retained,
     held_from,
     holding,
@@ -21,6 +22,7 @@ from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.orphans import DriverSearch, OrphanSearch
+from spark_jobs.connectors.paimon.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.rollback import Rollback
 from spark_jobs.connectors.paimon.storage import PaimonStorage
 from spark_jobs.connectors.paimon.unneeded import Dropping, Plan, Unneeded
@@ -41,6 +43,7 @@ from spark_jobs.spi.storage import replace_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TAG_RETAINED: Final = "tag.default-time-retained"
 _LONGEST_HINT: Final = 100
 
 
@@ -102,12 +105,13 @@ class PaimonMaintenance:
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
         """Name a snapshot; its file appears whole or not at all."""
         table = self._table(name)
+        refuse_tagging(name, table.schema)
         snapshot = table.snapshot
         if spec.snapshot_id is not None:
             snapshot = library.find_snapshot(table.table, spec.snapshot_id)
         if snapshot is None:
             raise _no_snapshot(name, spec.snapshot_id)
-        retention = parse_duration(spec.retention) if spec.retention else None
+        retention = _retention(spec, table.options)
         path = f"{table.branch_path}/tag/tag-{spec.tag}"
         text = snapshot_library.tag_text(snapshot, retention)
         if not self._storage.snapshots.create(path, text):
@@ -128,7 +132,9 @@ class PaimonMaintenance:
         self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
     ) -> MaintenanceReport:
         """Delete tags and the files that only they kept."""
-        unneeded = Unneeded(self._table(name), self._storage)
+        table = self._table(name)
+        refuse_tagging(name, table.schema)
+        unneeded = Unneeded(table, self._storage)
 
         def choose(line: Line) -> Dropping:
             if spec.tag is None:
@@ -147,6 +153,7 @@ class PaimonMaintenance:
     ) -> MaintenanceReport:
         """Drop the snapshots after one."""
         table = self._table(name)
+        refuse_tagging(name, table.schema)
         line = Unneeded(table, self._storage).line()
         if spec.tag is not None and spec.tag not in line.tags:
             raise _no_tag(name, spec.tag, line)
@@ -183,6 +190,14 @@ def _safe_limit(spec: RemoveOrphanFilesSpec, now: datetime) -> datetime:
             "Give more than the longest write takes, such as 1 d.",
         )
     return limit
+
+
+def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
+    """Of a new tag: the statement's, else the table's."""
+    if spec.retention is not None:
+        return parse_duration(spec.retention)
+    text = options.get(TAG_RETAINED)
+    return None if text is None else duration_option(TAG_RETAINED, text)
 
 
 def _expired_in_batches(
