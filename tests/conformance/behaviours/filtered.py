@@ -268,6 +268,13 @@ BEHAVIOURS = [
         None,
         fails=fails(ErrorCode.EXPRESSION_NOT_ALLOWED, "value of n in UPDATE", "subquery"),
     ),
+    delete_from(
+        "delete: the current time is the same in a source and in WHERE",
+        "id IN (SELECT id FROM s WHERE c = current_timestamp() AND d = current_date)",
+        "(SELECT 101 AS id, now() AS c, curdate() AS d) AS s",
+        deleted=frozenset({101}),
+        source_rows=1,
+    ),
     update_set(
         "update: a column that is not there",
         {"nope": "1"},
