@@ -97,18 +97,18 @@ def _paimon_connection() -> dict[str, Any]:
                 "label": "Metastore",
                 "schema": {
                     "type": "string",
-                    "enum": ["filesystem", "jdbc", "rest"],
+                    "enum": ["filesystem", "rest"],
                     "default": "filesystem",
                 },
             },
             "warehouse": {
                 "label": "Warehouse",
-                "description": "Absolute path or URI, such as s3://bucket/warehouse.",
-                "schema": {"type": "string", "pattern": "^(/|[A-Za-z][A-Za-z0-9+.-]*://).*$"},
+                "description": "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse.",
+                "schema": {"type": "string", "pattern": "^(/|(file|s3|s3a|s3n|hdfs)://).*$"},
             },
             "uri": {
                 "label": "Metastore URI",
-                "description": "Of a jdbc or rest metastore; without a password.",
+                "description": "Of a rest metastore; without a password.",
                 "schema": {"type": ["string", "null"]},
             },
             "endpoint": {

@@ -10,7 +10,7 @@ from jinja2 import pass_context
 
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 
-# Runs whose date the schedule decides; a parameter is then only what the form would have offered.
+# Runs whose date the schedule decides, whatever was given to them.
 _SCHEDULED = ("scheduled", "backfill")
 
 
@@ -22,8 +22,9 @@ def run_partition(context: Mapping[str, Any], param: str = "partition") -> str:
     name it among the DAG's ``user_defined_macros``. In Python, give it the task's context.
 
     The first that there is: the run's partition key (Airflow 3.2 and later); the run's logical
-    date as ``YYYY-MM-DD``, for a scheduled run or one of a backfill; the parameter ``param``, which
-    people fill in when they trigger a run; the logical date of such a run.
+    date as ``YYYY-MM-DD``, for a scheduled run or one of a backfill; the parameter ``param``, if it
+    was chosen when the run was triggered; the logical date of such a run. A default that the DAG
+    has for the parameter is nobody's choice.
 
     Raises:
         AirflowFailException: the run has none of them, or ``param`` is no text, number or date.
@@ -35,7 +36,7 @@ def run_partition(context: Mapping[str, Any], param: str = "partition") -> str:
     date = context.get("ds")
     if date and _run_type(run) in _SCHEDULED:
         return str(date)
-    chosen = (context.get("params") or {}).get(param)
+    chosen = (getattr(run, "conf", None) or {}).get(param)
     if chosen is not None and chosen != "":
         return _text(param, chosen)
     if date:
@@ -43,7 +44,7 @@ def run_partition(context: Mapping[str, Any], param: str = "partition") -> str:
     raise airflow_exception(
         invalid(
             "run_partition",
-            f"the run has no partition key, no logical date and no parameter {param!r}",
+            f"the run has no partition key, no logical date and no chosen parameter {param!r}",
             f"Trigger it with a partition key, a logical date, or a value for {param!r}.",
         )
     )

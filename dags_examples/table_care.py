@@ -41,7 +41,7 @@ with DAG(
         task_id="tag", tag="nightly-{{ ds }}", retention="30 d", if_not_exists=True
     )
     old_tags = DeleteTagOperator(task_id="old_tags", expired=True)
-    preview = ExpireSnapshotsOperator(task_id="preview", dry_run=True, max_deletes=1000, **LIMITS)
+    preview = ExpireSnapshotsOperator(task_id="preview", dry_run=True, **LIMITS)
 
     @task.short_circuit(ignore_downstream_trigger_rules=False)
     def is_anything_old(found):

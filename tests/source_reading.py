@@ -12,6 +12,7 @@ from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Tab
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.sources import Sources
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.errors import JobError
 from spark_jobs.spi.connector import Connector
 from tests.source_traps import Rows, Trap
@@ -29,7 +30,9 @@ def evaluated(
         sources=(source,),
     )
     handle = connector.metadata.load_table(target)
-    sources = Sources(spark, connector, request, handle, "_operations/scratch", Progress())
+    moment = StatementTime.now(spark)
+    folder = "_operations/scratch"
+    sources = Sources(spark, connector, request, handle, folder, Progress(), moment)
     sources.open()
     sources.land()
     return sources

@@ -26,23 +26,25 @@ from airflow_provider_merge.metadata.table import (
 )
 from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
 from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import JobError, NotSupportedError, RequestError
 
-_METASTORES = ("filesystem", "jdbc", "rest")
-_STORAGE_OF_SCHEME = {"s3": "s3", "s3a": "s3", "s3n": "s3", "oss": "oss"}
+_METASTORES = ("filesystem", "rest")
+_SCHEMES = ("file", *S3_SCHEMES, HDFS_SCHEME)
 
 
 class PaimonHook(BaseHook):
     """Reads a ``paimon`` connection.
 
-    Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem, jdbc or rest), ``uri``
-    (of the jdbc or rest metastore), ``endpoint`` and ``region`` (of the object store), ``options``
-    (further catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
+    Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem or rest), ``uri`` (of
+    the rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further
+    catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
     ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with
     ``{path}``); login and password are access key and secret key.
     """
@@ -75,6 +77,9 @@ class PaimonHook(BaseHook):
         warehouse = options.pop("warehouse", "").strip()
         if not warehouse:
             raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
+        if (scheme := _scheme(warehouse)) not in _SCHEMES:
+            problem = f"{scheme}:// is storage where no way to publish a snapshot is built"
+            raise self._invalid("warehouse", problem, "Use a path, file://, s3:// or hdfs://.")
         # The job gets an option either way.
         public = {name: each for name, each in options.items() if not may_be_secret_name(name)}
         try:
@@ -102,7 +107,7 @@ class PaimonHook(BaseHook):
         warehouse = options.get("warehouse", "")
         if warehouse.startswith("hdfs://"):
             return _hdfs_arguments(HdfsOptions.of(warehouse, options))
-        if self._storage(options) != "s3":
+        if _scheme(warehouse) not in S3_SCHEMES:
             return {}
         access = S3Options.of(options)
         keys = _given(key=access.access_key, secret=access.secret_key, token=access.session_token)
@@ -331,16 +336,15 @@ class PaimonHook(BaseHook):
         if metastore not in _METASTORES:
             allowed = ", ".join(_METASTORES)
             raise self._invalid("metastore", f"{metastore!r} is not one of: {allowed}")
-        if metastore != "filesystem" and not extra.get("uri"):
-            raise self._invalid("uri", f"is empty, but the {metastore} metastore needs it")
+        if metastore == "rest" and not extra.get("uri"):
+            raise self._invalid("uri", "is empty, but the rest metastore needs it")
         for name in ("warehouse", "uri"):
             if extra.get(name):
                 options[name] = str(extra[name])
         options["metastore"] = str(metastore)
-        storage = self._storage(options)
         for name in ("endpoint", "region"):
             if extra.get(name):
-                options[f"fs.{storage or 's3'}.{name}"] = str(extra[name])
+                options[f"fs.s3.{name}"] = str(extra[name])
         return options
 
     def _free_options(self, value: Any) -> dict[str, str]:
@@ -354,23 +358,21 @@ class PaimonHook(BaseHook):
             raise self._invalid("options", "is not a JSON object", remedy)
         return {name: _text(each) for name, each in (value or {}).items()}
 
-    def _storage(self, options: dict[str, str]) -> str | None:
-        scheme, separator, _ = options.get("warehouse", "").partition("://")
-        return _STORAGE_OF_SCHEME.get(scheme.lower()) if separator else None
-
     def _key_names(self, options: dict[str, str]) -> tuple[str | None, str | None]:
         """The options that login and password stand for: of the metastore, else of the storage."""
-        if options["metastore"] == "jdbc":
-            return "jdbc.user", "jdbc.password"
         if options["metastore"] == "rest":
             return None, "token"
-        storage = self._storage(options)
-        if storage is None:
+        if _scheme(options.get("warehouse", "")) not in S3_SCHEMES:
             return None, None
-        return f"fs.{storage}.accessKeyId", f"fs.{storage}.accessKeySecret"
+        return "fs.s3.accessKeyId", "fs.s3.accessKeySecret"
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.catalog_conn_id!r}, {field}", problem, remedy)
+
+
+def _scheme(location: str) -> str:
+    scheme, separator, _ = location.partition("://")
+    return scheme.lower() if separator else "file"
 
 
 def _hdfs_arguments(access: HdfsOptions) -> dict[str, Any]:

@@ -14,13 +14,14 @@ class ExpireSnapshotsOperator(RemovingOperator):
     """Drops the oldest snapshots of ``target``.
 
     What a snapshot that stays, a tag, a branch, a consumer or a running statement needs is kept.
-    Limits that are left out are the table's options, else Paimon's defaults.
+    Limits that are left out are the table's options, else Paimon's defaults. The result and the log
+    say how many more may go.
 
     :param retain_max: at most that many of the latest snapshots stay
     :param retain_min: at least that many of the latest snapshots stay
     :param older_than: a duration (``7 d``) or a timestamp with an offset: snapshots of which a
         later one was there by then may go
-    :param max_deletes: at most that many snapshots go in one run
+    :param max_deletes: at most that many snapshots go in one run; all that may, when left out
     """
 
     template_fields: Sequence[str] = (

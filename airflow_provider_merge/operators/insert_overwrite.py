@@ -9,8 +9,10 @@ from typing import Any, ClassVar, cast, get_args
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.inserts import InsertOperator
 from airflow_provider_merge.operators.partitions import partition_specs
+from airflow_provider_merge.operators.statement import of_parameter
 from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.sql.parser import ParsedStatement
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
 
 
@@ -22,8 +24,8 @@ class InsertOverwriteOperator(InsertOperator):
     as far as they hold no template, and again, rendered, before Spark starts.
 
     :param mode: ``dynamic``: the partitions that occur in the new rows are replaced; ``static``:
-        every partition of ``partition``; ``table``: everything. For ``sql``, ``static`` and
-        ``table`` mean what the text's PARTITION says: its values, or everything.
+        every partition of ``partition``, or of the values in the text's PARTITION; ``table``:
+        everything
     :param sql: the statement as text, or the path of a ``.sql`` file
     :param sources: name → source, which ``sql`` can use like tables
     :param database: the database of tables that ``sql`` names without one
@@ -77,9 +79,16 @@ class InsertOverwriteOperator(InsertOperator):
         spec = cast("InsertOverwriteSpec", super().statement())
         if self.sql is None:
             return spec
-        # The text says whether a partition or the table is cleared.
-        mode = "dynamic" if self._mode() == "dynamic" else spec.mode
-        return replace(spec, mode=mode, order_by=self.sort_columns(), **self._guards())
+        return replace(spec, mode=self._mode(), order_by=self.sort_columns(), **self._guards())
+
+    def parsed(self) -> ParsedStatement:
+        """The rendered text, in the mode of the parameter if that is known by now."""
+        parsed = super().parsed()
+        if is_template(self.mode):
+            return parsed
+        spec = cast("InsertOverwriteSpec", parsed.statement)
+        with of_parameter("sql"):
+            return replace(parsed, statement=replace(spec, mode=self._mode()))
 
     def built_statement(self) -> InsertOverwriteSpec:
         """The statement of the parts."""

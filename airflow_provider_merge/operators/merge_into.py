@@ -12,6 +12,7 @@ from airflow_provider_merge.operators.names import check_names
 from airflow_provider_merge.operators.sources import to_sources
 from airflow_provider_merge.operators.statement import StatementOperator
 from airflow_provider_merge.operators.templates import chosen_later, is_template, with_placeholders
+from airflow_provider_merge.operators.values import identifier
 from airflow_provider_merge.sql.grammar import MERGE_SOURCE
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import Source
@@ -33,8 +34,8 @@ class MergeIntoOperator(StatementOperator):
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
     :param on: the condition that joins source and target rows
     :param when: the clauses in their order: ``when_matched(…).update(…)`` … or the same as dicts
-    :param target_alias: what expressions call the target; ``t`` when left out
-    :param source_alias: what expressions call the source; ``s`` when left out
+    :param target_alias: what expressions call the target, an identifier; ``t`` when left out
+    :param source_alias: what expressions call the source, an identifier; ``s`` when left out
     :param cardinality: ``effective``: an error when more than one source row takes effect on one
         target row; ``strict``: when more than one matches it
     """
@@ -112,6 +113,11 @@ class MergeIntoOperator(StatementOperator):
             raise invalid("cardinality", problem)
         return cast("Cardinality", self.cardinality)
 
+    def _alias(self, field: str, default: str) -> str:
+        alias = getattr(self, field)
+        # Of a template only the structure around it is checked.
+        return default if alias is None or is_template(alias) else identifier(field, alias)
+
     def _spec(self, when: Any) -> MergeSpec:
         if not isinstance(when, list):
             raise invalid("when", f"expected a list of clauses, found {type(when).__name__}")
@@ -119,19 +125,15 @@ class MergeIntoOperator(StatementOperator):
             codec.decode(MergeCase, clause(each), f"when[{index}]")
             for index, each in enumerate(when)
         )
-        target_alias = "t" if self.target_alias is None else self.target_alias
-        source_alias = "s" if self.source_alias is None else self.source_alias
-        texts = {"on": self.on, "target_alias": target_alias, "source_alias": source_alias}
-        for name, text in texts.items():
-            if not isinstance(text, str):
-                raise invalid(name, "expected text")
+        if not isinstance(self.on, str):
+            raise invalid("on", "expected text")
         try:
             return MergeSpec(
                 source=MERGE_SOURCE,
-                on=str(self.on),
+                on=self.on,
                 cases=cases,
-                target_alias=target_alias,
-                source_alias=source_alias,
+                target_alias=self._alias("target_alias", "t"),
+                source_alias=self._alias("source_alias", "s"),
                 cardinality="effective" if is_template(self.cardinality) else self._cardinality(),
             )
         except RequestError as error:

@@ -113,5 +113,7 @@ def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
         f"  kept for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
         for each in report.kept
     ]
+    if report.snapshots_left:
+        lines.append(f"  left because of max_deletes: {report.snapshots_left:,} snapshots")
     lines.append(f"  snapshots {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)

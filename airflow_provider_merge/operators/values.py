@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+
+_IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")
 
 
 def whole_number(field: str, value: int | str | None) -> int | None:
@@ -69,6 +72,19 @@ def text(field: str, value: str | None) -> str | None:
     if not isinstance(value, str | None):
         raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
     return value or None
+
+
+def identifier(field: str, value: Any) -> str:
+    """The name behind an identifier: of letters, digits, ``_``, ``$`` and ``-``, or in backticks.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if not isinstance(value, str):
+        raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
+    if not _IDENTIFIER.fullmatch(value):
+        raise invalid(field, f"{value!r} is not an identifier", "Write a name such as t.")
+    return value[1:-1].replace("``", "`") if value.startswith("`") else value
 
 
 def flag(field: str, value: bool | str | None) -> bool:

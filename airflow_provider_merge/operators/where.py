@@ -10,6 +10,7 @@ from airflow_provider_merge.operators.names import check_row_names
 from airflow_provider_merge.operators.sources import to_named_sources
 from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
 from airflow_provider_merge.operators.templates import has_template, is_template
+from airflow_provider_merge.operators.values import identifier
 from airflow_provider_merge.sql.parser import parse_where
 from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
@@ -56,7 +57,9 @@ class WhereOperator(StatementOperator):
 
     def target_alias(self) -> str:
         """What expressions call the target."""
-        return self.target_table().table if self.alias is None else self.alias
+        if self.alias is None:
+            return self.target_table().table
+        return identifier("alias", self.alias)
 
     def where_text(self) -> str | None:
         """The condition, with views for the tables of its subqueries."""

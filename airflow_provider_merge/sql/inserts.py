@@ -30,8 +30,8 @@ Values = dict[str, str]
 class PartitionStatementReader:
     """Reads what stands behind INSERT, TRUNCATE and ALTER; ``start`` is where the statement began.
 
-    The mode of an INSERT OVERWRITE is ``static`` where its PARTITION has values, else ``table``:
-    whether it shall be ``dynamic`` is no part of the text.
+    The mode of an INSERT OVERWRITE is ``static`` where its PARTITION has values, else ``table``, as
+    in Spark; the text does not say whether the operator wants another.
     """
 
     def __init__(self, cursor: Cursor, queries: QueryText, start: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_column, require_identifier
 
 OverwriteMode = Literal["dynamic", "static", "table"]
 PartitionSpec = Mapping[str, str]
@@ -139,18 +139,24 @@ def _require_rows(spec: InsertIntoSpec | InsertOverwriteSpec) -> None:
         "columns: BY NAME takes the source's own names",
         "Rename the columns in the source, or leave by_name out.",
     )
-    for name in ("columns", "order_by", "partition_columns"):
+    for name in ("columns", "order_by"):
         for index, text in enumerate(getattr(spec, name)):
-            require(bool(text.strip()), f"{name}[{index}]: is empty")
+            require_column(f"{name}[{index}]", text)
+    for index, column in enumerate(spec.partition_columns):
+        _require_partition_column(f"partition_columns[{index}]", column)
 
 
 def _require_partition(partition: PartitionSpec, name: str) -> None:
     seen: set[str] = set()
     for column, value in partition.items():
-        require(bool(column.strip()), f"{name}: the name of a column is empty")
+        _require_partition_column(f"{name}: the name of a column", column)
         require(bool(value.strip()), f"{name}.{column}: the value is empty", "Write NULL or ''.")
         require(column.lower() not in seen, f"{name}: {column} occurs more than once")
         seen.add(column.lower())
+
+
+def _require_partition_column(field: str, name: str) -> None:
+    require_identifier(field, name.strip("`"))
 
 
 def _require_expected(expected: tuple[PartitionSpec, ...] | None) -> None:

@@ -23,9 +23,9 @@ class ExpireSnapshotsSpec:
     """Expire the oldest snapshots: those beyond the latest ``retain_max``, and older ones.
 
     The latest ``retain_min`` always stay; of the others those stay that were the latest one at
-    ``older_than`` or later. At most ``max_deletes`` expire at a time. None: the table's option
-    (``snapshot.num-retained.max``, ``snapshot.num-retained.min``, ``snapshot.time-retained``,
-    ``snapshot.expire.limit``), else Paimon's default: unlimited, 10, 1 hour, 50.
+    ``older_than`` or later. None: the table's option (``snapshot.num-retained.max``,
+    ``snapshot.num-retained.min``, ``snapshot.time-retained``), else Paimon's default: unlimited,
+    10, 1 hour. At most ``max_deletes`` expire, None: all others.
     """
 
     retain_max: int | None = None
@@ -65,7 +65,8 @@ class RemoveOrphanFilesSpec:
 class CreateTagSpec:
     """Give a snapshot a name that keeps it readable; ``snapshot_id`` None: the latest.
 
-    ``retention``: a duration after which the tag may go; None: it stays until it is deleted.
+    ``retention``: a duration after which the tag may go; None: the table's option
+    (``tag.default-time-retained``), else it stays until it is deleted.
     """
 
     tag: str
@@ -145,7 +146,8 @@ class MaintenanceReport:
     sizes as the table's metadata tells them. ``files`` names up to 1,000 of them, relative to the
     table, where nothing else does: orphans. ``kept`` has the first 100 reasons by their names.
     ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those of afterwards, ``snapshot_id`` is
-    that of a tag which was made.
+    that of a tag which was made. ``snapshots_left``: how many more may expire, but stay because of
+    ``max_deletes``.
     """
 
     snapshots: int = 0
@@ -159,6 +161,7 @@ class MaintenanceReport:
     snapshot_id: int | None = None
     kept: tuple[Kept, ...] = ()
     files: tuple[str, ...] = ()
+    snapshots_left: int = 0
 
     @property
     def changes(self) -> bool:

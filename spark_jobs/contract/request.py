@@ -16,7 +16,7 @@ from spark_jobs.contract.bad_rows import (
     check_on_bad_rows,
     check_quarantine,
 )
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import LONGEST_NAME, require
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.maintenance import CreateTagSpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
@@ -26,8 +26,6 @@ VERSION = 1
 Isolation = Literal["serializable", "snapshot"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# With what catalogs add to it, a name must fit into the 255 bytes of a folder's name.
-_LONGEST_NAME = 240
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
@@ -49,7 +47,7 @@ class TableName:
                 bool(value.strip())
                 and value.partition("$")[0] not in (".", "..")
                 and not re.search(r"[/\\\x00-\x1f\x7f\ud800-\udfff]", value)
-                and len(value.encode(errors="replace")) <= _LONGEST_NAME
+                and len(value.encode(errors="replace")) <= LONGEST_NAME
             )
             require(safe, f"{name}: {value!r} is not a name of a {name}")
 

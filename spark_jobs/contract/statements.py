@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
 
@@ -33,7 +33,7 @@ class Assignment:
     value: str
 
     def __post_init__(self) -> None:
-        require(bool(self.column.strip()), "assignment: column is empty")
+        require_column("assignment: column", self.column)
         require(bool(self.value.strip()), f"assignment to {self.column}: value is empty")
 
 
@@ -76,6 +76,8 @@ class InsertAction:
             not self.columns or len(self.columns) == len(self.values),
             f"columns: INSERT names {len(self.columns)} columns but has {len(self.values)} values",
         )
+        for index, column in enumerate(self.columns):
+            require_column(f"columns[{index}]", column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,10 @@ class MergeSpec:
     kind: ClassVar[str] = "merge"
 
     def __post_init__(self) -> None:
-        for name in ("source", "on", "target_alias", "source_alias"):
+        for name in ("source", "on"):
             require(bool(getattr(self, name).strip()), f"{name}: is empty")
+        for name in ("target_alias", "source_alias"):
+            require_identifier(name, getattr(self, name))
         modes = get_args(Cardinality)
         require(
             self.cardinality in modes,
@@ -177,7 +181,7 @@ class DeleteSpec:
     kind: ClassVar[str] = "delete"
 
     def __post_init__(self) -> None:
-        require(bool(self.target_alias.strip()), "target_alias: is empty")
+        require_identifier("target_alias", self.target_alias)
         _require_where(self.where)
 
 
@@ -194,7 +198,7 @@ class UpdateSpec:
     kind: ClassVar[str] = "update"
 
     def __post_init__(self) -> None:
-        require(bool(self.target_alias.strip()), "target_alias: is empty")
+        require_identifier("target_alias", self.target_alias)
         require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
         _require_where(self.where)
 
@@ -217,7 +221,7 @@ class ColumnSpec:
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        require(bool(self.name.strip()), "name: is empty")
+        require_identifier("name", self.name)
         require(bool(self.type.strip()), f"type: of column {self.name} is empty")
 
 

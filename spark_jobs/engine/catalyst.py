@@ -1,7 +1,7 @@
 """What only Spark's own classes know: parsed expressions, analysed plans, observed metrics.
 
-The one module that reaches into PySpark's JVM objects; its tests run on every PySpark version that
-is declared.
+With ``statement_time`` and ``older_spark`` the module that reaches into PySpark's JVM objects; its
+tests run on every PySpark version that is declared.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from spark_jobs.engine.analyzed import AnalyzedMerge
 from spark_jobs.engine.expressions import JoinKey
 from spark_jobs.engine.materialized import MaterializedSource
 from spark_jobs.engine.older_spark import collected_as_arrow, try_cast
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 
 _INTEGRAL = (ByteType, ShortType, IntegerType, LongType)
@@ -33,7 +34,10 @@ _MOST_ROWS: Final = 2_000_000
 
 
 def dynamic_filter(
-    merge: AnalyzedMerge, source: MaterializedSource | None, broadcast_limit: int
+    merge: AnalyzedMerge,
+    source: MaterializedSource | None,
+    broadcast_limit: int,
+    moment: StatementTime,
 ) -> DynamicFilter | None:
     """The values of the join's keys; None where they exclude no row or are too many to collect.
 
@@ -51,7 +55,7 @@ def dynamic_filter(
             for i, key in enumerate(by_column.values())
         )
     )
-    collected = collected_as_arrow(values)
+    collected = collected_as_arrow(moment.fixed(values))
     return DynamicFilter({name: _distinct(collected.column(i)) for i, name in enumerate(by_column)})
 
 

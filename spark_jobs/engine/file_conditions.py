@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 from spark_jobs.engine.catalyst import BoundExpression, attribute_ids, bound_condition
 from spark_jobs.engine.expressions import Expression
 from spark_jobs.engine.file_truth import Bounds, Truth, compared, is_among, is_null
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.spi.tables import PlannedFile
 
 # Without floating point, whose NaN is outside of bounds, and without timestamps, whose bounds
@@ -80,6 +81,7 @@ class FileConditions:
     partition_keys: Sequence[str]
     types: Mapping[str, DataType]
     files: Sequence[PlannedFile]
+    moment: StatementTime
 
     def truth(self, conditions: Sequence[Expression]) -> list[FileTruth]:
         """For each file, the truth of all ``conditions`` together."""
@@ -135,7 +137,7 @@ class FileConditions:
             fields += [StructField(values, BooleanType()), StructField(nulls, BooleanType())]
         rows = [(index, *fact) for fact, index in facts.items()]
         frame = self.spark.createDataFrame(rows, StructType(fields)).alias(self.alias)
-        filtered = frame.where(F.expr(text).cast("boolean"))
+        filtered = self.moment.fixed(frame.where(F.expr(text).cast("boolean")))
         if set(columns) <= set(self.partition_keys) and columns == decidable:
             holding = {row[0] for row in filtered.select(_INDEX).collect()}
             return {

@@ -20,6 +20,7 @@ from spark_jobs.engine.join import filtered, join, reduced
 from spark_jobs.engine.materialized import MaterializedSource
 from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
 from spark_jobs.engine.redistribution import WriteSize, redistribute
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.engine.writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ConnectorScan
@@ -47,6 +48,7 @@ class GeneralPlan:
 
     spark: SparkSession
     merge: AnalyzedMerge
+    moment: StatementTime
     processor: RowChangeProcessor
     scan: ConnectorScan
     files: Sequence[PlannedFile]
@@ -77,10 +79,10 @@ class GeneralPlan:
 
     def _change_rows(self) -> DataFrame:
         if not self.processor.inserts_apart:
-            return self._change_rows_of(self.processor)
+            return self.moment.fixed(self._change_rows_of(self.processor))
         changed = self._change_rows_of(self.processor.only("matched"))
         new = self._change_rows_of(self.processor.only("not_matched"))
-        return changed.unionByName(new, allowMissingColumns=True)
+        return self.moment.fixed(changed.unionByName(new, allowMissingColumns=True))
 
     def _change_rows_of(self, processor: RowChangeProcessor) -> DataFrame:
         merge = processor.merge

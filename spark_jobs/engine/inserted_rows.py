@@ -15,6 +15,7 @@ from spark_jobs.engine.assignments import AssignmentAnalyzer, split_name
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
 from spark_jobs.engine.names import column_of, find_name, quote
 from spark_jobs.engine.partition_specs import Constants, PartitionSpecs
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.engine.store_assignment import Place, stored
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
@@ -66,10 +67,12 @@ def by_index(source: DataFrame) -> DataFrame:
     return source.toDF(*(f"c{index}" for index in range(len(source.columns))))
 
 
-def partition_specs(spark: SparkSession, table: TableHandle) -> PartitionSpecs:
+def partition_specs(
+    spark: SparkSession, table: TableHandle, moment: StatementTime
+) -> PartitionSpecs:
     """What evaluates partition specs of ``table``."""
     expressions = ExpressionAnalyzer(spark, Side(_TARGET, target_frame(spark, table)))
-    return PartitionSpecs(spark, table, expressions, declared_types(table))
+    return PartitionSpecs(spark, table, expressions, declared_types(table), moment)
 
 
 def analyze_insert(

@@ -24,6 +24,7 @@ from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.redaction import Redaction
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.sources import Sources
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Operation
@@ -67,23 +68,28 @@ class Job:
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
         assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.main
+        moment = StatementTime.now(self.spark)
         for attempt in range(1, ATTEMPTS):
             try:
-                return self._attempted(log, statement, attempt)
+                return self._attempted(log, statement, attempt, moment)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
                 self.progress.say(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
-        return self._attempted(log, statement, ATTEMPTS)
+        return self._attempted(log, statement, ATTEMPTS, moment)
 
     def _attempted(
-        self, log: OperationLog, statement: RowStatement | PartitionStatement, attempt: int
+        self,
+        log: OperationLog,
+        statement: RowStatement | PartitionStatement,
+        attempt: int,
+        moment: StatementTime,
     ) -> JobResult:
         """Run the statement from fresh snapshots, unless it has been committed already."""
         table = self.connector.metadata.load_table(self.request.target)
         if self.request.dry_run:
-            return self._tried(log, statement, table)
+            return self._tried(log, statement, table, moment)
         log.clear_leftovers(self.request.operation_id)
         earlier = self._earlier(log, table)
         if earlier is not None:
@@ -91,18 +97,22 @@ class Job:
             return earlier
         scratch = log.new_scratch(self.request.operation_id)
         try:
-            return self._changed(statement, table, scratch, attempt)
+            return self._changed(statement, table, scratch, attempt, moment)
         finally:
             log.clear(scratch)
 
     def _tried(
-        self, log: OperationLog, statement: RowStatement | PartitionStatement, table: TableHandle
+        self,
+        log: OperationLog,
+        statement: RowStatement | PartitionStatement,
+        table: TableHandle,
+        moment: StatementTime,
     ) -> JobResult:
         """A dry run: no earlier one counts, and nothing is left of it."""
         scratch = log.dry_run_folder(self.request.operation_id)
         log.clear(scratch)
         try:
-            return self._changed(statement, table, scratch, attempt=1)
+            return self._changed(statement, table, scratch, 1, moment)
         finally:
             log.clear(scratch)
 
@@ -142,8 +152,11 @@ class Job:
         table: TableHandle,
         scratch: str,
         attempt: int,
+        moment: StatementTime,
     ) -> JobResult:
-        sources = Sources(self.spark, self.connector, self.request, table, scratch, self.progress)
+        sources = Sources(
+            self.spark, self.connector, self.request, table, scratch, self.progress, moment
+        )
         try:
             sources.open()
             outcome = _run_type(spec)(
@@ -156,6 +169,7 @@ class Job:
                 options=self.request.options,
                 scratch=scratch,
                 progress=self.progress,
+                moment=moment,
                 attempt=attempt,
                 reads_itself=_is_among(self.request.target, self.request.sources),
                 dry_run=self.request.dry_run,

@@ -56,8 +56,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            keys = dynamic_filter(merge, source, self.options.broadcast_limit)
-            pruning = Pruning(self.spark, merge, source, keys)
+            keys = dynamic_filter(merge, source, self.options.broadcast_limit, self.moment)
+            pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
         self.progress.say(
             f"{len(files.scanned)} of {len(planned)} files to scan, {len(files.dropped)} to drop"
@@ -180,6 +180,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         return GeneralPlan(
             spark=self.spark,
             merge=merge,
+            moment=self.moment,
             processor=processor,
             scan=self.connector.scan,
             files=files,

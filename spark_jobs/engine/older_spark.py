@@ -44,6 +44,15 @@ def column_of_expression(spark: SparkSession, expression: Any) -> Column:
     return Column(sql.Column(expression))
 
 
+def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    """An analysed plan of Catalyst as a frame."""
+    jvm: Any = spark._jvm
+    sql = jvm.org.apache.spark.sql
+    package = sql.classic if hasattr(DataType, "fromDDL") else sql
+    datasets = getattr(getattr(package, "Dataset$"), "MODULE$")
+    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
+
+
 def collected_as_arrow(frame: DataFrame) -> pa.Table:
     """All rows of ``frame``, on the driver: ``DataFrame.toArrow`` of PySpark 4."""
     if hasattr(DataFrame, "toArrow"):

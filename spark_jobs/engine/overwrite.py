@@ -88,7 +88,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         with self.progress.phase("analyze"):
             # Refuses what can not be written here, before anything is read.
             self.connector.metadata.row_change_paradigm(self.table)
-            specs = partition_specs(self.spark, self.table)
+            specs = partition_specs(self.spark, self.table, self.moment)
             replacement = Replacement.of(self.spec, self.table, specs)
             insert = self._analyzed(replacement)
         with self.progress.phase("plan"):
@@ -132,7 +132,8 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         if copied is not None:
             return copied
         frame = by_index(source.frame)
-        rows, size = insert.rows(frame), plan_bytes(frame) if source.is_pinned else 0
+        rows = self.moment.fixed(insert.rows(frame))
+        size = plan_bytes(frame) if source.is_pinned else 0
         if not source.is_pinned or source.landed is not None:
             kept = materialize(self.spark, rows, rows.columns, self.connector.storage, self.scratch)
             columns, keys = list(insert.values), self._layout.cluster_by

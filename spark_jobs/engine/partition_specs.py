@@ -17,6 +17,7 @@ from pyspark.sql.types import DataType
 from spark_jobs.contract.inserts import PartitionSpec
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer
 from spark_jobs.engine.names import find_name, unquoted
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.engine.store_assignment import Place, stored
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import PlannedFile, TableHandle
@@ -48,6 +49,7 @@ class PartitionSpecs:
     table: TableHandle
     expressions: ExpressionAnalyzer
     stored_types: Mapping[str, DataType]
+    moment: StatementTime
 
     def constants(self, spec: PartitionSpec, where: str) -> dict[str, Constant]:
         """The values of ``spec`` by the table's names of the columns; ``where`` names it in errors.
@@ -65,7 +67,8 @@ class PartitionSpecs:
             for i, (name, text) in enumerate(values.items())
         ]
         texts = [F.col(f"v{i}").cast("string").alias(f"t{i}") for i in range(len(columns))]
-        row = self.spark.range(1).select(*columns).select("*", *texts).collect()[0]
+        frame = self.spark.range(1).select(*columns).select("*", *texts)
+        row = self.moment.fixed(frame).collect()[0]
         return {name: Constant(row[f"v{i}"], row[f"t{i}"]) for i, name in enumerate(values)}
 
     def require_keys(self, names: Sequence[str], where: str) -> None:

@@ -22,6 +22,7 @@ from spark_jobs.engine.expressions import JoinKey
 from spark_jobs.engine.file_conditions import FileConditions, FileTruth
 from spark_jobs.engine.materialized import MaterializedSource
 from spark_jobs.engine.older_spark import try_cast
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
 
@@ -47,6 +48,7 @@ class Pruning:
     merge: AnalyzedMerge
     source: MaterializedSource | None
     dynamic_filter: DynamicFilter | None
+    moment: StatementTime
 
     def touched(self, files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
         """Those of ``files`` in which a clause may apply: a ``ReadRegion``."""
@@ -63,6 +65,7 @@ class Pruning:
             partition_keys=self.merge.table.partition_keys,
             types=self.merge.target_types,
             files=files,
+            moment=self.moment,
         )
         if source is None:
             truth = conditions.truth(region.on_predicates)
@@ -108,9 +111,10 @@ class Pruning:
         self, key: JoinKey, files: Sequence[PlannedFile], source: MaterializedSource
     ) -> Sequence[PlannedFile]:
         column = key.target_column
-        values = source.frame.alias(self.merge.source_alias).select(
+        keys = source.frame.alias(self.merge.source_alias).select(
             try_cast(key.source.column, key.type).alias("value")
         )
+        values = self.moment.fixed(keys)
         if column in self.merge.table.partition_keys:
             found = values.where("value IS NOT NULL").distinct().limit(_DISTINCT_LIMIT + 1)
             wanted = {row["value"] for row in found.collect()}

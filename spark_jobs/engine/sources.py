@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.request import FileSource, JobRequest, SqlSource, TableName
+from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.landing import Landing, land
 from spark_jobs.engine.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.quarantine import quarantine_of
 from spark_jobs.engine.source import OpenSource, open_source
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 
@@ -24,7 +25,8 @@ class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
     A SQL source sees those before it. Each table is pinned once, however many sources name it;
-    ``target`` is pinned already. ``scratch`` is a folder below the warehouse for temporary files.
+    ``target`` is pinned already. ``scratch`` is a folder below the warehouse for temporary files,
+    ``moment`` the time that the statement's current time is.
     ``metrics`` tell of the file sources, once ``land`` has read them.
     """
 
@@ -34,6 +36,7 @@ class Sources(Mapping[str, OpenSource]):
     target: TableHandle
     scratch: str
     progress: Progress
+    moment: StatementTime
     metrics: dict[str, SourceMetrics] = field(default_factory=dict)
     _opened: dict[str, OpenSource] = field(default_factory=dict)
     _pinned: dict[TableName, TableHandle] = field(default_factory=dict)
@@ -55,9 +58,7 @@ class Sources(Mapping[str, OpenSource]):
         """
         self._pinned = {self.target.name: self.target}
         for source in self.request.sources:
-            self._opened[source.name] = open_source(
-                self.spark, source, self.connector, self._pinned
-            )
+            self._opened[source.name] = self._open(source)
 
     def close(self) -> None:
         """Forget the views."""
@@ -83,7 +84,7 @@ class Sources(Mapping[str, OpenSource]):
                         records=opened.footers.row_count if opened.footers else 0,
                     )
             elif isinstance(source, SqlSource) and has_landed:
-                opened = open_source(self.spark, source, self.connector, self._pinned)
+                opened = self._open(source)
             self._opened[source.name] = opened
 
     def require_unchanged(self) -> None:
@@ -95,6 +96,13 @@ class Sources(Mapping[str, OpenSource]):
         for opened in self._opened.values():
             if opened.listed is not None:
                 opened.listed.require_unchanged()
+
+    def _open(self, source: Source) -> OpenSource:
+        opened = open_source(self.spark, source, self.connector, self._pinned)
+        frame = self.moment.fixed(opened.frame)
+        if frame is not opened.frame:
+            frame.createOrReplaceTempView(source.name)
+        return replace(opened, frame=frame)
 
     def _landed(self, opened: OpenSource, landing: Landing) -> OpenSource:
         source, storage = landing.source, self.connector.storage

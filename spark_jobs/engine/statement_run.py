@@ -14,6 +14,7 @@ from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.sources import Sources
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.engine.stragglers import wait_for_stragglers
 from spark_jobs.engine.writer import TaskReport
 from spark_jobs.errors import ErrorCode, JobError
@@ -43,9 +44,9 @@ class StatementRun(Generic[Spec]):
     """One attempt of one statement on a pinned table.
 
     ``sources`` are the request's sources, of which there is a temporary view each;
-    ``scratch`` is a folder below the warehouse for this operation's temporary files. ``attempt``
-    counts from 1. ``reads_itself``: a source is a query or copy of the target. ``dry_run``: it
-    ends before the commit, and nothing was stored.
+    ``scratch`` is a folder below the warehouse for this operation's temporary files. ``moment`` is
+    the current time of the statement. ``attempt`` counts from 1. ``reads_itself``: a source is a
+    query or copy of the target. ``dry_run``: it ends before the commit, and nothing was stored.
     """
 
     spark: SparkSession
@@ -57,6 +58,7 @@ class StatementRun(Generic[Spec]):
     options: JobOptions
     scratch: str
     progress: Progress
+    moment: StatementTime
     attempt: int = 1
     reads_itself: bool = False
     dry_run: bool = False

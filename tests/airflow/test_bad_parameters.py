@@ -45,6 +45,13 @@ WRONG = {
     "when no list": ({"when": when_matched().delete()}, "when: expected a list of clauses"),
     "empty on": ({"on": ""}, "on: is empty"),
     "on no text": ({"on": True}, "on: expected text"),
+    "alias no name": ({"target_alias": "t, x"}, "target_alias: 't, x' is not an identifier"),
+    "alias of the source": ({"source_alias": "s\n"}, r"source_alias: 's\\n' is not an identifier"),
+    "alias no text": ({"source_alias": 5}, "source_alias: expected text, found int"),
+    "assigned to no column": (
+        {"when": [when_matched().update({"a..b": "1"})]},
+        r"when\[0\]\.action\.assignments\[0\]: assignment: column: 'a..b' is not the name of",
+    ),
     "same alias": ({"source_alias": "T"}, "source_alias: .* both called"),
     "unknown alias in on": ({"on": "t.id = u.id"}, "on: unknown alias 'u'"),
     "hidden table name in on": ({"on": "orders.id = s.id"}, "on: unknown alias 'orders'"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from spark_jobs.errors import RequestError
@@ -63,13 +65,6 @@ def test_ambient_object_store(hook):
     assert lake.storage_options() == AMBIENT
 
 
-def test_jdbc(hook):
-    lake = hook("user", PASSWORD, metastore="jdbc", uri="jdbc:mysql://db/x", warehouse="s3://b/l")
-    assert lake.catalog_spec().options == {"metastore": "jdbc", "uri": "jdbc:mysql://db/x"}
-    assert lake.credentials() == {"jdbc.user": "user", "jdbc.password": PASSWORD}
-    assert lake.storage_options() == AMBIENT, "the keys are the database's"
-
-
 def test_rest(hook):
     lake = hook(None, PASSWORD, metastore="rest", uri="http://rest", warehouse="s3://b/lake")
     assert lake.credentials() == {"token": PASSWORD, "token.provider": "bear"}
@@ -110,21 +105,26 @@ WRONG = {
     "relative warehouse": ({"warehouse": "lake"}, r"warehouse: 'lake' is not an absolute path"),
     "metastore": (
         {"warehouse": "/x", "metastore": "hive"},
-        r"metastore: 'hive' is not one of: filesystem, jdbc, rest",
+        r"metastore: 'hive' is not one of: filesystem, rest",
     ),
-    "no uri": ({"warehouse": "/x", "metastore": "jdbc"}, r"uri: is empty, but the jdbc metastore"),
+    "metastore jdbc": (
+        {"warehouse": "/x", "metastore": "jdbc", "uri": "jdbc:mysql://db/x"},
+        r"metastore: 'jdbc' is not one of: filesystem, rest",
+    ),
+    "no uri": ({"warehouse": "/x", "metastore": "rest"}, r"uri: is empty, but the rest metastore"),
+    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is storage where no way"),
     "options": ({"warehouse": "/x", "options": "{"}, r"options: is not JSON"),
     "options list": ({"warehouse": "/x", "options": [1]}, r"options: is not a JSON object"),
     "password in uri": (
-        {"warehouse": "/x", "metastore": "jdbc", "uri": f"jdbc:mysql://u:{PASSWORD}@db/x"},
+        {"warehouse": "/x", "metastore": "rest", "uri": f"http://u:{PASSWORD}@host/x"},
         r"uri: holds a password",
     ),
     **{
         f"parameter {parameter} in uri": (
             {
                 "warehouse": "/x",
-                "metastore": "jdbc",
-                "uri": f"jdbc:x://db/x?a=b&{parameter}=" + PASSWORD,
+                "metastore": "rest",
+                "uri": f"http://host/x?a=b&{parameter}=" + PASSWORD,
             },
             r"uri: holds a password",
         )
@@ -142,6 +142,28 @@ def test_refused_with_connection_and_field(hook, extra, message):
     with pytest.raises(RequestError, match=f"connection 'lake', {message}") as caught:
         hook(**extra).catalog_spec()
     assert PASSWORD not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "warehouse",
+    ["/lake", "file:///lake", "s3://b/w", "s3a://b/w", "s3n://b/w", "hdfs://n/w", "oss://b/w"],
+)
+def test_the_form_takes_the_warehouses_that_jobs_take(hook, warehouse):
+    (form,) = get_provider_info()["connection-types"]
+    pattern = form["conn-fields"]["warehouse"]["schema"]["pattern"]
+    try:
+        hook(warehouse=warehouse).catalog_spec()
+        taken = True
+    except RequestError:
+        taken = False
+    assert bool(re.match(pattern, warehouse)) == taken == (not warehouse.startswith("oss"))
+
+
+def test_the_form_offers_the_metastores_that_jobs_take(hook):
+    (form,) = get_provider_info()["connection-types"]
+    for name in form["conn-fields"]["metastore"]["schema"]["enum"]:
+        spec = hook(warehouse="/lake", metastore=name, uri="http://host").catalog_spec()
+        assert spec.options["metastore"] == name
 
 
 def test_missing_connection():

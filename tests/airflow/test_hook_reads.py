@@ -98,18 +98,6 @@ def test_tables_that_are_not_there(orders):
         PaimonHook().latest_snapshot("orders")
 
 
-def test_a_jdbc_catalog_is_read_without_its_database(orders, monkeypatch):
-    extra = {
-        "metastore": "jdbc",
-        "uri": "jdbc:postgresql://nowhere.invalid/paimon",
-        "warehouse": str(orders.warehouse),
-    }
-    connection(monkeypatch, "lake", conn_type="paimon", extra=extra)
-    assert PaimonHook("lake").latest_snapshot(TABLE).snapshot_id == 2
-    with pytest.raises(CatalogError, match="TABLE_NOT_FOUND"):
-        PaimonHook("lake").latest_snapshot("shop.nothing")
-
-
 def test_storage_that_fails(orders):
     snapshots = orders.folder / "snapshot"
     snapshots.rename(snapshots.with_name("away"))
@@ -127,6 +115,8 @@ def test_the_test_button(orders, monkeypatch):
     for extra, message in (
         ({"warehouse": "/nowhere"}, "WAREHOUSE_NOT_FOUND"),
         ({}, "warehouse: is empty"),
+        ({"warehouse": "oss://bucket/lake"}, "warehouse: oss:// is storage"),
+        ({"warehouse": str(orders.warehouse), "metastore": "jdbc", "uri": "jdbc:x:y"}, "'jdbc'"),
     ):
         connection(monkeypatch, "lake", conn_type="paimon", login="a", password="b", extra=extra)
         ok, text = PaimonHook("lake").test_connection()

@@ -13,6 +13,7 @@ import pytest
 
 from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
+from airflow_provider_merge.operators.results import result_table
 from airflow_provider_merge.operators.rollback import RollbackOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
@@ -121,6 +122,12 @@ def test_the_report_is_the_xcom(dag_file, submitter, caplog):
     result = ti.xcom_pull(task_ids="t")
     assert (result["status"], result["snapshots"], result["data_files"]) == ("dry_run", 3, 7)
     assert result["kept"] == [{"by": "tag nightly", "snapshots": 0, "files": 2}]
+
+
+def test_the_log_says_how_many_snapshots_are_left():
+    left = dataclasses.replace(REPORT, snapshots_left=1200)
+    result = committed(example_request(), maintenance=left)
+    assert "  left because of max_deletes: 1,200 snapshots\n" in result_table(result)
 
 
 def environment(folder, then=""):

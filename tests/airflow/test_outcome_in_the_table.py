@@ -142,7 +142,6 @@ def test_stored_error_of_this_try_comes_first(run, submitter, capsys):
         ({"warehouse": "/lake/"}, "/lake/shop.db/orders"),
         ({"warehouse": "file:///la%20ke"}, "file:///la%20ke/shop.db/orders"),
         ({"warehouse": "memory://b/w"}, "memory://b/w/shop.db/orders"),
-        ({"warehouse": "/lake", "metastore": "jdbc", "uri": "jdbc:x:y"}, "/lake/shop.db/orders"),
         ({"warehouse": "lake", "metastore": "rest", "uri": "http://host"}, None),
     ],
 )

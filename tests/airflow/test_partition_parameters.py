@@ -55,18 +55,33 @@ def test_parts_become_the_statement():
 
 
 @pytest.mark.parametrize(
-    ("text", "mode", "meant"),
+    ("text", "mode"),
     [
-        (TEXT, "static", "static"),
-        (TEXT, "table", "static"),
-        (TEXT, "dynamic", "dynamic"),
-        (WHOLE, "static", "table"),
-        (WHOLE, "table", "table"),
-        (WHOLE, "dynamic", "dynamic"),
+        (TEXT, "static"),
+        (TEXT, "dynamic"),
+        (WHOLE, "table"),
+        (WHOLE, "dynamic"),
     ],
 )
-def test_the_mode_of_a_text(text, mode, meant):
-    assert overwrite(**text, mode=mode).mode == meant
+def test_the_mode_of_a_text(text, mode):
+    assert overwrite(**text, mode=mode).mode == mode
+
+
+@pytest.mark.parametrize("partition", ["", "PARTITION (day)"])
+def test_only_mode_table_replaces_the_whole_table(partition):
+    text = f"INSERT OVERWRITE shop.daily {partition} SELECT 1"
+    message = "^REQUEST_INVALID: sql: partition: mode static needs the partition that is replaced"
+    with pytest.raises(RequestError, match=message):
+        InsertOverwriteOperator(task_id="task", sql=text, mode="static", driver_memory="{{ x }}")
+
+
+@pytest.mark.parametrize(("field", "rendered"), [("mode", "static"), ("sql", WHOLE["sql"])])
+def test_the_rendered_mode_and_text_have_to_fit(field, rendered):
+    parameters = {**WHOLE, "mode": "static", field: "{{ params.x }}"}
+    operator = InsertOverwriteOperator(**parameters)
+    setattr(operator, field, rendered)
+    with pytest.raises(RequestError, match="sql: partition: mode static needs"):
+        operator.statement()
 
 
 def test_guards_stand_beside_a_text():
@@ -140,6 +155,10 @@ WRONG = {
     "order_by": ({**DYNAMIC, "order_by": [""]}, r"order_by\[0\]: is empty"),
     "sources": ({**DYNAMIC, "sources": {}}, "sources: belongs to sql"),
     "both": ({**TEXT, "mode": "static", "partition": {"a": 1}}, "partition: can not be given toge"),
+    "table with a partition in the text": (
+        {**TEXT, "mode": "table"},
+        "sql: partition: mode table replaces the whole table",
+    ),
     "another statement": (
         {"task_id": "t", "mode": "table", "sql": "TRUNCATE TABLE a.b"},
         "sql: is a statement of the kind TRUNCATE_TABLE, not INSERT_OVERWRITE",

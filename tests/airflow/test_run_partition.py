@@ -82,19 +82,24 @@ RUNS = [
     ),
     ({"run_type": "manual", "logical_date": DAY}, "2026-01-31"),
 ]
+DEFAULT = {"day": Param("2026-11-10", type="string", format="date")}
 
 
+@pytest.mark.parametrize("form", [FORM, DEFAULT], ids=["no default", "default"])
 @pytest.mark.parametrize(("run", "expected"), RUNS)
-def test_the_first_that_a_run_has(run, expected):
-    assert rendered(task_of(), **run) == expected
+def test_the_first_that_a_run_has(run, expected, form):
+    assert rendered(task_of(params=form), **run) == expected
 
 
-@pytest.mark.parametrize("conf", [{}, {"day": None}])
-def test_a_run_that_has_none_fails_and_says_what_to_do(conf):
+@pytest.mark.parametrize(
+    ("form", "conf"), [(FORM, {}), (FORM, {"day": None}), (DEFAULT, {}), (DEFAULT, {"other": 1})]
+)
+@pytest.mark.parametrize("run_type", ["manual", "scheduled", "asset_triggered"])
+def test_a_run_that_has_none_fails_and_says_what_to_do(form, conf, run_type):
     with pytest.raises(AirflowFailException) as raised:
-        rendered(task_of(), conf=conf)
+        rendered(task_of(params={**form, "other": 0}), conf=conf, run_type=run_type)
 
-    assert "no partition key, no logical date and no parameter 'day'" in str(raised.value)
+    assert "no partition key, no logical date and no chosen parameter 'day'" in str(raised.value)
     assert "Remedy: Trigger it with a partition key, a logical date, or" in str(raised.value)
 
 
@@ -107,7 +112,9 @@ def test_a_parameter_that_names_no_partition(value):
 
 
 def test_a_number():
-    assert rendered(task_of(params={"day": Param(7, type="integer")})) == "7"
+    task = task_of(params={"day": Param(7, type="integer")})
+
+    assert rendered(task, conf={"day": 8}) == "8"
 
 
 def test_other_operators_have_it_as_a_macro_of_the_dag():
@@ -128,13 +135,26 @@ def test_python_code_gives_it_the_context():
     assert run_partition(context_of(task_of(), conf=CONF), "day") == "2026-01-02"
 
 
+def test_a_test_of_a_dag_is_for_its_date(dag_file, submitter, warehouse, airflow_db):
+    """``airflow dags test`` makes a manual run."""
+    body = """
+    TruncateTableOperator(
+        task_id="t", target="a.b", partition={"day": "{{ run_partition('day') }}"}
+    )
+    """
+    run = dag_file(body, arguments='params={"day": "2026-11-10"}').run(logical_date=DAY)
+
+    assert run.state == "success"
+    assert submitter.request.statement.partition == {"day": "'2026-01-31'"}
+
+
 def test_mapped_operators_have_it(dag_file, submitter, warehouse, airflow_db):
     body = """
     TruncateTableOperator.partial(
         task_id="t", partition={"day": "{{ run_partition('day') }}"}
     ).expand(target=["a.b", "a.c"])
     """
-    run = dag_file(body, arguments='params={"day": "2026-01-02"}').run()
+    run = dag_file(body, arguments='params={"day": "2026-11-10"}').run(run_conf=CONF)
 
     assert run.state == "success"
     partitions = [job.request.statement.partition for job in submitter.jobs]

@@ -77,6 +77,10 @@ EQUAL = {
             task_id="parts", target="shop.orders", where="o.day < '2020'", alias="o"
         ),
     ),
+    "delete by an alias in backticks": (
+        DeleteFromOperator(task_id="sql", sql="DELETE FROM shop.orders AS `o, p` WHERE `o, p`.x"),
+        DeleteFromOperator(task_id="parts", target="shop.orders", where="`o, p`.x", alias="`o, p`"),
+    ),
     "delete everything": (
         DeleteFromOperator(task_id="sql", sql="DELETE FROM shop.orders"),
         DeleteFromOperator(task_id="parts", target="shop.orders"),

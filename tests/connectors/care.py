@@ -159,7 +159,7 @@ def _expected(spec: ExpireSnapshotsSpec, times: dict[int, int], consumed: int) -
         may = (
             latest - each >= (spec.retain_min or 10)
             and each < consumed
-            and each < ids[0] + (spec.max_deletes or 50)
+            and each < ids[0] + (spec.max_deletes or len(times))
             and (superfluous or times[successor] < limit)
         )
         if not may:

@@ -222,6 +222,7 @@ def new_history(warehouse: Path, seed: int, commits: int | None = None) -> Histo
     options = {"manifest.merge-min-count": chosen.choice(["2", "4", "30"])}
     if chosen.random() < 0.5:
         options["deletion-vectors.enabled"] = "true"
+    options["snapshot.expire.limit"] = random.Random(f"batch {seed}").choice(["1", "3", "50"])
     partitions = chosen.choice([["p"], []])
     create(connector, {"id": "int", "v": "string", "p": "int"}, partitions, options)
     history = History(warehouse, chosen, connector)

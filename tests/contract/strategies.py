@@ -51,6 +51,11 @@ from spark_jobs.errors import ErrorCode
 # Any text that UTF-8 can hold, and text that is not blank.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 words = texts.filter(lambda text: bool(text.strip()))
+# What backticks can hold, and columns with their fields.
+identifiers = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=8
+).filter(lambda text: text == text.strip())
+columns = st.lists(identifiers.map(lambda name: f"`{name}`"), min_size=1, max_size=2).map(".".join)
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)
 mappings = st.dictionaries(texts, texts, max_size=3)
 
@@ -61,17 +66,17 @@ origins = st.builds(
 )
 options = st.builds(JobOptions, words, st.integers(min_value=1), st.integers(min_value=0))
 
-_assignments = st.lists(st.builds(Assignment, words, words), min_size=1, max_size=3).map(tuple)
+_assignments = st.lists(st.builds(Assignment, columns, words), min_size=1, max_size=3).map(tuple)
 _updates = st.builds(UpdateAction, _assignments)
-deletes = st.builds(DeleteSpec, words, st.none() | words)
-updates = st.builds(UpdateSpec, words, _assignments, st.none() | words)
+deletes = st.builds(DeleteSpec, identifiers, st.none() | words)
+updates = st.builds(UpdateSpec, identifiers, _assignments, st.none() | words)
 
 
 @st.composite
 def _inserts(draw: st.DrawFn) -> InsertAction:
     values = tuple(draw(st.lists(words, min_size=1, max_size=3)))
-    columns = tuple(draw(words) for _ in values) if draw(st.booleans()) else ()
-    return InsertAction(values, columns)
+    named = tuple(draw(columns) for _ in values) if draw(st.booleans()) else ()
+    return InsertAction(values, named)
 
 
 _ACTIONS = {
@@ -99,7 +104,8 @@ def _cases(draw: st.DrawFn) -> tuple[MergeCase, ...]:
 @st.composite
 def merges(draw: st.DrawFn, source: str) -> MergeSpec:
     """A MERGE that uses ``source``."""
-    target_alias, source_alias = draw(st.lists(words, min_size=2, max_size=2, unique_by=str.lower))
+    aliases = st.lists(identifiers, min_size=2, max_size=2, unique_by=str.lower)
+    target_alias, source_alias = draw(aliases)
     return MergeSpec(
         source,
         draw(words),
@@ -113,7 +119,8 @@ def merges(draw: st.DrawFn, source: str) -> MergeSpec:
 
 _partitions = st.dictionaries(names.map(str.lower), words, min_size=1, max_size=2)
 _no_partition: st.SearchStrategy[dict[str, str]] = st.just({})
-_some_words = st.lists(words, max_size=2).map(tuple)
+_some_columns = st.lists(columns, max_size=2).map(tuple)
+_some_names = st.lists(identifiers, max_size=2).map(tuple)
 truncates = st.builds(TruncateTableSpec, _no_partition | _partitions, st.booleans())
 drops = st.builds(
     DropPartitionsSpec,
@@ -150,10 +157,10 @@ def inserts_into(draw: st.DrawFn, source: str) -> InsertIntoSpec:
     return InsertIntoSpec(
         source,
         draw(_no_partition | _partitions),
-        () if by_name else draw(_some_words),
+        () if by_name else draw(_some_columns),
         by_name,
-        draw(_some_words),
-        draw(_some_words),
+        draw(_some_columns),
+        draw(_some_names),
     )
 
 
@@ -180,12 +187,12 @@ def overwrites(draw: st.DrawFn, source: str) -> InsertOverwriteSpec:
 @st.composite
 def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     """A CREATE TABLE with keys that are columns."""
-    columns = draw(st.lists(names, min_size=1, max_size=4, unique_by=str.lower))
-    keys = st.lists(st.sampled_from(columns), unique=True, max_size=2).map(tuple)
+    found = draw(st.lists(identifiers, min_size=1, max_size=4, unique_by=str.lower))
+    keys = st.lists(st.sampled_from(found), unique=True, max_size=2).map(tuple)
     return CreateTableSpec(
         tuple(
             ColumnSpec(name, draw(words), draw(st.booleans()), draw(st.none() | texts))
-            for name in columns
+            for name in found
         ),
         draw(keys),
         draw(keys),

@@ -34,6 +34,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "blank column": (lambda: InsertIntoSpec("s", columns=("a", "")), "columns[1]: "),
     "blank order": (lambda: InsertIntoSpec("s", order_by=(" ",)), "order_by[0]: "),
     "blank partition column": (lambda: InsertIntoSpec("s", {"": "1"}), "partition: "),
+    "no column": (lambda: InsertIntoSpec("s", columns=("a", "b.")), "columns[1]: 'b.' is not"),
+    "no order": (lambda: InsertIntoSpec("s", order_by=("`a",)), "order_by[0]: '`a' is not"),
+    "no partition column": (
+        lambda: InsertIntoSpec("s", partition_columns=("a\n",)),
+        "partition_columns[0]: 'a\\n' is not an identifier",
+    ),
+    "no name of a partition": (lambda: TruncateTableSpec({" a": "1"}), "partition: the name of a"),
     "blank value": (lambda: InsertIntoSpec("s", {"day": ""}), "partition.day: the value is empty"),
     "column twice": (lambda: TruncateTableSpec({"a": "1", "A": "2"}), "partition: A occurs more"),
     "nothing expected": (overwrite("dynamic", expected_partitions=()), "expected_partitions: "),

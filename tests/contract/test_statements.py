@@ -96,6 +96,25 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "primary key": (lambda: CreateTableSpec(COLUMNS, (), ("key",)), "primary_key: key "),
     "blank name": (lambda: ColumnSpec(" ", "INT"), "name: "),
     "blank type": (lambda: ColumnSpec("id", ""), "type: of column id "),
+    **{
+        f"{field} {text!r}": (lambda field=field, text=text: merge(**{field: text}), f"{field}: ")
+        for field in ("target_alias", "source_alias")
+        for text in (" x", "x ", "`x`", "x\ny", "x\0", "\ud800", "x" * 241)
+    },
+    "alias of delete": (lambda: DeleteSpec("x\n"), "target_alias: 'x\\n' is not an identifier"),
+    "alias of update": (
+        lambda: UpdateSpec("`x`", (Assignment("a", "1"),)),
+        "target_alias: '`x`' is not an identifier",
+    ),
+    "name of a new column": (lambda: ColumnSpec("`id`", "INT"), "name: '`id`' is not an ident"),
+    **{
+        f"assigned column {text!r}": (
+            lambda text=text: Assignment(text, "1"),
+            "assignment: column: ",
+        )
+        for text in (".", "a.", "a..b", "a`b", "``", "a\nb", "a. .b")
+    },
+    "inserted column": (lambda: InsertAction(("1",), ("a.",)), "columns[0]: 'a.' is not the name"),
     "relative warehouse": (lambda: CatalogSpec("paimon", "data/w"), "warehouse: 'data/w'"),
     "no connector": (lambda: CatalogSpec("", "/w"), "connector: "),
     "unknown source": (lambda: request(sources=()), "statement.source: 's'"),

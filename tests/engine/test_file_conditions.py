@@ -16,6 +16,7 @@ from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.analyzer import analyze_filtered, target_frame
 from spark_jobs.engine.file_conditions import FileConditions, FileTruth
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.spi.tables import Column, ColumnRange, PlannedFile, TableHandle
 
 TABLE = TableHandle(
@@ -45,7 +46,10 @@ def file(rows: int = 10, p: str | None = "a", q: int | None = 1, **ranges: Any) 
 def truths(spark: SparkSession, where: str, files: list[PlannedFile]) -> list[FileTruth]:
     with fixed_settings(spark, meaningful_settings("UTC")):
         merge = analyze_filtered(spark, DeleteSpec("t", where), TABLE)
-        conditions = FileConditions(spark, "t", TABLE.partition_keys, merge.target_types, files)
+        moment = StatementTime.now(spark)
+        conditions = FileConditions(
+            spark, "t", TABLE.partition_keys, merge.target_types, files, moment
+        )
         return conditions.truth(merge.region.on_predicates)
 
 

@@ -40,7 +40,7 @@ def test_the_form_is_filled_in_saved_and_tested(server, lake, browser):
     browser.fill("//label[starts-with(., 'Secret key')]/../..//input[@type='password']", SECRET_KEY)
     browser.click(EXTRA_FIELDS)
     browser.click(f"{METASTORE}//input[@role='combobox']/../..")
-    assert browser.text("//div[@role='listbox']").split() == ["filesystem", "jdbc", "rest"]
+    assert browser.text("//div[@role='listbox']").split() == ["filesystem", "rest"]
     browser.click("//div[@role='option' and .='filesystem']")
     browser.fill("//input[@name='element_warehouse']", "s3://lake")
     browser.fill("//input[@name='element_endpoint']", lake.endpoint)

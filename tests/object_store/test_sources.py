@@ -16,16 +16,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest
+from spark_jobs.contract.request import FileSource
 from spark_jobs.engine.copied_files import copied_files
-from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.source import OpenSource, open_source
-from spark_jobs.engine.sources import Sources
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.tables import NAME, create
 from tests.object_store.stores import ObjectStore
+from tests.source_reading import evaluated
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": ["a", None, "ü"]})
 
@@ -296,7 +294,8 @@ def test_landed_files_are_read_without_a_hadoop_jar(
     store.client().put_object(Bucket=bucket, Key=f"landed/{name}/{name}", Body=content)
     path = f"s3://{bucket}/landed/{name}"
 
-    found = landed(spark, connector, FileSource("s", path, format_, options, "id BIGINT, v STRING"))
+    source = FileSource("s", path, format_, options, "id BIGINT, v STRING")
+    found = evaluated(spark, connector, NAME, source)
 
     assert rows(found["s"].frame) == [(1, "x\ny"), (2, None)]
     assert (found.metrics["s"].files, found.metrics["s"].bytes) == (1, len(content))
@@ -315,25 +314,10 @@ def test_bad_records_are_set_aside_in_the_store(
         quarantine=f"s3://{bucket}/aside",
     )
 
-    found = landed(spark, connector, source)
+    found = evaluated(spark, connector, NAME, source)
 
     assert rows(found["s"].frame) == [(1,)]
     assert found.metrics["s"].quarantine == f"s3://{bucket}/aside/operation-1/s.jsonl"
     stored = store.client().get_object(Bucket=bucket, Key="aside/operation-1/s.jsonl")
     record = json.loads(stored["Body"].read())
     assert (record["file"], record["line"], record["raw"]) == (f"s3://{bucket}/bad/a.csv", 2, "x")
-
-
-def landed(spark: SparkSession, connector: Connector, source: FileSource) -> Sources:
-    target = connector.metadata.load_table(NAME)
-    request = JobRequest(
-        operation_id="operation-1",
-        target=NAME,
-        catalog=CatalogSpec("paimon", "s3://unused/warehouse"),
-        statement=InsertIntoSpec("s"),
-        sources=(source,),
-    )
-    sources = Sources(spark, connector, request, target, "_operations/scratch", Progress())
-    sources.open()
-    sources.land()
-    return sources

@@ -8,8 +8,8 @@ then.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -22,18 +22,19 @@ from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 RETAIN_MAX: Final = "snapshot.num-retained.max"
 RETAIN_MIN: Final = "snapshot.num-retained.min"
 TIME_RETAINED: Final = "snapshot.time-retained"
-MAX_DELETES: Final = "snapshot.expire.limit"
+BATCH: Final = "snapshot.expire.limit"
 _UNLIMITED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many snapshots stay; ``older_than`` is a moment."""
+    """How many snapshots stay; ``older_than`` is a moment, ``batch`` how many go at a time."""
 
     retain_max: int
     retain_min: int
     older_than: datetime
     max_deletes: int
+    batch: int
 
     @classmethod
     def of(cls, spec: ExpireSnapshotsSpec, options: Mapping[str, str], now: datetime) -> Limits:
@@ -47,7 +48,8 @@ class Limits:
             spec.retain_max or _number(options, RETAIN_MAX, _UNLIMITED),
             spec.retain_min or _number(options, RETAIN_MIN, 10),
             parse_limit(spec.older_than, now) if spec.older_than else _age(options, now),
-            spec.max_deletes or _number(options, MAX_DELETES, 50),
+            spec.max_deletes or _UNLIMITED,
+            _number(options, BATCH, 50),
         )
         if limits.retain_min > limits.retain_max:
             raise RequestError(
@@ -58,6 +60,10 @@ class Limits:
                 "Give both retain_min and retain_max.",
             )
         return limits
+
+    def uncapped(self) -> Limits:
+        """The same without ``max_deletes``."""
+        return replace(self, max_deletes=_UNLIMITED)
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:
@@ -71,14 +77,20 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def _age(options: Mapping[str, str], now: datetime) -> datetime:
-    text = options.get(TIME_RETAINED, "1 h")
+def duration_option(name: str, text: str) -> timedelta:
+    """The duration of a table's option.
+
+    Raises:
+        NotSupportedError: it is none.
+    """
     try:
-        return before(now, parse_option(text))
+        return parse_option(text)
     except ValueError as error:
-        raise NotSupportedError(
-            f"Option {TIME_RETAINED}: {error}.", "Correct the table's option."
-        ) from None
+        raise NotSupportedError(f"Option {name}: {error}.", "Correct the table's option.") from None
+
+
+def _age(options: Mapping[str, str], now: datetime) -> datetime:
+    return before(now, duration_option(TIME_RETAINED, options.get(TIME_RETAINED, "1 h")))
 
 
 def _origin(given: int | None, options: Mapping[str, str], name: str) -> str:

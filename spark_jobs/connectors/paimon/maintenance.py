@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.connectors.paimon import library, orphans, snapshot_library
 from spark_jobs.connectors.paimon.expiry import (
     Limits,
+    duration_option,
     first_retained,
     held_from,
     holding,
@@ -20,9 +22,10 @@ from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.native import PaimonTable, native
 from spark_jobs.connectors.paimon.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.orphans import DriverSearch, OrphanSearch
+from spark_jobs.connectors.paimon.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.rollback import Rollback
 from spark_jobs.connectors.paimon.storage import PaimonStorage
-from spark_jobs.connectors.paimon.unneeded import Dropping, Unneeded
+from spark_jobs.connectors.paimon.unneeded import Dropping, Plan, Unneeded
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -40,6 +43,7 @@ from spark_jobs.spi.storage import replace_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TAG_RETAINED: Final = "tag.default-time-retained"
 _LONGEST_HINT: Final = 100
 
 
@@ -59,22 +63,26 @@ class PaimonMaintenance:
     def expire_snapshots(
         self, name: TableName, spec: ExpireSnapshotsSpec, *, dry_run: bool
     ) -> MaintenanceReport:
-        """Drop the oldest snapshots and the files that nothing else needs."""
+        """Drop the oldest snapshots and the files that nothing else needs, in batches."""
         table, now = self._table(name), self._clock()
         limits = Limits.of(spec, table.options, now)
 
-        def choose(line: Line) -> Dropping:
+        def expired(line: Line) -> frozenset[int]:
             end = first_retained(line, limits, held_from(holding(line, now)))
-            return Dropping(frozenset(each for each in line.snapshots if each < end))
+            return frozenset(each for each in line.snapshots if each < end)
 
         unneeded = Unneeded(table, self._storage)
-        plan = unneeded.plan(choose)
-        kept = _holders(plan.line, limits, now)
         if dry_run:
-            return unneeded.report(plan, kept)
-        plan = unneeded.carry_out(plan)
-        report = unneeded.report(plan, kept)
-        self._hint_earliest(plan.line, report.earliest_snapshot_id)
+            plans = [unneeded.plan(lambda line: Dropping(expired(line)))]
+        else:
+            plans = list(_expired_in_batches(unneeded, expired, limits.batch))
+        line, free = plans[-1].line, limits.uncapped()
+        report = replace(
+            unneeded.report(plans, _holders(line, free, now)),
+            snapshots_left=_left(plans[-1], free, now),
+        )
+        if not dry_run:
+            self._hint_earliest(line, report.earliest_snapshot_id)
         return report
 
     def remove_orphan_files(
@@ -97,12 +105,13 @@ class PaimonMaintenance:
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
         """Name a snapshot; its file appears whole or not at all."""
         table = self._table(name)
+        refuse_tagging(name, table.schema)
         snapshot = table.snapshot
         if spec.snapshot_id is not None:
             snapshot = library.find_snapshot(table.table, spec.snapshot_id)
         if snapshot is None:
             raise _no_snapshot(name, spec.snapshot_id)
-        retention = parse_duration(spec.retention) if spec.retention else None
+        retention = _retention(spec, table.options)
         path = f"{table.branch_path}/tag/tag-{spec.tag}"
         text = snapshot_library.tag_text(snapshot, retention)
         if not self._storage.snapshots.create(path, text):
@@ -123,7 +132,9 @@ class PaimonMaintenance:
         self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
     ) -> MaintenanceReport:
         """Delete tags and the files that only they kept."""
-        unneeded = Unneeded(self._table(name), self._storage)
+        table = self._table(name)
+        refuse_tagging(name, table.schema)
+        unneeded = Unneeded(table, self._storage)
 
         def choose(line: Line) -> Dropping:
             if spec.tag is None:
@@ -135,13 +146,14 @@ class PaimonMaintenance:
         plan = unneeded.plan(choose)
         if spec.tag is not None and not plan.dropping.tags and not spec.if_exists:
             raise _no_tag(name, spec.tag, plan.line)
-        return unneeded.report(plan if dry_run else unneeded.carry_out(plan))
+        return unneeded.report([plan if dry_run else unneeded.carry_out(plan)])
 
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
     ) -> MaintenanceReport:
         """Drop the snapshots after one."""
         table = self._table(name)
+        refuse_tagging(name, table.schema)
         line = Unneeded(table, self._storage).line()
         if spec.tag is not None and spec.tag not in line.tags:
             raise _no_tag(name, spec.tag, line)
@@ -178,6 +190,40 @@ def _safe_limit(spec: RemoveOrphanFilesSpec, now: datetime) -> datetime:
             "Give more than the longest write takes, such as 1 d.",
         )
     return limit
+
+
+def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
+    """Of a new tag: the statement's, else the table's."""
+    if spec.retention is not None:
+        return parse_duration(spec.retention)
+    text = options.get(TAG_RETAINED)
+    return None if text is None else duration_option(TAG_RETAINED, text)
+
+
+def _expired_in_batches(
+    unneeded: Unneeded, expired: Callable[[Line], frozenset[int]], size: int
+) -> Iterator[Plan]:
+    """Drop what expires at the first look, the oldest first; each batch looks again before.
+
+    The first one also finishes what an earlier run left, if nothing else.
+    """
+    ids = sorted(expired(unneeded.line()))
+    for start in range(0, max(len(ids), 1), size):
+        batch = frozenset(ids[start : start + size])
+
+        def choose(line: Line, batch: frozenset[int] = batch) -> Dropping:
+            return Dropping(batch & expired(line))
+
+        plan = unneeded.plan(choose)
+        yield unneeded.carry_out(plan)
+        if plan.dropping.snapshots != batch:
+            return
+
+
+def _left(plan: Plan, limits: Limits, now: datetime) -> int:
+    """How many snapshots stay that the limits and consumers let go."""
+    end = first_retained(plan.line, limits, held_from(holding(plan.line, now)))
+    return sum(each < end for each in set(plan.line.snapshots) - plan.dropping.snapshots)
 
 
 def _holders(line: Line, limits: Limits, now: datetime) -> list[Kept]:

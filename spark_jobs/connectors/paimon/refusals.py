@@ -1,7 +1,8 @@
 """What this connector does not do, refused by name before any row is read.
 
 ``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows,
-``refuse_file`` for a single data file. docs/paimon.md explains each entry.
+``refuse_tagging`` for its tags, ``refuse_file`` for a single data file. docs/paimon.md explains
+each entry.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from spark_jobs.connectors.paimon.external_paths import OPTION, external_paths
 from spark_jobs.connectors.paimon.index_library import DELETION_VECTORS
 from spark_jobs.connectors.paimon.library import PaimonSchema
 from spark_jobs.connectors.paimon.native import PaimonTable
+from spark_jobs.connectors.paimon.refused_options import Use, refused
 from spark_jobs.connectors.paimon.types import atomic_parts, has_nanoseconds
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
@@ -24,18 +26,6 @@ REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
 
 _BRANCH: Final = re.compile(r"[^$]+\$branch_[^$]+")
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
-
-# option: (values that are accepted, what the option turns on)
-_OPTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
-    "type": (("table",), "is not a data table of Paimon"),
-    "branch": (("main",), "points to a branch"),
-    "file.format": (("parquet",), "has data files that are not parquet"),
-    "deletion-vectors.bitmap64": (("false",), "has deletion vectors of 64 bits"),
-    "row-tracking.enabled": (("false",), "uses row tracking"),
-    "data-evolution.enabled": (("false",), "uses data evolution"),
-    "query-auth.enabled": (("false",), "restricts what each user may read"),
-    "scan.fallback-branch": (("",), "falls back to a branch"),
-}
 
 _UNSAFE_PARTITION_TYPES: Final = {
     "TIMESTAMP_LTZ": "its directory depends on the writer's time zone",
@@ -74,19 +64,7 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
             f"{name} has a primary key ({keys}); only append tables are supported.",
             _OTHER_ENGINE,
         )
-    for option, (accepted, reason) in _OPTIONS.items():
-        value = schema.options.get(option)
-        if value is not None and value.lower() not in accepted:
-            raise NotSupportedError(
-                f"{name} {reason} (option {option} = {value}), which is not supported.",
-                _OTHER_ENGINE,
-            )
-    for option in schema.options:
-        if option.startswith("fields.") and option.endswith(".default-value"):
-            raise NotSupportedError(
-                f"{name} replaces NULLs while reading (option {option}).",
-                "Use column defaults of Paimon 1.2 or later instead.",
-            )
+    _refuse_options(name, schema, "read")
     _refuse_names(name, schema)
     _refuse_partition_types(name, schema)
 
@@ -124,6 +102,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     Raises:
         NotSupportedError: with the reason.
     """
+    _refuse_options(name, schema, "write")
     _refuse_buckets(name, schema)
     _refuse_wrong_share(name, schema)
     _refuse_external_paths(name, schema)
@@ -135,6 +114,15 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
                 "be written so that every engine reads them.",
                 "Change the column to TIMESTAMP(6).",
             )
+
+
+def refuse_tagging(name: TableName, schema: PaimonSchema) -> None:
+    """Refuse to make or drop tags of tables where more than their files would have to change.
+
+    Raises:
+        NotSupportedError: with the reason.
+    """
+    _refuse_options(name, schema, "tag")
 
 
 def refuse_rescaled(
@@ -185,6 +173,15 @@ def refuse_file(
         f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
         "Compact the table fully with Paimon's own engines first.",
     )
+
+
+def _refuse_options(name: TableName, schema: PaimonSchema, use: Use) -> None:
+    for option, refusal in refused(schema.options, use):
+        value = schema.options[option]
+        raise NotSupportedError(
+            f"{name} {refusal.reason} (option {option} = {value}), which is not supported.",
+            refusal.remedy,
+        )
 
 
 def _refuse_wrong_share(name: TableName, schema: PaimonSchema) -> None:
@@ -243,12 +240,6 @@ def _refuse_buckets(name: TableName, schema: PaimonSchema) -> None:
     if not bucket.isdecimal() or int(bucket) == 0:
         raise NotSupportedError(
             f"{name} has option bucket = {bucket}; an append table has -1 or a number of buckets.",
-            _OTHER_ENGINE,
-        )
-    function = schema.options.get("bucket-function.type", "default")
-    if function.lower() != "default":
-        raise NotSupportedError(
-            f"{name} has option bucket-function.type = {function}; only default is supported.",
             _OTHER_ENGINE,
         )
     if not schema.bucket_key:

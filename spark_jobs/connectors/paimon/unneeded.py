@@ -7,6 +7,7 @@ at any moment, and whoever comes next finishes what was interrupted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,21 +102,26 @@ class Unneeded:
         remover.remove(notes)
         return Plan(plan.dropping, line, frozenset(files), plan.kept, frozenset())
 
-    def report(self, plan: Plan, kept: Sequence[Kept] = ()) -> MaintenanceReport:
-        """What a plan removes."""
-        facts = [self._reach.facts[path] for path in plan.files]
-        ids = sorted(set(plan.line.snapshots) - plan.dropping.snapshots)
+    def report(self, plans: Sequence[Plan], kept: Sequence[Kept] = ()) -> MaintenanceReport:
+        """What plans that follow each other remove."""
+        facts = [self._reach.facts[path] for plan in plans for path in plan.files]
+        ids = sorted(set(plans[-1].line.snapshots) - plans[-1].dropping.snapshots)
         kinds = [fact.kind for fact in facts]
+        files = Counter[str]()
+        for plan in plans:
+            for each in plan.kept:
+                files[each.by] += each.files
+        kept = [*kept, *(Kept(by, files=count) for by, count in files.items())]
         return MaintenanceReport(
-            snapshots=len(plan.dropping.snapshots),
-            tags=len(plan.dropping.tags),
+            snapshots=sum(len(plan.dropping.snapshots) for plan in plans),
+            tags=sum(len(plan.dropping.tags) for plan in plans),
             data_files=kinds.count("data"),
             index_files=kinds.count("index"),
             manifests=kinds.count("manifest"),
             bytes_removed=sum(fact.size for fact in facts),
             earliest_snapshot_id=ids[0] if ids else None,
             latest_snapshot_id=ids[-1] if ids else None,
-            kept=tuple(sorted([*kept, *plan.kept], key=lambda each: each.by)[:100]),
+            kept=tuple(sorted(kept, key=lambda each: each.by)[:100]),
         )
 
     def operations_since(self, now: datetime) -> list[datetime]:

@@ -27,6 +27,19 @@ def new(id_: int, **values: object) -> dict[str, object]:
 
 BEHAVIOURS = [
     Behaviour(
+        "the current time is the same in the source, ON, conditions and values",
+        "(SELECT 101 AS id, now() AS c UNION ALL SELECT 1, current_timestamp()) AS s",
+        (
+            matched(update(v="CAST(s.c = current_timestamp() AS STRING)"), "s.c = now()"),
+            not_matched(insert(id="id", v="CAST(c = now() AS STRING)", req="'r'"), "c = now()"),
+        ),
+        on="t.id = s.id AND s.c = current_timestamp()",
+        updated={101: {"v": "true"}},
+        inserted=(new(1, v="true"),),
+        source_rows=2,
+        matched=1,
+    ),
+    Behaviour(
         "update sets only the named columns of matched rows",
         "VALUES (101, 'x'), (122, 'y'), (999, 'z') AS s(id, v)",
         (matched(update(v="s.v")),),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from spark_jobs.contract.statements import Assignment, UpdateSpec
 from spark_jobs.errors import ErrorCode
-from tests.conformance.behaviour import delete_from, fails, update_set
+from tests.conformance.behaviour import Behaviour, delete_from, fails, update_set
 from tests.conformance.tables import EMPTY, ORDERS, Row
 
 _KEYS = "VALUES (101, 'a'), (102, 'x'), (400, NULL), (1, 'a') AS s(id, p)"
@@ -249,11 +250,30 @@ BEHAVIOURS = [
         "id IN (SELECT id FROM nothing)",
         fails=fails(ErrorCode.SOURCE_NOT_FOUND, "WHERE", "nothing"),
     ),
+    Behaviour(
+        "update: an alias of characters that only backticks can hold",
+        "VALUES (0) AS s(id)",
+        (),
+        statement=UpdateSpec(
+            "t.x; `y` -- '",
+            (Assignment("`t.x; ``y`` -- '`.n", "`t.x; ``y`` -- '`.n + 1"),),
+            "`t.x; ``y`` -- '`.id = 101",
+        ),
+        updated={101: {"n": 2}},
+        matched=0,
+    ),
     update_set(
         "update: a subquery in a value",
         {"n": "(SELECT 1)"},
         None,
         fails=fails(ErrorCode.EXPRESSION_NOT_ALLOWED, "value of n in UPDATE", "subquery"),
+    ),
+    delete_from(
+        "delete: the current time is the same in a source and in WHERE",
+        "id IN (SELECT id FROM s WHERE c = current_timestamp() AND d = current_date)",
+        "(SELECT 101 AS id, now() AS c, curdate() AS d) AS s",
+        deleted=frozenset({101}),
+        source_rows=1,
     ),
     update_set(
         "update: a column that is not there",

@@ -1,0 +1,142 @@
+"""Options of Paimon's tables that are refused: they change what a table or a statement means.
+
+A ``*`` stands for any text. docs/paimon-options.md has all options of Paimon, these included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, Literal
+
+# ``read``: the table can not be used at all; ``write``: not as a target; ``tag``: not by statements
+# that make or drop tags.
+Use = Literal["read", "write", "tag"]
+
+_OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
+_UNSET: Final = "Unset the option, or run this statement with Paimon's own engines."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An option that is refused for some uses of a table, unless its value is ``accepted``.
+
+    ``reason`` goes on after the table's name.
+    """
+
+    uses: tuple[Use, ...]
+    reason: str
+    accepted: tuple[str, ...] = ("",)
+    remedy: str = _UNSET
+
+
+_ANY: Final[tuple[Use, ...]] = ("read", "write", "tag")
+_OTHER_ROWS: Final = "is read by its options at another place than the latest snapshot"
+_BLOB: Final = "has columns of the type BLOB"
+_DEFAULTS: Final = "Use column defaults of Paimon 1.2 or later instead."
+
+
+def _always(reason: str, *accepted: str, remedy: str = _OTHER_ENGINE) -> Refusal:
+    return Refusal(_ANY, reason, accepted or ("",), remedy)
+
+
+REFUSED: Final[Mapping[str, Refusal]] = {
+    "type": _always("is not a data table of Paimon", "table"),
+    "branch": _always("points to a branch", "main"),
+    "file.format": _always("has data files that are not parquet", "parquet"),
+    "manifest.format": _always("has manifests that are not Avro", "avro"),
+    "deletion-vectors.bitmap64": _always("has deletion vectors of 64 bits", "false"),
+    "row-tracking.enabled": _always("uses row tracking", "false"),
+    "data-evolution.enabled": _always("uses data evolution", "false"),
+    "query-auth.enabled": _always("restricts what each user may read", "false"),
+    "chain-table.enabled": _always("is a chain table", "false"),
+    "scan.fallback-branch": _always("falls back to a branch"),
+    "scan.fallback-snapshot-branch": _always("falls back to a branch"),
+    "scan.fallback-delta-branch": _always("falls back to a branch"),
+    "scan.primary-branch": _always("falls back to a branch"),
+    "fields.*.default-value": _always("replaces NULLs while reading", remedy=_DEFAULTS),
+    "fields.*.map.storage-layout": _always("stores maps in another layout", "default"),
+    "scan.mode": _always(_OTHER_ROWS, "default", "latest-full", "full", "latest"),
+    "log.scan": _always(_OTHER_ROWS, "default", "latest-full", "full", "latest"),
+    **dict.fromkeys(
+        (
+            "incremental-between",
+            "incremental-between-timestamp",
+            "incremental-to-auto-tag",
+            "log.scan.timestamp-millis",
+            "scan.creation-time-millis",
+            "scan.file-creation-time-millis",
+            "scan.snapshot-id",
+            "scan.tag-name",
+            "scan.timestamp",
+            "scan.timestamp-millis",
+            "scan.version",
+            "scan.watermark",
+        ),
+        _always(_OTHER_ROWS),
+    ),
+    "scan.bucket": _always("is read in part"),
+    "scan.partitions": _always("is read in part"),
+    "batch-scan-mode": _always("is read for a compaction", "none"),
+    "read.changelog": _always("is read as a changelog", "false"),
+    "bucket-function.type": Refusal(
+        ("write",), "puts rows into buckets by another function", ("default",)
+    ),
+    "changelog-producer": Refusal(("write",), "keeps changelogs", ("none",)),
+    "commit.callbacks": Refusal(("write",), "calls callbacks at every commit"),
+    "commit.custom-listeners": Refusal(("write",), "calls listeners at every commit"),
+    "commit.strict-mode.last-safe-snapshot": Refusal(
+        ("write",), "refuses commits after some of others"
+    ),
+    "metadata.iceberg.storage": Refusal(
+        ("write", "tag"),
+        "keeps metadata for readers of Iceberg, who would go on with old rows",
+        ("disabled",),
+    ),
+    "metastore.partitioned-table": Refusal(
+        ("write",), "lists its partitions in a metastore", ("false",)
+    ),
+    "metastore.tag-to-partition": Refusal(("tag",), "shows its tags as partitions in a metastore"),
+    "metastore.tag-to-partition.preview": Refusal(
+        ("write",), "shows its tags as partitions in a metastore", ("none",)
+    ),
+    "partition": Refusal(("write",), "names its partition keys in an option"),
+    "partition.end-input-to-done": Refusal(
+        ("write",), "marks partitions as done when they are written", ("false",)
+    ),
+    "partition.expiration-time": Refusal(
+        ("write",),
+        "drops old partitions when it is written",
+        remedy="Unset the option, and drop old partitions with DropPartitionsOperator.",
+    ),
+    "primary-key": Refusal(("write",), "names its primary key in an option"),
+    "rowkind.field": Refusal(("write",), "takes from a column what becomes of a row"),
+    "tag.automatic-creation": Refusal(
+        ("write",),
+        "makes tags when it is written",
+        ("none",),
+        "Unset the option, and make tags with CreateTagOperator.",
+    ),
+    "tag.callbacks": Refusal(("tag",), "calls callbacks for its tags"),
+    "tag.create-success-file": Refusal(("tag",), "has a success file for each tag", ("false",)),
+    "upsert-key": Refusal(("write",), "replaces rows of the same key when rows are inserted"),
+    "vector-field": Refusal(("write",), "has columns of the type VECTOR"),
+    "video-frame-field": Refusal(("write",), _BLOB),
+    "write.hive-style-dynamic-partition.enabled": Refusal(
+        ("write",), "takes the columns of inserted rows in Hive's order", ("false",)
+    ),
+    **dict.fromkeys(
+        ("blob-descriptor-field", "blob-external-storage-field", "blob-field", "blob-view-field"),
+        Refusal(("write",), _BLOB),
+    ),
+}
+
+
+def refused(options: Mapping[str, str], use: Use) -> Iterator[tuple[str, Refusal]]:
+    """The options of a table, each with why the table can not be used so."""
+    for option, value in options.items():
+        for pattern, refusal in REFUSED.items():
+            fits = use in refusal.uses and fnmatchcase(option, pattern)
+            if fits and value.strip().lower() not in refusal.accepted:
+                yield option, refusal
