@@ -17,8 +17,9 @@ from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.analyzer import analyze_filtered
 from spark_jobs.engine.file_conditions import FileConditions, FileTruth
 from spark_jobs.engine.job import Job
+from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.source import OpenSource
+from spark_jobs.engine.sources import Sources
 from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.spi.tables import Column, ColumnRange, PlannedFile, TableHandle
 from tests.conformance.harness import TARGET, Harness
@@ -84,17 +85,31 @@ def test_views_and_subqueries_are_of_the_same_moment(
     spark.catalog.dropTempView("moment_view")
 
 
-def test_sources_are_of_the_same_moment(spark: SparkSession, moment: StatementTime) -> None:
-    frame = spark.sql(f"SELECT {NOW} AS c")
-    frame.createOrReplaceTempView("moment_source")
-    plain = OpenSource(spark.range(1), is_pinned=True)
+def test_sources_are_of_the_same_moment(
+    make_table: Callable[..., Harness], moment: StatementTime
+) -> None:
+    harness = make_table("folder", ORDERS, partitioned=False)
+    connector = harness.open()
+    request = JobRequest(
+        operation_id="operation-1",
+        target=TARGET,
+        catalog=harness.catalog,
+        statement=DeleteSpec("t"),
+        sources=(
+            SqlSource("first", f"SELECT {NOW} AS c"),
+            SqlSource("second", f"SELECT c AS one, {NOW} AS two FROM first"),
+        ),
+    )
+    handle = connector.metadata.load_table(TARGET)
+    sources = Sources(harness.spark, connector, request, handle, "scratch", Progress(), moment)
 
-    sources = moment.fixed_sources({"moment_source": OpenSource(frame, False), "plain": plain})
+    sources.open()
 
-    rows = [source.frame.collect() for source in (sources["moment_source"],) * 2]
-    assert rows[0] == rows[1] == spark.sql("SELECT * FROM moment_source").collect()
-    assert sources["plain"].frame is plain.frame
-    spark.catalog.dropTempView("moment_source")
+    ((expected,),) = moment.fixed(harness.spark.sql(f"SELECT {NOW}")).collect()
+    assert sources["first"].frame.collect() == [(expected,)]
+    assert sources["second"].frame.collect() == [(expected, expected)]
+    assert harness.spark.sql("SELECT * FROM second").collect() == [(expected, expected)]
+    sources.close()
 
 
 def test_a_frame_without_it_stays(spark: SparkSession, moment: StatementTime) -> None:
