@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
+from spark_jobs.engine.lease import Lease
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.storage import remove_folder, replace_file
 
@@ -69,14 +70,20 @@ class OperationLog:
         path = self._path(result.operation_id, ".refused" if refused else "")
         replace_file(self.storage.filesystem, path, result.to_json().encode())
 
+    def lease(self, scratch: str) -> Lease:
+        """The lease of the run whose temporary files are in ``scratch``."""
+        return Lease(self.storage.filesystem, f"{self.storage.root}/{scratch}")
+
     def clear(self, scratch: str) -> None:
-        """Remove the temporary files of a run."""
-        remove_folder(self.storage.filesystem, f"{self.storage.root}/{scratch}")
+        """End the lease of a run, and remove its temporary files."""
+        lease = self.lease(scratch)
+        lease.end()
+        remove_folder(self.storage.filesystem, lease.scratch)
 
     def clear_leftovers(self, operation_id: str) -> None:
         """Remove the temporary files of runs of this operation that were killed.
 
-        A run that is still alive somewhere, although it was given up, fails for lack of them.
+        A run that is still alive somewhere, although it was given up, fails for want of its lease.
         """
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         own = re.escape(operation_id)
