@@ -28,13 +28,14 @@ _MIB = 1024 * 1024
 def measure(bench: Bench, label: str, path: Path, kind: str, options: Mapping[str, str]) -> None:
     """Print what reading ``path`` takes."""
     source = FileSource("s", str(path.resolve()), kind, options, SCHEMA)
+    scratch = bench.scratch()
     with PeakMemory() as memory:
         started = time.perf_counter()
         landing = landing_of(bench.spark, source, bench.connector)
         listed = time.perf_counter()
-        found = land(bench.spark, landing, bench.storage, "large", "bench", None)
+        found = land(bench.spark, landing, bench.storage, f"{scratch}/source", "bench", None)
         ended = time.perf_counter()
-    shutil.rmtree(f"{bench.storage.root}/large")
+    shutil.rmtree(f"{bench.storage.root}/{scratch}")
     size = found.metrics.bytes / _MIB
     print(
         f"{label:<34} {found.metrics.files:>7,} files {size:>8,.0f} MiB {found.row_count:>12,} rows"

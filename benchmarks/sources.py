@@ -25,6 +25,7 @@ from benchmarks.comparison import session
 from benchmarks.memory import PeakMemory
 from spark_jobs.contract.request import FileSource
 from spark_jobs.engine.landing import land, landing_of
+from spark_jobs.engine.lease import Lease
 from spark_jobs.engine.materialized import materialize
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.storage import WarehouseStorage
@@ -127,18 +128,22 @@ class Bench:
     def kept(self, path: Path, kind: str, options: Mapping[str, str]) -> int:
         """Spark reads all rows, which are kept for the statement."""
         frame = self.frame(path, kind, options)
-        return materialize(self.spark, frame, frame.columns, self.storage, self._folder()).row_count
+        return materialize(self.spark, frame, frame.columns, self.storage, self.scratch()).row_count
 
     def landed(self, path: Path, kind: str, options: Mapping[str, str]) -> int:
         """This project reads all rows and keeps them."""
         source = FileSource("s", str(path.resolve()), kind, options, SCHEMA)
         landing = landing_of(self.spark, source, self.connector)
-        found = land(self.spark, landing, self.storage, self._folder(), "bench", None)
+        folder = f"{self.scratch()}/source"
+        found = land(self.spark, landing, self.storage, folder, "bench", None)
         return found.row_count
 
-    def _folder(self) -> str:
+    def scratch(self) -> str:
+        """The scratch folder of a new run, below the warehouse."""
         self._runs += 1
-        return f"run-{self._runs}"
+        folder = f"run-{self._runs}"
+        Lease(self.storage.filesystem, f"{self.storage.root}/{folder}").take()
+        return folder
 
     def compare(
         self, label: str, path: Path, kind: str, options: Mapping[str, str], runs: int

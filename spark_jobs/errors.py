@@ -73,6 +73,7 @@ class ErrorCode(Enum):
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
     COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", False)
     COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", False)
+    RUN_GIVEN_UP = ("RUN_GIVEN_UP", True)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", True)
     SPARK_FAILED = ("SPARK_FAILED", True)
@@ -194,6 +195,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.COMMIT_OUTCOME_UNKNOWN,
             ErrorCode.COMMIT_HISTORY_EXPIRED,
             ErrorCode.COMMITS_OF_OTHERS,
+            ErrorCode.RUN_GIVEN_UP,
             ErrorCode.OPERATION_ID_REUSED,
         ),
         CommitError,

@@ -18,7 +18,15 @@ _COUNTS = (
     "carried",
     "partitions_changed",
 )
-_REMOVED = ("snapshots", "tags", "data_files", "index_files", "manifests", "bytes_removed")
+_REMOVED = (
+    "snapshots",
+    "tags",
+    "data_files",
+    "index_files",
+    "manifests",
+    "leftovers",
+    "bytes_removed",
+)
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
 _FILES = ("files_total", "files_scanned", "files_rewritten", "files_added", "files_removed")

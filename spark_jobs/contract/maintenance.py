@@ -142,9 +142,10 @@ class MaintenanceReport:
     """What a maintenance statement did to a table, or would do.
 
     ``snapshots`` and ``tags`` are counts of what was dropped; ``data_files``, ``index_files`` and
-    ``manifests`` (with lists and statistics) are files that were removed, ``bytes_removed`` their
-    sizes as the table's metadata tells them. ``files`` names up to 1,000 of them, relative to the
-    table, where nothing else does: orphans. ``kept`` has the first 100 reasons by their names.
+    ``manifests`` (with lists and statistics) are files that were removed, ``leftovers`` folders of
+    temporary files that killed jobs left in the warehouse, ``bytes_removed`` the sizes of all, as
+    the table's metadata tells those of its files. ``files`` names up to 1,000 files, relative to
+    the table, where nothing else does: orphans. ``kept`` has the first 100 reasons by their names.
     ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those of afterwards, ``snapshot_id`` is
     that of a tag which was made. ``snapshots_left``: how many more may expire, but stay because of
     ``max_deletes``.
@@ -155,6 +156,7 @@ class MaintenanceReport:
     data_files: int = 0
     index_files: int = 0
     manifests: int = 0
+    leftovers: int = 0
     bytes_removed: int = 0
     earliest_snapshot_id: int | None = None
     latest_snapshot_id: int | None = None
@@ -166,8 +168,9 @@ class MaintenanceReport:
     @property
     def changes(self) -> bool:
         """Whether anything was, or would be, different afterwards."""
-        removed = (self.snapshots, self.tags, self.data_files, self.index_files, self.manifests)
-        return any(removed) or self.snapshot_id is not None
+        dropped = (self.snapshots, self.tags)
+        removed = (self.data_files, self.index_files, self.manifests, self.leftovers)
+        return any(dropped) or any(removed) or self.snapshot_id is not None
 
 
 def _limit(text: str) -> datetime:

@@ -96,6 +96,7 @@ class Job:
             require_same_work(self.request, earlier)
             return earlier
         scratch = log.new_scratch(self.request.operation_id)
+        log.lease(scratch).take()
         try:
             return self._changed(statement, table, scratch, attempt, moment)
         finally:
@@ -111,6 +112,7 @@ class Job:
         """A dry run: no earlier one counts, and nothing is left of it."""
         scratch = log.dry_run_folder(self.request.operation_id)
         log.clear(scratch)
+        log.lease(scratch).take()
         try:
             return self._changed(statement, table, scratch, 1, moment)
         finally:

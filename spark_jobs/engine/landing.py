@@ -17,6 +17,7 @@ from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.landing_report import LandingReport
 from spark_jobs.engine.landing_schema import columns_of, source_schema
 from spark_jobs.engine.landing_task import REPORT_SCHEMA, LandingTask
+from spark_jobs.engine.lease import Lease, LeasedTask
 from spark_jobs.engine.quarantine import Quarantine
 from spark_jobs.engine.source_files import SourceFiles, source_files
 from spark_jobs.errors import CatalogError, DataError, ErrorCode, NotSupportedError
@@ -114,6 +115,8 @@ def land(
 ) -> LandedFiles:
     """Read all files of a source into parquet files in ``folder`` (below the warehouse).
 
+    It lies in the scratch folder of a run that has its lease.
+
     The rows have a constant ``row`` and the columns as ``c0``, ``c1`` …
 
     Raises:
@@ -143,7 +146,8 @@ def land(
         keeps_bad=source.on_bad_rows == "quarantine",
     )
     numbers = spark.range(0, len(loads), 1, max(len(loads), 1))
-    rows = map_in_arrow(numbers, task, REPORT_SCHEMA).collect()
+    lease = Lease(storage.filesystem, root.rpartition("/")[0])
+    rows = map_in_arrow(numbers, LeasedTask(task, lease, root), REPORT_SCHEMA).collect()
     reports = [LandingReport.from_json(row["report"]) for row in rows]
     files.require_unchanged()
     _require_seen(landing, reports)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.durations import parse_limit
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -17,6 +19,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.failures import translated
+from spark_jobs.engine.leftovers import leftovers_of
 from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.redaction import Redaction
@@ -97,7 +100,8 @@ class MaintenanceJob:
             case ExpireSnapshotsSpec() as spec:
                 return care.expire_snapshots(target, spec, dry_run=dry_run)
             case RemoveOrphanFilesSpec() as spec:
-                return care.remove_orphan_files(target, spec, dry_run=dry_run, spark=self.spark)
+                report = care.remove_orphan_files(target, spec, dry_run=dry_run, spark=self.spark)
+                return self._without_leftovers(spec, report)
             case CreateTagSpec() as spec:
                 return care.create_tag(target, spec)
             case DeleteTagSpec() as spec:
@@ -105,3 +109,13 @@ class MaintenanceJob:
             case spec:
                 dag_id = self.request.origin.dag_id
                 return care.roll_back(target, spec, dag_id=dag_id, dry_run=dry_run)
+
+    def _without_leftovers(
+        self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
+    ) -> MaintenanceReport:
+        """Remove what killed jobs left in the warehouse, whichever table they were at work on."""
+        now = datetime.now(UTC)
+        leftovers = leftovers_of(self.connector.storage, parse_limit(spec.older_than, now), now)
+        if not self.request.dry_run:
+            leftovers.remove()
+        return leftovers.added_to(report)

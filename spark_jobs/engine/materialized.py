@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.engine.arrow_source import read_files, whole_file
+from spark_jobs.engine.lease import Lease, LeasedTask
 from spark_jobs.engine.names import quote
 from spark_jobs.engine.spill import REPORT_SCHEMA, SpillWriter
 from spark_jobs.errors import NotSupportedError
@@ -67,7 +68,8 @@ def materialize(
 ) -> MaterializedSource:
     """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
 
-    ``folder`` is relative to the warehouse. The frame has the columns under their own names.
+    ``folder``, relative to the warehouse, is the scratch folder of a run that has its lease. The
+    frame has the columns under their own names.
 
     Raises:
         NotSupportedError: a column of a type that parquet can not hold.
@@ -80,10 +82,12 @@ def materialize(
     kept = [field for field in fields if not isinstance(field.dataType, NullType)]
     renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
     narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
+    lease = Lease(storage.filesystem, f"{storage.root}/{folder}")
     folder = f"{folder}/source-{uuid.uuid4().hex}"
     writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
     make_folder(storage.filesystem, writer.folder)
-    reports = map_in_arrow(narrowed, writer, REPORT_SCHEMA).collect()
+    task = LeasedTask(writer, lease, writer.folder)
+    reports = map_in_arrow(narrowed, task, REPORT_SCHEMA).collect()
     names = [f"{folder}/{each['file']}" for each in reports]
     stored_names = {field.name: f"c{i}" for i, field in enumerate(kept)}
     return MaterializedSource(

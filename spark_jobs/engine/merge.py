@@ -121,7 +121,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             dry_run=self.dry_run,
         )
         writes = self.connector.writes
-        handle = writes.begin_merge(self.table, write)
+        handle = self.begin(write)
         with self.writing(handle):
             with self.progress.phase("write"):
                 result = PlanResult([], 0)

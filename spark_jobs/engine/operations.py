@@ -11,21 +11,31 @@ import contextlib
 import re
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.lifetimes import RESULTS_KEPT
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
+from spark_jobs.engine.lease import Lease
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.storage import remove_folder, replace_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spark_jobs.spi.storage import WarehouseStorage
 
 FOLDER = "_operations"
 # A dry run leaves nothing in the log: all that it stores meanwhile is in a folder of its own.
 DRY_RUN_PREFIX = "_dry_run-"
+_RESULT: Final = re.compile(
+    r"[\w-]+(\.refused)?\.json|\.[\w-]+(\.refused)?\.json\.[0-9a-f]{32}\.tmp"
+)
+# Removed by one run, which has a statement to do.
+_MOST_OUTDATED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +79,46 @@ class OperationLog:
         path = self._path(result.operation_id, ".refused" if refused else "")
         replace_file(self.storage.filesystem, path, result.to_json().encode())
 
+    def lease(self, scratch: str) -> Lease:
+        """The lease of the run whose temporary files are in ``scratch``."""
+        return Lease(self.storage.filesystem, f"{self.storage.root}/{scratch}")
+
     def clear(self, scratch: str) -> None:
-        """Remove the temporary files of a run."""
-        remove_folder(self.storage.filesystem, f"{self.storage.root}/{scratch}")
+        """End the lease of a run, and remove its temporary files."""
+        lease = self.lease(scratch)
+        lease.end()
+        remove_folder(self.storage.filesystem, lease.scratch)
 
     def clear_leftovers(self, operation_id: str) -> None:
         """Remove the temporary files of runs of this operation that were killed.
 
-        A run that is still alive somewhere, although it was given up, fails for lack of them.
+        A run that is still alive somewhere, although it was given up, fails for want of its lease.
+        Results of any operation that are not kept any longer are removed in passing.
         """
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         own = re.escape(operation_id)
         scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
         result = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
-        for info in self.storage.filesystem.get_file_info(folder):
+        found = self.storage.filesystem.get_file_info(folder)
+        for info in found:
             if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):
                 self.clear(f"{FOLDER}/{info.base_name}")
             elif result.fullmatch(info.base_name):
                 with contextlib.suppress(FileNotFoundError):
                     self.storage.filesystem.delete_file(info.path)
+        self._remove_outdated(found)
+
+    def _remove_outdated(self, found: Sequence[pafs.FileInfo]) -> None:
+        limit = datetime.now(UTC) - RESULTS_KEPT
+        outdated = [
+            info.path
+            for info in found
+            if _RESULT.fullmatch(info.base_name) and info.mtime and info.mtime < limit
+        ]
+        for path in outdated[:_MOST_OUTDATED]:
+            # Others may be at it, or have made what this job may not remove.
+            with contextlib.suppress(OSError):
+                self.storage.filesystem.delete_file(path)
 
     def _path(self, operation_id: str, suffix: str = "") -> str:
         return f"{self.storage.root}/{FOLDER}/{operation_id}{suffix}.json"

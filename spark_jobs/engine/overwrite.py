@@ -297,7 +297,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             overwrites=not isinstance(self.spec, InsertIntoSpec),
             dry_run=self.dry_run,
         )
-        handle = self.connector.writes.begin_merge(self.table, write)
+        handle = self.begin(write)
         with self.writing(handle), self.progress.phase("write"):
             reports = self._stored(insert, new, handle) if insert and new else []
         added = [each for report in reports for each in report.fragments]

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.lease import Lease, LeasedSinks
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.sources import Sources
 from spark_jobs.engine.statement_time import StatementTime
@@ -19,7 +20,7 @@ from spark_jobs.engine.stragglers import wait_for_stragglers
 from spark_jobs.engine.writer import TaskReport
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, Operation
+from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -68,12 +69,25 @@ class StatementRun(Generic[Spec]):
         """The table's columns that take no NULL."""
         return tuple(column.name for column in self.table.columns if not column.nullable)
 
+    @property
+    def lease(self) -> Lease:
+        """Only while it is there may tasks of this run leave files."""
+        storage = self.connector.storage
+        return Lease(storage.filesystem, f"{storage.root}/{self.scratch}")
+
+    def begin(self, write: MergeWrite) -> MergeHandle:
+        """Begin a write whose tasks leave no file when the run is given up."""
+        handle = self.connector.writes.begin_merge(self.table, write)
+        return replace(handle, sinks=LeasedSinks(handle.sinks, self.lease))
+
     @contextmanager
     def writing(self, handle: MergeHandle) -> Iterator[None]:
         """What fails within leaves no file and no guard, unless removing them fails too."""
         try:
             yield
         except BaseException:
+            with self._cleaning_up():
+                self.lease.end()
             with self._cleaning_up():
                 wait_for_stragglers(self.spark)
             with self._cleaning_up():
@@ -90,16 +104,19 @@ class StatementRun(Generic[Spec]):
         """Make the snapshot; ``table`` as it was when ``fragments`` were made.
 
         Raises:
-            CommitError: COMMIT_CONFLICT or COMMIT_OUTCOME_UNKNOWN.
+            CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
         """
         timed = replace(metrics, seconds=self.progress.seconds)
         properties = {**self.operation.properties, **metrics_property(timed)}
+        self.lease.require()
         return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
         """Clean up, unless there may be a snapshot after ``error``, which the caller raises."""
         if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            with self._cleaning_up():
+                self.lease.end()
             with self._cleaning_up():
                 self.abort(handle)
 

@@ -1,4 +1,8 @@
-"""Tasks that outlive their failed stage: they go on writing files while nobody waits for them."""
+"""Tasks that outlive their failed stage: they go on writing files while nobody waits for them.
+
+That no file of theirs stays is what the lease is for (``spark_jobs.engine.lease``). Waiting lets
+them look for it before the job ends, and kills them.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ _QUIET = 0.3
 def wait_for_stragglers(spark: SparkSession, seconds: float = 30.0) -> None:
     """Wait until no task has been running for a moment, at most ``seconds``.
 
-    Spark reports a failed stage at once and only asks its other tasks to stop, so that what they
-    write could appear after the clean-up. The Python worker of a task ends a moment after the task.
+    Spark reports a failed stage at once and only asks its other tasks to stop. The Python worker of
+    a task ends a moment after the task.
     """
     now = quiet_since = time.monotonic()
     deadline = now + seconds

@@ -195,7 +195,7 @@ class MergeSink(Protocol):
         ...
 
     def abort(self) -> None:
-        """Remove what this task wrote."""
+        """Remove what this task wrote, also after ``finish``."""
         ...
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.insert_writer",
     "spark_jobs.engine.landing_report",
     "spark_jobs.engine.landing_task",
+    "spark_jobs.engine.lease",
     "spark_jobs.engine.spill",
     "spark_jobs.engine.task_sinks",
     "spark_jobs.engine.tasks",

@@ -260,7 +260,7 @@ errors = st.builds(
 _kept = st.lists(st.builds(Kept, texts, counts, counts), max_size=2).map(tuple)
 reports = st.builds(
     MaintenanceReport,
-    *[counts] * 6,
+    *[counts] * 7,
     *[st.none() | counts] * 3,
     _kept,
     st.lists(texts, max_size=2).map(tuple),

@@ -48,8 +48,8 @@ def test_every_class_is_drawn_and_has_a_code() -> None:
 def test_what_can_pass_and_what_can_not() -> None:
     passing = {code.name for code in ErrorCode if code.retryable}
     assert passing == {
-        "COMMIT_CONFLICT", "COMMIT_OUTCOME_UNKNOWN", "STORAGE_UNAVAILABLE", "SPARK_FAILED",
-        "INTERNAL_ERROR",
+        "COMMIT_CONFLICT", "COMMIT_OUTCOME_UNKNOWN", "RUN_GIVEN_UP", "STORAGE_UNAVAILABLE",
+        "SPARK_FAILED", "INTERNAL_ERROR",
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.request import FileSource, TableName, TableSource
 from spark_jobs.engine.job import ATTEMPTS, Job
+from spark_jobs.engine.lease import Lease
 from spark_jobs.engine.materialized import MaterializedSource, materialize
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.storage import WarehouseStorage
@@ -43,6 +44,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> WarehouseStorage:
 def materialized(
     spark: SparkSession, frame: DataFrame, columns: list[str], storage: WarehouseStorage
 ) -> MaterializedSource:
+    Lease(storage.filesystem, f"{storage.root}/_operations/scratch").take()
     return materialize(spark, frame, columns, storage, "_operations/scratch")
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.engine.lease import Lease
 from spark_jobs.files.hdfs import hdfs_filesystem
 from tests.judge.hdfs_server import Hdfs
 
@@ -139,3 +140,17 @@ def test_an_executor_without_the_client_says_so(
     assert told.startswith("CatalogError")
     assert "hdfs-native" in told
     assert "executors" in told
+
+
+def test_the_lease_of_a_run_ends_for_every_process(
+    filesystem: pafs.FileSystem, folder: str
+) -> None:
+    lease = Lease(filesystem, f"{folder}/_operations/operation-1")
+    other: Lease = pickle.loads(pickle.dumps(lease))
+
+    assert not lease.is_held()
+    lease.take()
+    assert other.is_held()
+    lease.end()
+    assert not other.is_held()
+    lease.end()

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from spark_jobs.connectors.paimon.guard import MAXIMUM_AGE
 from spark_jobs.connectors.paimon.lines import Consumer, Line
 from spark_jobs.contract.durations import before, parse_limit, parse_option
+from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 
@@ -118,10 +118,9 @@ def first_retained(line: Line, limits: Limits, held: int) -> int:
 
 
 def holding(line: Line, now: datetime) -> list[Consumer]:
-    """The consumers of a line that count: a guard of an operation only up to its maximum age."""
-    return [
-        each for each in line.consumers if not (each.guards and each.modified < now - MAXIMUM_AGE)
-    ]
+    """The consumers of a line that count: a guard of an operation only until it is abandoned."""
+    limit = now - ABANDONED_AFTER
+    return [each for each in line.consumers if not (each.guards and each.modified < limit)]
 
 
 def held_from(consumers: list[Consumer]) -> int:

@@ -9,17 +9,16 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.storage import replace_file
 
 FIRST_SNAPSHOT = 1
-# No try of a task comes as late as this; what is older was left by a job that nobody took up again.
-MAXIMUM_AGE = timedelta(days=7)
 # Of a consumer's file, in bytes.
 _LONGEST = 4096
 OPERATION_PREFIX = "merge-"
@@ -43,9 +42,9 @@ class BaseGuard:
         """Guard the base snapshot and all later ones; whether there was no guard before.
 
         ``base_id`` is None for a table without any snapshot. What another try of the operation
-        guards already stays guarded. Guards that have reached their maximum age are removed.
+        guards already stays guarded. Guards that were abandoned are removed.
         """
-        self._remove_expired()
+        self._remove_abandoned()
         first = FIRST_SNAPSHOT if base_id is None else base_id
         earlier = self.base()
         text = json.dumps({"nextSnapshot": min(first, earlier or first)})
@@ -77,11 +76,11 @@ class BaseGuard:
         except FileNotFoundError:
             return
 
-    def _remove_expired(self) -> None:
+    def _remove_abandoned(self) -> None:
         folder = pafs.FileSelector(f"{self.root}/consumer", allow_not_found=True)
         for info in self.filesystem.get_file_info(folder):
             is_guard = info.base_name.startswith(_PREFIX)
-            if is_guard and info.mtime and info.mtime < datetime.now(UTC) - MAXIMUM_AGE:
+            if is_guard and info.mtime and info.mtime < datetime.now(UTC) - ABANDONED_AFTER:
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
 

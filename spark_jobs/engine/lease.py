@@ -1,0 +1,132 @@
+"""The lease of a run: only while it is there may the run's tasks leave files.
+
+Spark reports a failed stage while its other tasks still write, and a Python worker can outlive its
+task. So the driver removes the lease before it lists what a run has written, and a task looks for
+the lease after its last file. Each file was there when the driver listed, or its task finds the
+lease gone and removes it. Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.storage import remove_folder, replace_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+
+    from spark_jobs.spi.arrow_tasks import ArrowFunction
+    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.writes import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A file in ``scratch``, the folder of one run's temporary files. Picklable."""
+
+    filesystem: pafs.FileSystem
+    scratch: str
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return f"{self.scratch}/lease"
+
+    def take(self) -> None:
+        """Let the run's tasks leave files."""
+        replace_file(self.filesystem, self.path, b"")
+
+    def end(self) -> None:
+        """Let them leave none from now on."""
+        with suppress(FileNotFoundError):
+            self.filesystem.delete_file(self.path)
+
+    def is_held(self) -> bool:
+        """Whether the run goes on; asked of the storage, not of what NFS keeps of its names."""
+        try:
+            self.filesystem.open_input_stream(self.path).close()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def require(self) -> None:
+        """Check that the run goes on.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+        """
+        if not self.is_held():
+            raise CommitError(
+                ErrorCode.RUN_GIVEN_UP,
+                "The run was given up before it was published: it failed, its task was ended, or "
+                "a later try of the task has begun.",
+                "Look at the job's other errors and at the task's other tries.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedSinks:
+    """Implements ``MergeSinkFactory``: the sinks of ``real``, which fail without the lease."""
+
+    real: MergeSinkFactory
+    lease: Lease
+
+    def open(self, task_key: str) -> LeasedSink:
+        """A sink for one attempt of a task."""
+        return LeasedSink(self.real.open(task_key), self.lease)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedSink:
+    """Implements ``MergeSink``; whoever opened it aborts it when it fails."""
+
+    real: MergeSink
+    lease: Lease
+
+    def store_merged_rows(self, batch: pa.RecordBatch) -> None:
+        """Take change rows."""
+        self.real.store_merged_rows(batch)
+
+    def finish(self) -> list[Fragment]:
+        """What was written.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+        """
+        self.lease.require()
+        fragments = self.real.finish()
+        self.lease.require()
+        return fragments
+
+    def abort(self) -> None:
+        """Remove what this task wrote."""
+        self.real.abort()
+
+    def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+        """Values of one target row."""
+        return self.real.read_row(row_id, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedTask:
+    """The function of ``mapInArrow`` that does ``function`` and leaves no file without the lease.
+
+    ``function`` writes into ``folder`` only, which is of no use without the run. Picklable.
+    """
+
+    function: ArrowFunction
+    lease: Lease
+    folder: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What ``function`` yields for the batches of one task."""
+        try:
+            yield from self.function(batches)
+        finally:
+            if not self.lease.is_held():
+                remove_folder(self.lease.filesystem, self.folder)

@@ -1,0 +1,36 @@
+"""Temporary files of killed jobs on an object store, which keeps no time of a folder."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.engine.leftovers import leftovers_of
+from spark_jobs.engine.operations import OperationLog
+from tests.object_store.stores import ObjectStore
+
+SCRATCH = f"_operations/op-1-{'a' * 32}"
+EMPTY = f"_operations/op-2-{'b' * 32}"
+DRY_RUN = "_dry_run-op-3"
+
+
+def test_copies_of_sources_go_by_age(each_store: ObjectStore) -> None:
+    storage = open_connector(each_store.new_catalog(), each_store.credentials).storage
+    log = OperationLog(storage)
+    for folder in (SCRATCH, DRY_RUN):
+        log.lease(folder).take()
+        path = f"{storage.root}/{folder}/source-1/0.parquet"
+        with storage.filesystem.open_output_stream(path) as stream:
+            stream.write(b"a row of somebody")
+    storage.filesystem.create_dir(f"{storage.root}/{EMPTY}")
+    now = datetime.now(UTC)
+    later = now + timedelta(days=8)
+
+    assert set(leftovers_of(storage, now, now).folders) <= {EMPTY}
+    found = leftovers_of(storage, later, later)
+    found.remove()
+
+    sizes = {folder: size for folder, size in found.folders.items() if folder != EMPTY}
+    assert sizes == {SCRATCH: 17, DRY_RUN: 17}
+    assert not leftovers_of(storage, later, later).folders
+    assert not log.lease(SCRATCH).is_held()
