@@ -44,7 +44,7 @@ class LineBlock(NamedTuple):
 
     def raw(self) -> list[bytes]:
         """The bytes of each record."""
-        return self.body.split(b"\n")
+        return self.body.splitlines()
 
 
 class Columns(NamedTuple):

@@ -22,6 +22,15 @@ def test_lines_end_as_on_any_system(read_json: ReadJson, end: str) -> None:
     assert [bad.place for bad in found.bad] == [(3, 3)]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_end_of_a_line_is_no_part_of_a_bad_record(read_json: ReadJson, end: str) -> None:
+    found = read_json(
+        f'{{"d":"2024-01-01"}}{end}{{"d":"x"}}{end}{{"d":1}}{end}{{"d"{end}', "d DATE"
+    )
+
+    assert [bad.text for bad in found.bad] == ['{"d":"x"}', '{"d":1}', '{"d"']
+
+
 def test_the_last_line_needs_no_end(read_json: ReadJson) -> None:
     assert read_json('{"id":1}\n{"id":2}', "id INT").values == [1, 2]
 
