@@ -6,6 +6,7 @@ Imported by executors.
 from __future__ import annotations
 
 import codecs
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _NEWLINE: Final = 10
 _RETURN: Final = 13
+_LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -23,67 +25,73 @@ Positions = np.ndarray[Any, np.dtype[np.int64]]
 def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
     """Up to where ``data`` is whole records with quotes around whole fields, or doubled.
 
-    0 where that is not certain, or where a record is not whole yet.
+    0 where none is. The last line is whole only if ``is_end``.
     """
-    if dialect.trim_left or dialect.trim_right or _has_other_marks(data, dialect):
+    # pyarrow takes a byte order mark from the beginning of each block.
+    if dialect.trim_left or dialect.trim_right or data.startswith(codecs.BOM_UTF8):
         return 0
-    # pyarrow takes it from the beginning of each block.
-    if data.startswith(codecs.BOM_UTF8):
-        return 0
+    limit = _first_mark(data, dialect)
+    is_whole = is_end and limit == len(data)
     if not dialect.quote or dialect.quote not in data:
-        end = len(data) if is_end else data.rfind(b"\n") + 1
-        return 0 if _has_lone_returns(data, end) else end
-    found = np.frombuffer(data, np.uint8)
+        return limit if is_whole else data.rfind(b"\n", 0, limit) + 1
+    found = np.frombuffer(data, np.uint8)[:limit]
     quotes = np.flatnonzero(found == dialect.quote[0])
-    end = len(data) if is_end else _last_line_end(data, quotes)
-    quotes = quotes[: np.searchsorted(quotes, end)]
-    if len(quotes) % 2 or not _around_fields(found[:end], quotes, dialect):
-        return 0
+    first = _first_irregular(found, quotes, dialect, is_whole=is_whole)
+    if first == len(quotes) and is_whole:
+        return limit
+    return _last_line_end(data, quotes, int(quotes[first]) if first < len(quotes) else limit)
+
+
+def _first_mark(data: bytes, dialect: Dialect) -> int:
+    """Where an escape, a comment, or a carriage return that ends a line alone is first."""
+    marks = []
+    if dialect.escape and dialect.escape != dialect.quote:
+        marks.append(data.find(dialect.escape))
+    if dialect.comment:
+        found = data.find(b"\n" + dialect.comment)
+        marks.append(0 if data.startswith(dialect.comment) else found)
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        found_return = _LONE_RETURN.search(data)
+        marks.append(found_return.start() if found_return else -1)
+    return min((mark for mark in marks if mark >= 0), default=len(data))
+
+
+def _first_irregular(
+    data: np.ndarray[Any, Any], quotes: Positions, dialect: Dialect, *, is_whole: bool
+) -> int:
+    """The number of the first quote that neither begins nor ends a field, nor is doubled.
+
+    An opening quote is told that has no closing one, or one that is not known to be the last.
+    """
+    separator = dialect.separator[0]
+    opening, closing = quotes[0::2], quotes[1::2]
+    opening = opening[: len(closing)]
+    doubled = (closing[:-1] + 1 == opening[1:]) & (dialect.escape == dialect.quote)
+    is_right = _is_any(data, opening - 1, separator)
+    if len(opening) and opening[0] == 0:
+        is_right[0] = True
+    is_right[1:] |= doubled
+    ends = _is_any(data, np.minimum(closing + 1, len(data) - 1), separator)
+    if len(closing) and closing[-1] + 1 == len(data):
+        ends[-1] = is_whole
+    ends[:-1] |= doubled
+    is_right &= ends
     if not dialect.multi_line:
-        breaks = np.flatnonzero(found[:end] == _NEWLINE)
-        if (np.searchsorted(quotes, breaks) % 2).any():
-            return 0
-    return 0 if _has_lone_returns(data, end) else end
+        breaks = np.flatnonzero(data == _NEWLINE)
+        is_right &= np.searchsorted(breaks, opening) == np.searchsorted(breaks, closing)
+    wrong = np.flatnonzero(~is_right)
+    return 2 * int(wrong[0]) if len(wrong) else len(quotes) // 2 * 2
 
 
-def _has_other_marks(data: bytes, dialect: Dialect) -> bool:
-    """Whether there are escapes or comments."""
-    if dialect.escape != dialect.quote and dialect.escape and dialect.escape in data:
-        return True
-    comment = dialect.comment
-    return bool(comment) and (data.startswith(comment) or b"\n" + comment in data)
-
-
-def _has_lone_returns(data: bytes, end: int) -> bool:
-    """Whether lines before ``end`` end in a carriage return alone."""
-    return b"\r" in data and data.count(b"\r", 0, end) != data.count(b"\r\n", 0, end)
-
-
-def _last_line_end(data: bytes, quotes: Positions) -> int:
-    """Behind the last line end that is not within quotes, if they are regular."""
-    end = data.rfind(b"\n")
+def _last_line_end(data: bytes, quotes: Positions, limit: int) -> int:
+    """Behind the last line end before ``limit`` that is not within quotes, which are regular."""
+    end = data.rfind(b"\n", 0, limit)
     while end >= 0:
         before = int(np.searchsorted(quotes, end))
         if before % 2 == 0:
             return end + 1
         end = data.rfind(b"\n", 0, int(quotes[before - 1]))
     return 0
-
-
-def _around_fields(data: np.ndarray[Any, Any], quotes: Positions, dialect: Dialect) -> bool:
-    """Whether opening quotes begin fields and closing ones end them, but for doubled ones."""
-    separator = dialect.separator[0]
-    opening, closing = quotes[0::2], quotes[1::2]
-    doubled = (closing[:-1] + 1 == opening[1:]) & (dialect.escape == dialect.quote)
-    begins = _is_any(data, opening - 1, separator)
-    if len(opening) and opening[0] == 0:
-        begins[0] = True
-    begins[1:] |= doubled
-    ends = _is_any(data, np.minimum(closing + 1, len(data) - 1), separator)
-    if len(closing) and closing[-1] + 1 == len(data):
-        ends[-1] = True
-    ends[:-1] |= doubled
-    return bool(begins.all() and ends.all())
 
 
 def _is_any(data: np.ndarray[Any, Any], positions: Positions, separator: int) -> Any:

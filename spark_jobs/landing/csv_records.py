@@ -7,7 +7,7 @@ executors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -41,26 +41,20 @@ class Dialect:
     trim_right: bool = False
 
 
-class Field(NamedTuple):
-    """A field's bytes without quotes."""
-
-    value: bytes
-    quoted: bool
-
-
 class Record(NamedTuple):
     """A record and where it stands in the data: bytes ``start`` to ``end`` without the line end.
 
-    ``line`` counts lines of the data from 0; ``lines`` are those that it takes. Fields, or what is
-    wrong.
+    ``line`` counts lines of the data from 0; ``lines`` are those that it takes. ``fields`` are
+    without quotes, ``quoted`` the numbers of those that had them; or there is a problem.
     """
 
     start: int
     end: int
     line: int
     lines: int
-    fields: tuple[Field, ...]
-    problem: Problem | None
+    fields: Sequence[bytes]
+    quoted: Collection[int] = ()
+    problem: Problem | None = None
 
 
 class CsvScanner:
@@ -71,6 +65,8 @@ class CsvScanner:
         self._blanks = b" \t".replace(dialect.separator, b"")
         self._plain = re.compile(rb"[^" + _in_class(dialect.separator) + rb"\r\n]*")
         quote, escape = re.escape(dialect.quote), re.escape(dialect.escape)
+        # A line without quotes.
+        self._plain_line = re.compile(rb"[^" + _in_class(dialect.quote) + rb"\r\n]*")
         self._quoted = (
             re.compile(quote + rb"(" + _inner(dialect) + rb")" + quote) if quote else None
         )
@@ -109,30 +105,46 @@ class CsvScanner:
         return position, lines
 
     def _record(self, data: bytes, start: int, line: int, *, is_end: bool) -> Record | None:
-        """The record that begins at ``start``; None if it may go on behind ``data``.
+        """The record that begins at ``start``; None if it may go on behind ``data``."""
+        match = self._plain_line.match(data, start)
+        assert match is not None  # noqa: S101 - it matches no byte, too
+        end = match.end()
+        if end < len(data) and data[end : end + 1] == self._dialect.quote:
+            return self._record_with_quotes(data, start, line, is_end=is_end)
+        if not is_end and (end == len(data) or _may_go_on(data, end + 1)):
+            return None
+        fields = match[0].split(self._dialect.separator)
+        if self._dialect.trim_left or self._dialect.trim_right:
+            fields = [self._trimmed(field) for field in fields]
+        return Record(start, end, line, 1, fields)
+
+    def _record_with_quotes(
+        self, data: bytes, start: int, line: int, *, is_end: bool
+    ) -> Record | None:
+        """The same, field by field.
 
         What follows a problem is taken by the same rules, so that a line break within later quotes
         begins no record.
         """
-        fields: list[Field] = []
+        fields: list[bytes] = []
+        quoted: list[int] = []
         problem: Problem | None = None
         position = start
         while True:
-            position = self._behind_blanks(data, position, are_ignored=self._dialect.trim_left)
-            if self._quoted is not None and data.startswith(self._dialect.quote, position):
-                match = self._quoted.match(data, position)
+            position = self._take_plain(data, position, fields)
+            field_start = self._behind_blanks(data, position, are_ignored=self._dialect.trim_left)
+            if self._quoted is not None and data.startswith(self._dialect.quote, field_start):
+                match = self._quoted.match(data, field_start)
                 if match is None:
-                    return self._unclosed(data, start, position, line, problem, is_end=is_end)
-                fields.append(Field(self._unescaped(match[1]), True))
+                    return self._unclosed(data, start, field_start, line, problem, is_end=is_end)
+                quoted.append(len(fields))
+                fields.append(self._unescaped(match[1]))
                 end = self._behind_blanks(data, match.end(), are_ignored=self._dialect.trim_right)
-                problem = problem or self._problem_behind(data, position, match.end(), end)
+                problem = problem or self._problem_behind(data, field_start, match.end(), end)
                 position = self._plain_end(data, end)
             else:
                 end = self._plain_end(data, position)
-                value = data[position:end]
-                fields.append(
-                    Field(value.rstrip(self._blanks) if self._dialect.trim_right else value, False)
-                )
+                fields.append(self._trimmed(data[position:end]))
                 position = end
             if data.startswith(self._dialect.separator, position):
                 position += 1
@@ -140,7 +152,22 @@ class CsvScanner:
             if not is_end and (position == len(data) or _may_go_on(data, position + 1)):
                 return None
             lines = 1 + _breaks(data, start, position)
-            return Record(start, position, line, lines, () if problem else tuple(fields), problem)
+            return Record(start, position, line, lines, fields, quoted, problem)
+
+    def _take_plain(self, data: bytes, position: int, fields: list[bytes]) -> int:
+        """Add the fields before the last one that may have a quote; where that begins."""
+        match = self._plain_line.match(data, position)
+        assert match is not None  # noqa: S101 - as above
+        end = match[0].rfind(self._dialect.separator)
+        if end < 0:
+            return position
+        fields += [self._trimmed(each) for each in match[0][:end].split(self._dialect.separator)]
+        return position + end + 1
+
+    def _trimmed(self, field: bytes) -> bytes:
+        if self._dialect.trim_left:
+            field = field.lstrip(self._blanks)
+        return field.rstrip(self._blanks) if self._dialect.trim_right else field
 
     def _plain_end(self, data: bytes, position: int) -> int:
         found = self._plain.match(data, position)
@@ -153,7 +180,11 @@ class CsvScanner:
         return position
 
     def _unescaped(self, text: bytes) -> bytes:
-        return text if self._escaped is None else self._escaped.sub(rb"\1", text)
+        if self._escaped is None or self._dialect.escape not in text:
+            return text
+        if self._dialect.escape == self._dialect.quote:
+            return text.replace(self._dialect.quote * 2, self._dialect.quote)
+        return self._escaped.sub(rb"\1", text)
 
     def _problem_behind(
         self, data: bytes, opened: int, closed: int, position: int
@@ -192,7 +223,7 @@ class CsvScanner:
                 return None
             end = found.start() if found else len(data)
             what, problem = NOT_CLOSED, None
-        return Record(start, end, line, 1 + _breaks(data, start, end), (), problem or what)
+        return Record(start, end, line, 1 + _breaks(data, start, end), (), (), problem or what)
 
 
 def behind(data: bytes, end: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.landing import blocks, csv_reader, json_blocks, json_reader
+from spark_jobs.landing import blocks, csv_reader, csv_rows, json_blocks, json_reader
 from spark_jobs.landing.csv_reader import CsvReader
 from spark_jobs.landing.csv_records import Dialect
 from spark_jobs.landing.json_reader import JsonReader
@@ -19,14 +19,18 @@ ReadCsv = Callable[..., Outcome]
 ReadJson = Callable[..., Outcome]
 
 
-@pytest.fixture(params=["whole blocks", "exact way", "tiny blocks", "tiny blocks, exact way"])
+@pytest.fixture(
+    params=["whole blocks", "exact way", "tiny blocks", "tiny blocks, exact way", "tiny pieces"]
+)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How files are read: what is found must be the same."""
     way: str = request.param
     if "exact" in way:
-        monkeypatch.setattr(csv_reader, "regular_end", lambda *_, **__: 0)
-    if "tiny" in way:
+        monkeypatch.setattr(csv_rows, "regular_end", lambda *_, **__: 0)
+    if "tiny blocks" in way:
         monkeypatch.setattr(blocks, "BLOCK_BYTES", 7)
+    if way == "tiny pieces":
+        monkeypatch.setattr(csv_reader, "_PIECE", 9)
     return way
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from spark_jobs.errors import CatalogError
-from spark_jobs.landing import blocks, csv_reader
+from spark_jobs.landing import blocks, csv_reader, csv_rows
 from spark_jobs.landing.csv_reader import CsvReader
 from spark_jobs.landing.records import Column
 from spark_jobs.landing.rows import Wanted
@@ -92,9 +92,9 @@ def _sequence(found: Outcome) -> Records:
 
 
 def _check_ways(file: CsvFile, path: Path, found: Records | str, chance: random.Random) -> None:
-    """The exact way, tiny blocks and parts find the same."""
+    """The exact way, tiny blocks, tiny pieces and parts find the same."""
     reader = _reader(file)
-    exact = mock.patch.object(csv_reader, "regular_end", return_value=0)
+    exact = mock.patch.object(csv_rows, "regular_end", return_value=0)
     tiny = mock.patch.object(blocks, "BLOCK_BYTES", chance.randint(1, 40))
     with exact:
         assert repr(_found(reader, path)) == repr(found), "the exact way differs"
@@ -102,6 +102,8 @@ def _check_ways(file: CsvFile, path: Path, found: Records | str, chance: random.
             assert repr(_found(reader, path)) == repr(found), "tiny blocks, exact way, differ"
     with tiny:
         assert repr(_found(reader, path)) == repr(found), "tiny blocks differ"
+    with mock.patch.object(csv_reader, "_PIECE", chance.randint(1, 40)):
+        assert repr(_found(reader, path)) == repr(found), "tiny pieces differ"
     if not reader.is_splittable or found == ERROR:
         return
     cuts = sorted({0, *(chance.randint(0, len(file.data) + 1) for _ in range(3))})

@@ -16,7 +16,7 @@ DDL = "id INT, v STRING"
 def test_a_field_of_5_mb_is_read(
     read_csv: ReadCsv, quote: str, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "tiny" in way:
+    if "tiny blocks" in way:
         monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
     text = "0123456789" * 500_000
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import CatalogError
-from spark_jobs.landing import blocks, csv_reader
+from spark_jobs.landing import blocks, csv_rows
 from spark_jobs.landing.blocks import RecordTooLongError
 from spark_jobs.landing.csv_reader import CsvReader
 from spark_jobs.landing.csv_records import Dialect
@@ -44,7 +44,7 @@ FILES = {
 @pytest.fixture(params=["whole blocks", "exact way", "tiny blocks"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "exact way":
-        monkeypatch.setattr(csv_reader, "regular_end", lambda *_, **__: 0)
+        monkeypatch.setattr(csv_rows, "regular_end", lambda *_, **__: 0)
     if request.param == "tiny blocks":
         monkeypatch.setattr(blocks, "BLOCK_BYTES", 5)
 
