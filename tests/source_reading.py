@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.engine.failures import translated
+from spark_jobs.engine.operations import OperationLog
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.sources import Sources
 from spark_jobs.engine.statement_time import StatementTime
@@ -31,7 +32,9 @@ def evaluated(
     )
     handle = connector.metadata.load_table(target)
     moment = StatementTime.now(spark)
-    folder = "_operations/scratch"
+    log = OperationLog(connector.storage)
+    folder = log.new_scratch(request.operation_id)
+    log.lease(folder).take()
     sources = Sources(spark, connector, request, handle, folder, Progress(), moment)
     sources.open()
     sources.land()

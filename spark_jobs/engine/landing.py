@@ -64,11 +64,15 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class LandedFiles:
-    """A landed source as parquet files: paths below the folder, with the bytes of each as Arrow."""
+    """A landed source as parquet files: paths below the folder, with the bytes of each as Arrow.
+
+    ``column_bytes`` are those of the constant and of each column; empty without rows.
+    """
 
     files: dict[str, int]
     row_count: int
     byte_size: int
+    column_bytes: tuple[int, ...]
     metrics: SourceMetrics
     notes: tuple[str, ...]
 
@@ -163,10 +167,12 @@ def land(
         kept = [f"{root}/{report.bad_file}" for report in reports if report.bad_file]
         metrics = quarantine.filled(storage.filesystem, kept, metrics)
         _require_few(source, metrics)
+    full = [report for report in reports if report.file]
     return LandedFiles(
-        files={f"{root}/{each.file}": each.row_bytes for each in reports if each.file},
+        files={f"{root}/{each.file}": each.row_bytes for each in full},
         row_count=sum(report.rows for report in reports),
         byte_size=sum(report.row_bytes for report in reports),
+        column_bytes=tuple(map(sum, zip(*(each.column_bytes for each in full), strict=True))),
         metrics=metrics,
         notes=_notes(landing, reports, metrics),
     )

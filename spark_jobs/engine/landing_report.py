@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 class LandingReport:
     """Counts of one load; ``file`` and ``bad_file`` are names below the task's folder.
 
-    ``row_bytes``: bytes of the rows as Arrow. ``seen``: names of columns that occur in the files.
+    ``row_bytes``: bytes of the rows as Arrow, ``column_bytes`` of each column. ``seen``: names of
+    columns that occur in the files.
     """
 
     file: str | None = None
     rows: int = 0
     row_bytes: int = 0
+    column_bytes: list[int] = field(default_factory=list)
     records: int = 0
     lost_values: int = 0
     lost_records: int = 0
@@ -41,6 +43,12 @@ class LandingReport:
         self.lost_records += block.lost_records
         self.bad_records += len(block.bad)
         self.seen = sorted(block.seen.union(self.seen))
+
+    def add_stored(self, rows: pa.RecordBatch) -> None:
+        """Count the bytes of rows that were stored."""
+        sizes = [column.get_total_buffer_size() for column in rows.columns]
+        known = self.column_bytes or [0] * len(sizes)
+        self.column_bytes = [a + b for a, b in zip(known, sizes, strict=True)]
 
     def to_json(self) -> str:
         """The report as text."""

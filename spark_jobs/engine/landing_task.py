@@ -80,7 +80,9 @@ class LandingTask:
             for part in self.loads[number]:
                 for block in self._blocks(part):
                     report.add(block)
-                    rows.add(self._complete(block.rows, part))
+                    complete = self._complete(block.rows, part)
+                    rows.add(complete)
+                    report.add_stored(complete)
                     if block.bad:
                         self._set_aside(bad, block, part)
         if rows.row_count:

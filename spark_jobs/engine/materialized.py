@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -44,7 +44,8 @@ class MaterializedSource:
     """The source's rows as files.
 
     ``byte_size`` is their size in memory as Arrow; ``files`` are paths with the part of each in it,
-    ``stored_names`` say what a column of ``frame`` is called in them.
+    ``stored_names`` say what a column of ``frame`` is called in them. ``column_bytes`` tells the
+    size of each column, where it is known.
     """
 
     frame: DataFrame
@@ -52,11 +53,14 @@ class MaterializedSource:
     byte_size: int
     files: Mapping[str, int]
     stored_names: Mapping[str, str]
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def narrowed(self, columns: Iterable[str]) -> MaterializedSource:
         """The same rows with some of their columns."""
-        frame = self.frame.select(*(quote(name) for name in sorted(columns)))
-        return replace(self, frame=frame)
+        names = sorted(columns)
+        size = sum(self.column_bytes.get(name, 0) for name in names)
+        frame = self.frame.select(*map(quote, names))
+        return replace(self, frame=frame, byte_size=size if self.column_bytes else self.byte_size)
 
 
 def materialize(
@@ -145,10 +149,10 @@ def _null(name: str) -> Column:
 
 
 def _refuse_unstorable(fields: Sequence[StructField]) -> None:
-    for field in fields:
-        if _holds_interval(field.dataType):
+    for each in fields:
+        if _holds_interval(each.dataType):
             raise NotSupportedError(
-                f"source column {field.name}: {field.dataType.simpleString()} can not be kept",
+                f"source column {each.name}: {each.dataType.simpleString()} can not be kept",
                 "Cast it in the source.",
             )
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
-from spark_jobs.engine.arrow_source import spark_knows
+from spark_jobs.engine.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi.storage import FileLocation, replace_file
 
@@ -87,9 +87,8 @@ def quarantine_of(
     """
     if source.on_bad_rows != "quarantine" or source.quarantine is None:
         return None
-    place = connector.locate(source.quarantine)
-    if place is None and spark_knows(spark, source.quarantine):
-        place = _local(source.quarantine)
+    place = connector.locate(default_uri(spark, source.quarantine))
+    place = place or _local(spark, source.quarantine)
     if place is None:
         raise NotSupportedError(
             f"source {source.name}: quarantine: {source.quarantine} is neither a local path nor on "
@@ -101,8 +100,8 @@ def quarantine_of(
     return Quarantine(place.filesystem, f"{place.path}/{below}", name, request.dry_run)
 
 
-def _local(folder: str) -> FileLocation | None:
-    path = folder.removeprefix("file://")
+def _local(spark: SparkSession, folder: str) -> FileLocation | None:
+    path = default_uri(spark, folder).removeprefix("file://")
     return FileLocation(pafs.LocalFileSystem(), path.rstrip("/")) if path.startswith("/") else None
 
 

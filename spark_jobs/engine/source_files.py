@@ -120,9 +120,19 @@ def files_of_frame(
     if urlsplit(paths[0]).scheme in ("", "file"):
         filesystem: pafs.FileSystem | None = pafs.LocalFileSystem()
     else:
-        place = connector.locate(source.path)
+        place = connector.locate(paths[0])
         filesystem = place.filesystem if place else None
     return SourceFiles(source, filesystem, _landed(filesystem, paths, types), types)
+
+
+def default_uri(spark: SparkSession, path: str) -> str:
+    """``path`` as a URI of Spark's default file system, unless that is the local one."""
+    if "://" in path:
+        return path
+    jvm: Any = spark._jvm
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    default = str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration))
+    return path if default.startswith("file:") else f"{default.rstrip('/')}{path}"
 
 
 def _input_files(spark: SparkSession, frame: DataFrame) -> list[str]:

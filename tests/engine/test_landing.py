@@ -15,8 +15,9 @@ from spark_jobs.contract.request import FileSource
 from spark_jobs.contract.result import JobResult, SourceMetrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec
 from tests.conformance.behaviour import insert, matched, not_matched, update
-from tests.conformance.harness import Harness
+from tests.conformance.harness import TARGET, Harness
 from tests.engine.landed import Landing, new_landing
+from tests.source_reading import evaluated
 
 HEADER = {"header": "true"}
 
@@ -183,6 +184,20 @@ def test_a_query_reads_the_rows_that_landed(landing: Landing) -> None:
     assert result.error is None, result.error
     assert landing.rows("id", "n") == [(1, 2), (2, 3)]
     assert result.metrics.sources == {"files": SourceMetrics(files=1, bytes=13, records=2)}
+
+
+def test_the_size_of_the_columns_that_are_read_is_known(landing: Landing) -> None:
+    rows = "".join(f"{i},{'x' * 1000}\n" for i in range(1000))
+    path = landing.file("a.csv", f"id,v\n{rows}")
+    source = FileSource("s", path, "csv", HEADER, "id BIGINT, v STRING")
+    harness = landing.harness
+
+    landed = evaluated(harness.spark, harness.open(), TARGET, source)["s"].landed
+
+    assert landed is not None
+    assert landed.byte_size > 1_000_000
+    assert 8_000 <= landed.narrowed(["id"]).byte_size < 10_000
+    assert landed.narrowed([]).byte_size == 0
 
 
 def test_merge_and_delete_read_landed_files(landing: Landing) -> None:
