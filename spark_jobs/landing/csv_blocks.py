@@ -28,11 +28,11 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
     0 where none is. The last line is whole only if ``is_end``.
     """
     # pyarrow takes a byte order mark from the beginning of each block.
-    if dialect.trim_left or dialect.trim_right or data.startswith(codecs.BOM_UTF8):
+    if data.startswith(codecs.BOM_UTF8):
         return 0
     limit = _first_mark(data, dialect)
     is_whole = is_end and limit == len(data)
-    if not dialect.quote or dialect.quote not in data:
+    if not dialect.quote or data.find(dialect.quote, 0, limit) < 0:
         return limit if is_whole else data.rfind(b"\n", 0, limit) + 1
     found = np.frombuffer(data, np.uint8)[:limit]
     quotes = np.flatnonzero(found == dialect.quote[0])
@@ -43,8 +43,13 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
 
 
 def _first_mark(data: bytes, dialect: Dialect) -> int:
-    """Where an escape, a comment, or a carriage return that ends a line alone is first."""
+    """Where an escape, a comment, or a carriage return that ends a line alone is first.
+
+    A quote, too, where blanks are trimmed: those within quotes are kept.
+    """
     marks = []
+    if dialect.quote and (dialect.trim_left or dialect.trim_right):
+        marks.append(data.find(dialect.quote))
     if dialect.escape and dialect.escape != dialect.quote:
         marks.append(data.find(dialect.escape))
     if dialect.comment:

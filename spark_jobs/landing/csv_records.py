@@ -40,6 +40,11 @@ class Dialect:
     trim_left: bool = False
     trim_right: bool = False
 
+    @property
+    def blanks(self) -> bytes:
+        """What is trimmed."""
+        return b" \t".replace(self.separator, b"")
+
 
 class Record(NamedTuple):
     """A record and where it stands in the data: bytes ``start`` to ``end`` without the line end.
@@ -62,7 +67,7 @@ class CsvScanner:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._blanks = b" \t".replace(dialect.separator, b"")
+        self._blanks = dialect.blanks
         self._plain = re.compile(rb"[^" + _in_class(dialect.separator) + rb"\r\n]*")
         quote, escape = re.escape(dialect.quote), re.escape(dialect.escape)
         # A line without quotes.

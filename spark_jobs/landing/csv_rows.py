@@ -89,7 +89,7 @@ class CsvRows:
             start, stop, line = places.of(row)
             return position.place(line, row), data[start:stop]
 
-        texts = [_combined(table[field]) for field in self.header.wanted_fields]
+        texts = [self._trimmed(_combined(table[field])) for field in self.header.wanted_fields]
         values, texts = self._values(texts)
         if any(each.bad is not None for each in values) and places.count != table.num_rows:
             return None
@@ -122,6 +122,17 @@ class CsvRows:
             ).combine_chunks()
         except pa.ArrowInvalid:
             return None
+
+    def _trimmed(self, texts: pa.Array) -> pa.Array:
+        """Texts without the blanks around them; what is blank is NULL, as nothing has quotes."""
+        blanks = self.dialect.blanks.decode()
+        if self.dialect.trim_left:
+            texts = pc.utf8_ltrim(texts, blanks)
+        if self.dialect.trim_right:
+            texts = pc.utf8_rtrim(texts, blanks)
+        if self.dialect.trim_left or self.dialect.trim_right:
+            texts = pc.if_else(pc.equal(texts, ""), None, texts)
+        return texts
 
     def exact(self, data: bytes, position: Position, *, is_end: bool) -> Taken | None:
         """The whole records of ``data``, and what is wrong with them; None if there are none.
