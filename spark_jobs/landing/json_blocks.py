@@ -22,7 +22,6 @@ from spark_jobs.landing.line_blocks import count_lines
 from spark_jobs.landing.records import Column
 
 _BLANK: Final = b" \t\r\n"
-_NULL_RECORD: Final = re.compile(rb"}[ \t\r]*null")
 # Of DECIMAL, Arrow reads "1e0x1" as 10, and crashes at 1e-2000000000; an escape may hide them.
 _MISREAD_DECIMAL: Final = re.compile(rb"[eE]-[0-9]|[eE][+-]?0[xX]|\\u00[2-7][0-9a-fA-F]")
 _MISREAD_MARKS: Final = (b"e-", b"E-", b"0x", b"0X", b"\\u")
@@ -64,10 +63,9 @@ def line_block(data: bytes) -> LineBlock | None:
         return None
     if b"\r" in body and body.count(b"\r") != body.count(b"\r\n"):
         return None
-    if b"\0" in body or _NULL_RECORD.search(body) or not _is_utf8(body):
+    if not _is_utf8(body):
         return None
     before = data[: data.index(b"{")]
-
     return LineBlock(body, count_lines(before), breaks + 1)
 
 
