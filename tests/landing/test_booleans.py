@@ -7,7 +7,6 @@ import pytest
 from tests.landing.reading import REFUSED, value
 
 
-@pytest.mark.trap("text-boolean-spelling")
 @pytest.mark.parametrize("text", ["t", "true", "y", "yes", "1", "TRUE", "Yes", " true "])
 def test_true(text: str) -> None:
     assert value(text, "BOOLEAN") is True

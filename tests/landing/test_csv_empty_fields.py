@@ -9,7 +9,6 @@ from tests.landing.conftest import ReadCsv
 OTHER_TYPES = ["INT", "DOUBLE", "DECIMAL(6,2)", "BOOLEAN", "DATE", "TIMESTAMP", "BINARY"]
 
 
-@pytest.mark.trap("csv-empty-field")
 @pytest.mark.parametrize("type_name", ["STRING", *OTHER_TYPES])
 def test_an_empty_field_is_null(read_csv: ReadCsv, type_name: str) -> None:
     found = read_csv("id,v\n1,\n2,", f"id INT, v {type_name}")
@@ -22,7 +21,6 @@ def test_an_empty_field_behind_quotes_is_null(read_csv: ReadCsv, last: str) -> N
     assert read_csv(f'id,v\n"1",{last}', "id INT, v STRING").rows == [(1, None)]
 
 
-@pytest.mark.trap("csv-quoted-empty-field")
 def test_an_empty_field_in_quotes_is_an_empty_text(read_csv: ReadCsv) -> None:
     assert read_csv('id,v\n1,""\n2,', "id INT, v STRING").rows == [(1, ""), (2, None)]
 
@@ -45,7 +43,6 @@ def test_blanks_are_a_text(read_csv: ReadCsv) -> None:
     assert read_csv("id,v\n1,  \n", "id INT, v STRING").rows == [(1, "  ")]
 
 
-@pytest.mark.trap("csv-null-value")
 @pytest.mark.parametrize("type_name", ["STRING", "INT"])
 def test_another_text_may_stand_for_null(read_csv: ReadCsv, type_name: str) -> None:
     found = read_csv('id,v\n1,NA\n2,"NA"\n3,\n4,5\n', f"id INT, v {type_name}", null_text="NA")
@@ -68,7 +65,6 @@ def test_no_other_text_is_null(read_csv: ReadCsv, text: str) -> None:
     assert found.reasons == [(3, "is no INT")]
 
 
-@pytest.mark.trap("csv-empty-value")
 def test_an_empty_text_may_stand_for_another(read_csv: ReadCsv) -> None:
     found = read_csv('v,n\n"",""\n,\n', "v STRING, n INT", empty_text="(empty)")
 

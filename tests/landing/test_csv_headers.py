@@ -11,13 +11,11 @@ from tests.landing.conftest import ReadCsv
 DDL = "id INT, v STRING"
 
 
-@pytest.mark.trap("csv-header-order")
 @pytest.mark.parametrize("header", ["v,id", "V,Id", "v , ID ", '"V","ID"', '" v",id'])
 def test_columns_are_found_by_name_in_any_order_and_case(read_csv: ReadCsv, header: str) -> None:
     assert read_csv(f"{header}\na,1\nb,2\n", DDL).rows == [(1, "a"), (2, "b")]
 
 
-@pytest.mark.trap("csv-header-more-columns")
 def test_columns_that_nobody_wants_are_ignored_and_named(read_csv: ReadCsv) -> None:
     found = read_csv("x,V,y,id\n?,a,?,1\n", DDL)
 
@@ -29,7 +27,6 @@ def test_a_column_that_nobody_wants_may_stand_there_twice(read_csv: ReadCsv) -> 
     assert read_csv("x,id,x,v\n?,1,?,a\n", DDL).rows == [(1, "a")]
 
 
-@pytest.mark.trap("csv-header-missing-column")
 @pytest.mark.parametrize("header", ["id,w", "id", "id;v", "id,v2", "iv,d"])
 def test_a_header_that_lacks_a_column_is_an_error(read_csv: ReadCsv, header: str) -> None:
     error = _error(read_csv, f"\n\n{header}\n1,a\n")
@@ -38,7 +35,6 @@ def test_a_header_that_lacks_a_column_is_an_error(read_csv: ReadCsv, header: str
     assert header.split(",", maxsplit=1)[0] in error.message
 
 
-@pytest.mark.trap("csv-header-missing")
 def test_a_file_without_its_header_is_an_error(read_csv: ReadCsv) -> None:
     error = _error(read_csv, "1,a\n2,b\n")
 
@@ -46,7 +42,6 @@ def test_a_file_without_its_header_is_an_error(read_csv: ReadCsv) -> None:
     assert "'header': False" in error.remedy
 
 
-@pytest.mark.trap("csv-header-twice")
 @pytest.mark.parametrize("header", ["id,v,v", "id,v,V", 'id,v," v"'])
 def test_a_wanted_column_that_stands_there_twice_is_an_error(
     read_csv: ReadCsv, header: str
@@ -74,7 +69,6 @@ def test_other_names_may_be_of_any_bytes(read_csv: ReadCsv) -> None:
     assert read_csv(b"\xe4,id,v\n?,1,a\n", DDL).rows == [(1, "a")]
 
 
-@pytest.mark.trap("csv-empty-file")
 @pytest.mark.parametrize("data", ["", "\n", "\r\n\r\n", "\ufeff", "id,v", "id,v\n", "id,v\n\n\n"])
 def test_a_file_without_records_has_no_rows(read_csv: ReadCsv, data: str) -> None:
     found = read_csv(data, DDL)
@@ -84,7 +78,6 @@ def test_a_file_without_records_has_no_rows(read_csv: ReadCsv, data: str) -> Non
     assert found.records == 0
 
 
-@pytest.mark.trap("csv-header-by-position")
 def test_by_position_the_names_are_not_looked_at(read_csv: ReadCsv) -> None:
     found = read_csv("a,b\n1,x\n", DDL, by_position=True)
 
@@ -99,7 +92,6 @@ def test_by_position_a_record_has_exactly_the_wanted_columns(read_csv: ReadCsv) 
     assert found.reasons == [(2, "has 3 fields where the source's schema has 2")]
 
 
-@pytest.mark.trap("csv-no-header")
 def test_without_a_header_the_first_record_is_a_row(read_csv: ReadCsv) -> None:
     found = read_csv("1,a\n2,b\nid,v\n", DDL, has_header=False)
 

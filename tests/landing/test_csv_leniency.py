@@ -9,7 +9,6 @@ from tests.landing.conftest import ReadCsv
 DATA = b'id,v\n1,a\nx,b\n3,"c"d\n4\n5,e,f\n6,\xff\nz\n7,g\n'
 
 
-@pytest.mark.trap("csv-permissive")
 def test_what_can_not_be_read_becomes_null(read_csv: ReadCsv) -> None:
     found = read_csv(DATA, "id INT, v STRING", leniency="null")
 
@@ -22,7 +21,6 @@ def test_what_can_not_be_read_becomes_null(read_csv: ReadCsv) -> None:
     assert found.lost_records == 5
 
 
-@pytest.mark.trap("csv-corrupt-record")
 def test_the_corrupt_column_keeps_their_text(read_csv: ReadCsv) -> None:
     found = read_csv(DATA, "id INT, bad STRING, v STRING", leniency="null", corrupt="bad")
 
@@ -48,7 +46,6 @@ def test_a_file_without_bad_records_has_no_corrupt_ones(read_csv: ReadCsv) -> No
     assert (found.lost_values, found.lost_records) == (0, 0)
 
 
-@pytest.mark.trap("csv-dropmalformed")
 def test_bad_records_are_left_out(read_csv: ReadCsv) -> None:
     found = read_csv(DATA, "id INT, v STRING", leniency="drop")
 

@@ -12,7 +12,6 @@ COMMENTS = Dialect(comment=b"#")
 TRIMMED = Dialect(trim_left=True, trim_right=True)
 
 
-@pytest.mark.trap("csv-blank-line")
 def test_blank_lines_are_no_records(read_csv: ReadCsv) -> None:
     found = read_csv("\n\r\nid,v\n\n1,a\n\r\n\n2,b\n\n", DDL)
 
@@ -24,7 +23,6 @@ def test_of_a_single_column_a_blank_line_is_no_record_and_quotes_are_one(read_cs
     assert read_csv('v\na\n\n""\nb\n', "v STRING").values == ["a", "", "b"]
 
 
-@pytest.mark.trap("csv-line-ends")
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("last", [True, False])
 def test_every_line_end_is_one(read_csv: ReadCsv, end: str, last: bool) -> None:
@@ -41,7 +39,6 @@ def test_line_ends_may_be_mixed(read_csv: ReadCsv) -> None:
     assert found.rows == [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e\r"), (6, "f")]
 
 
-@pytest.mark.trap("csv-comment")
 def test_lines_that_begin_with_the_comment_s_character_are_no_records(read_csv: ReadCsv) -> None:
     data = '#x\nid,v\n#1,a\n1,a\n#\n2,#b\n#,"\n3,"\n#c"\n#'
 
@@ -54,7 +51,6 @@ def test_without_the_option_nothing_is_a_comment(read_csv: ReadCsv) -> None:
     assert read_csv("v,w\n#1,a\n", "v STRING, w STRING").rows == [("#1", "a")]
 
 
-@pytest.mark.trap("csv-trim")
 @pytest.mark.parametrize(
     ("dialect", "values"),
     [
@@ -86,7 +82,6 @@ def test_a_separator_is_no_blank(read_csv: ReadCsv, separator: bytes) -> None:
     assert read_csv(data, DDL, dialect=dialect).rows == [(1, None), (2, "a"), (3, "b")]
 
 
-@pytest.mark.trap("csv-nul")
 def test_a_nul_is_text(read_csv: ReadCsv) -> None:
     found = read_csv('id,v\n1,a\0b\n2,\0\n3,"\0"\n\0,x\n', DDL)
 

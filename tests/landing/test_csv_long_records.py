@@ -25,7 +25,6 @@ def test_a_field_of_5_mb_is_read(
     assert found.rows == [(1, "a"), (2, text), (3, "b")]
 
 
-@pytest.mark.trap("csv-long-record")
 @pytest.mark.parametrize("last", ["\n", "\r\n", "", "\n4,b\n"])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_record_may_have_as_many_bytes_as_the_source_allows(

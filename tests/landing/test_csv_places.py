@@ -10,7 +10,6 @@ from tests.landing.conftest import ReadCsv
 DDL = "id INT, v STRING"
 
 
-@pytest.mark.trap("csv-place")
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_bad_records_are_found_by_line_and_number(read_csv: ReadCsv, end: str) -> None:
     lines = ["", "id,v", "1,a", "x,b", "", '2,"c', 'd"', "y,e", '3,"f"g', "4", "5,h", '"z",""', ""]

@@ -12,7 +12,6 @@ BACKSLASH = Dialect(escape=b"\\")
 SINGLE_LINE = Dialect(multi_line=False)
 
 
-@pytest.mark.trap("csv-quote-doubled")
 @pytest.mark.parametrize(
     ("field", "value"),
     [('"a ""b"" c"', 'a "b" c'), ('""""', '"'), ('""""""', '""'), ('"a,b"', "a,b"), ('","', ",")],
@@ -23,7 +22,6 @@ def test_a_doubled_quote_within_quotes_is_one(read_csv: ReadCsv, field: str, val
     assert found.rows == [(1, value), (2, "x")]
 
 
-@pytest.mark.trap("csv-line-break-in-quotes")
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_a_line_break_within_quotes_belongs_to_the_value(read_csv: ReadCsv, line_end: str) -> None:
     found = read_csv(f'id,v\n1,"a{line_end}b"\n2,"c"\n', "id INT, v STRING")
@@ -31,7 +29,6 @@ def test_a_line_break_within_quotes_belongs_to_the_value(read_csv: ReadCsv, line
     assert found.rows == [(1, f"a{line_end}b"), (2, "c")]
 
 
-@pytest.mark.trap("csv-line-break-single-line")
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_a_line_break_within_quotes_is_an_error_where_records_are_lines(
     read_csv: ReadCsv, line_end: str
@@ -57,7 +54,6 @@ def test_where_options_ask_for_it_a_quote_that_is_not_closed_costs_its_line(
     assert found.lost_records == 1
 
 
-@pytest.mark.trap("csv-quote-unclosed")
 def test_a_quote_that_is_never_closed_is_bad_to_the_end(read_csv: ReadCsv) -> None:
     found = read_csv('id,v\n1,a\n2,"b\n3,c\n4,d', "id INT, v STRING")
 
@@ -66,7 +62,6 @@ def test_a_quote_that_is_never_closed_is_bad_to_the_end(read_csv: ReadCsv) -> No
     assert found.bad[0].text == '2,"b\n3,c\n4,d'
 
 
-@pytest.mark.trap("csv-text-behind-quote")
 @pytest.mark.parametrize("field", ['"a"b', '"a" ', '"a"b"c"', '"a""b"c', '"a"""b'])
 def test_text_behind_a_closing_quote_is_bad(read_csv: ReadCsv, field: str) -> None:
     found = read_csv(f"id,v\n1,{field}\n2,x\n", "id INT, v STRING")
@@ -89,7 +84,6 @@ def test_the_remedy_for_a_backslash_before_a_quote_names_the_option(read_csv: Re
     assert "'escape'" in found.bad[0].problem.remedy
 
 
-@pytest.mark.trap("csv-escape-option")
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -131,7 +125,6 @@ def test_an_escaped_line_break_is_an_error_where_records_are_lines(read_csv: Rea
         read_csv('id,v\n1,"a\\\nb"\n2,x\n', "id INT, v STRING", dialect=dialect)
 
 
-@pytest.mark.trap("csv-quote-in-plain-field")
 @pytest.mark.parametrize("field", ['5" pipe', 'a"b"', 'a""', ' "a"', "it's"])
 def test_a_quote_within_a_plain_field_is_text(read_csv: ReadCsv, field: str) -> None:
     found = read_csv(f"id,v\n1,{field}\n2,x\n", "id INT, v STRING")

@@ -49,7 +49,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(blocks, "BLOCK_BYTES", 5)
 
 
-@pytest.mark.trap("csv-split")
 @pytest.mark.parametrize("has_header", [True, False])
 @pytest.mark.parametrize("name", FILES)
 def test_two_parts_are_the_whole_wherever_they_meet(

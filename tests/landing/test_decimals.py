@@ -24,7 +24,6 @@ def test_numbers_with_room_are_kept_exactly(text: str, number: str) -> None:
     assert str(value(text, "DECIMAL(6,2)")) == str(Decimal(number))
 
 
-@pytest.mark.trap("text-decimal-digits")
 @pytest.mark.parametrize(
     "text",
     [

@@ -15,7 +15,6 @@ TEXT = "id,v\n1,äöü\n2,a\n"
 ROWS = [(1, "äöü"), (2, "a")]
 
 
-@pytest.mark.trap("file-byte-order-mark")
 def test_a_byte_order_mark_is_no_part_of_the_first_name(read_csv: ReadCsv) -> None:
     assert read_csv(codecs.BOM_UTF8 + TEXT.encode(), DDL).rows == ROWS
 
@@ -47,7 +46,6 @@ def test_half_a_byte_order_mark_is_not_utf_8(read_csv: ReadCsv, size: int) -> No
     assert found.reasons == [(1, "has bytes that are not UTF-8")]
 
 
-@pytest.mark.trap("file-not-utf-8")
 def test_latin_1_read_as_utf_8_is_bad_where_it_is_not_ascii(read_csv: ReadCsv) -> None:
     found = read_csv(TEXT.encode("latin-1"), DDL)
 
@@ -74,7 +72,6 @@ def test_bytes_of_a_column_that_nobody_wants_may_be_anything(read_csv: ReadCsv) 
     assert found.rows == [(1, "b"), (2, "a")]
 
 
-@pytest.mark.trap("file-encoding-option")
 @pytest.mark.parametrize(
     "encoding",
     ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "cp437"],
@@ -103,7 +100,6 @@ def test_second_bytes_that_look_like_separators_are_text(read_csv: ReadCsv, enco
     ]
 
 
-@pytest.mark.trap("file-undecodable")
 @pytest.mark.parametrize(
     ("encoding", "raw"),
     [
@@ -121,7 +117,6 @@ def test_bytes_that_are_not_of_the_encoding_are_an_error(
         read_csv(raw, DDL, has_header=False, encoding=encoding)
 
 
-@pytest.mark.trap("file-utf-16-order")
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_an_order_of_bytes_is_never_guessed(read_csv: ReadCsv, encoding: str) -> None:
     with pytest.raises(UndecodableError, match="BOM"):

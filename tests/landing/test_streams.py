@@ -33,7 +33,6 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 packed = pytest.mark.parametrize("ending", PACKERS)
 
 
-@pytest.mark.trap("file-compressed")
 @packed
 def test_a_compressed_file_is_read(read_csv: ReadCsv, ending: str) -> None:
     assert read_csv(PACKERS[ending](DATA), DDL, name=f"landed.csv{ending}").rows == ROWS
@@ -52,7 +51,6 @@ def test_all_members_of_a_compressed_file_are_read(read_csv: ReadCsv, ending: st
     assert read_csv(data, DDL, name=f"landed.csv{ending}").rows == ROWS
 
 
-@pytest.mark.trap("file-truncated")
 @packed
 def test_a_compressed_file_that_is_cut_off_anywhere_is_an_error(
     tmp_path: Path, ending: str
@@ -96,7 +94,6 @@ def test_a_damaged_check_sum_is_an_error(tmp_path: Path) -> None:
         _read(path)
 
 
-@pytest.mark.trap("file-other-codec")
 @pytest.mark.parametrize("ending", [".deflate", ".lz4", ".lzo", ".snappy", ".zip", ".ZIP"])
 def test_other_codecs_are_refused_by_name(ending: str) -> None:
     with pytest.raises(NotSupportedError, match=ending.lower()):

@@ -61,7 +61,6 @@ OFFSETS = [
 ]
 
 
-@pytest.mark.trap("text-date-format")
 @pytest.mark.parametrize(("pattern", "text", "expected"), LETTERS)
 def test_letters(pattern: str, text: str, expected: str) -> None:
     rules = TextRules(timestamp_ntz=TimePattern.of("timestampNTZFormat", pattern))
@@ -71,7 +70,6 @@ def test_letters(pattern: str, text: str, expected: str) -> None:
     assert found == (REFUSED if expected == REFUSED else dt.datetime.fromisoformat(expected))
 
 
-@pytest.mark.trap("text-timestamp-format")
 @pytest.mark.parametrize(("letters", "offset", "hours"), OFFSETS)
 def test_letters_of_offsets(letters: str, offset: str, hours: float) -> None:
     pattern = TimePattern.of("timestampFormat", f"dd.MM.yyyy HH:mm{letters}")
@@ -145,7 +143,6 @@ def test_a_half_day_that_the_text_leaves_out_is_refused() -> None:
     assert value("2024-07-01 01:30", "TIMESTAMP", rules) == REFUSED
 
 
-@pytest.mark.trap("text-time-pattern-refused")
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -11,7 +11,6 @@ from tests.landing.reading import REFUSED, value
 LIMITS = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 
 
-@pytest.mark.trap("text-int-overflow")
 @pytest.mark.parametrize("type_name", LIMITS)
 def test_the_range_ends_where_the_type_ends(type_name: str) -> None:
     limit = 1 << LIMITS[type_name]
@@ -30,7 +29,6 @@ def test_blanks_around_signs_and_leading_zeros_are_read(text: str, number: int) 
     assert value(text, "INT") == number
 
 
-@pytest.mark.trap("text-int-other-text")
 @pytest.mark.parametrize(
     "text",
     [

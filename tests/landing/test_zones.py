@@ -21,7 +21,6 @@ ZONES = [
 ]
 
 
-@pytest.mark.trap("text-timestamp-zone")
 @pytest.mark.parametrize(
     ("zone", "instant"),
     [
@@ -44,7 +43,6 @@ def test_a_time_without_an_offset_is_of_the_session_s_zone(zone: str, instant: s
     assert found == dt.datetime.fromisoformat(f"{instant}Z")
 
 
-@pytest.mark.trap("text-timestamp-gap")
 @pytest.mark.parametrize("year", [2024, 2050])
 def test_a_time_that_the_zone_leaves_out_is_refused(year: int) -> None:
     day = {2024: 31, 2050: 27}[year]
@@ -60,7 +58,6 @@ def test_a_whole_day_that_the_zone_leaves_out_is_refused() -> None:
     assert value("2011-12-30 12:00:00", "TIMESTAMP", TextRules("Pacific/Apia")) == REFUSED
 
 
-@pytest.mark.trap("text-timestamp-overlap")
 @pytest.mark.parametrize(("year", "day"), [(2024, 27), (2050, 30)])
 def test_a_time_that_occurs_twice_is_the_earlier_instant(year: int, day: int) -> None:
     found = value(f"{year}-10-{day} 02:30:00", "TIMESTAMP", TextRules("Europe/Berlin"))
