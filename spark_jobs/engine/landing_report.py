@@ -83,7 +83,7 @@ class BadRecords:
         problem = record.problem
         line = {
             "file": file,
-            "line": record.place.line + lines_before,
+            "line": None if record.place.line is None else record.place.line + lines_before,
             "record": record.place.record,
             "column": problem.column,
             "value": problem.value,

@@ -156,7 +156,9 @@ class LandingTask:
 
     def _bad(self, record: BadRecord, part: FilePart, before: int) -> JobError:
         problem = record.problem
-        where = f"source {self.source}: {part.file.name}, line {record.place.line + before}"
+        where = f"source {self.source}: {part.file.name}"
+        if record.place.line is not None:
+            where += f", line {record.place.line + before}"
         if record.place.record is not None:
             where += f", record {record.place.record}"
         if problem.value is None:

@@ -105,7 +105,7 @@ class AvroReader:
 
         def place(row: int) -> tuple[Place, bytes]:
             number = before + row + 1
-            return Place(number, number), _shown(records[row])
+            return Place(None, number), _shown(records[row])
 
         def problem(index: int, row: int) -> Problem:
             name, convert = columns[index]

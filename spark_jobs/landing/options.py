@@ -107,7 +107,7 @@ class SourceOptions:
             self._left.pop(name, None)
         self._line_separator()
         return CsvReader(
-            wanted=self._wanted(columns, zone),
+            wanted=self._wanted(columns, zone, **self._numbers()),
             dialect=Dialect(
                 separator=self._character("sep", self._text_of("delimiter", ",")) or b",",
                 quote=quote,
@@ -148,7 +148,15 @@ class SourceOptions:
 
         return AvroReader(Wanted(tuple(columns), rules=TextRules(zone)))
 
-    def _wanted(self, columns: Sequence[Column], zone: str) -> Wanted:
+    def _numbers(self) -> dict[str, str]:
+        """How CSV files write what is no number."""
+        return {
+            "nan": self._text_of("nanvalue", "NaN"),
+            "positive_inf": self._text_of("positiveinf", "Inf"),
+            "negative_inf": self._text_of("negativeinf", "-Inf"),
+        }
+
+    def _wanted(self, columns: Sequence[Column], zone: str, **numbers: str) -> Wanted:
         mode = self._text_of("mode", "FAILFAST").upper()
         if mode not in _LENIENCY:
             raise self._invalid("mode", f"{mode!r} is not one of: {', '.join(_LENIENCY)}")
@@ -159,9 +167,7 @@ class SourceOptions:
             date=self._pattern("dateFormat"),
             timestamp=self._pattern("timestampFormat"),
             timestamp_ntz=self._pattern("timestampNTZFormat"),
-            nan=self._text_of("nanvalue", "NaN"),
-            positive_inf=self._text_of("positiveinf", "Inf"),
-            negative_inf=self._text_of("negativeinf", "-Inf"),
+            **numbers,
         )
         self._require_english()
         is_kept = _LENIENCY[mode] == "null" and bool(named)

@@ -48,10 +48,11 @@ NOT_UTF8: Final = Problem(
 class Place(NamedTuple):
     """Where a record stands in its file: the line it begins on and its number, both from 1.
 
-    The number counts records without the header; None where the file is read in parts.
+    ``line`` is None in files that have no lines. ``record`` does not count the header, and is None
+    where the file is read in parts.
     """
 
-    line: int
+    line: int | None
     record: int | None
 
 

@@ -84,7 +84,7 @@ def block_of(
     if masks:
         is_bad = np.logical_or.reduce(masks)
         bad += [_told(found, int(row)) for row in np.flatnonzero(is_bad)]
-        bad.sort(key=lambda each: each.place.line)
+        bad.sort(key=lambda each: (each.place.line or 0, each.place.record or 0))
         rows = rows.filter(pa.array(~is_bad))
     records = found.count + len(unreadable)
     if wanted.leniency == "drop":

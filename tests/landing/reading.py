@@ -52,9 +52,11 @@ class Outcome:
     seen: set[str] = field(default_factory=set)
 
     @property
-    def reasons(self) -> list[tuple[int, str]]:
+    def reasons(self) -> list[tuple[int | None, str]]:
         """Line and reason of each bad record."""
-        return [(bad.place.line, bad.problem.reason) for bad in self.bad]
+        places = [bad.place for bad in self.bad]
+        lines = [place.record if place.line is None else place.line for place in places]
+        return [(line, bad.problem.reason) for line, bad in zip(lines, self.bad, strict=True)]
 
     @property
     def values(self) -> list[Any]:
