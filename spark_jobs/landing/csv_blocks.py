@@ -36,7 +36,7 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
         return limit if is_whole else data.rfind(b"\n", 0, limit) + 1
     found = np.frombuffer(data, np.uint8)[:limit]
     quotes = np.flatnonzero(found == dialect.quote[0])
-    first = _first_irregular(found, quotes, dialect, is_whole=is_whole)
+    first = _first_irregular(found, quotes, dialect)
     if first == len(quotes) and is_whole:
         return limit
     return _last_line_end(data, quotes, int(quotes[first]) if first < len(quotes) else limit)
@@ -61,12 +61,10 @@ def _first_mark(data: bytes, dialect: Dialect) -> int:
     return min((mark for mark in marks if mark >= 0), default=len(data))
 
 
-def _first_irregular(
-    data: np.ndarray[Any, Any], quotes: Positions, dialect: Dialect, *, is_whole: bool
-) -> int:
-    """The number of the first quote that neither begins nor ends a field, nor is doubled.
+def _first_irregular(data: np.ndarray[Any, Any], quotes: Positions, dialect: Dialect) -> int:
+    """The number of the first opening quote that begins no field, or whose closing one ends none.
 
-    An opening quote is told that has no closing one, or one that is not known to be the last.
+    Doubled quotes do neither. An opening quote without a closing one is told, too.
     """
     separator = dialect.separator[0]
     opening, closing = quotes[0::2], quotes[1::2]
@@ -78,7 +76,7 @@ def _first_irregular(
     is_right[1:] |= doubled
     ends = _is_any(data, np.minimum(closing + 1, len(data) - 1), separator)
     if len(closing) and closing[-1] + 1 == len(data):
-        ends[-1] = is_whole
+        ends[-1] = True
     ends[:-1] |= doubled
     is_right &= ends
     if not dialect.multi_line:

@@ -109,7 +109,6 @@ class CsvRows:
                 parse_options=pacsv.ParseOptions(
                     delimiter=self.dialect.separator.decode(),
                     quote_char=self.dialect.quote.decode() or False,
-                    double_quote=self.dialect.escape == self.dialect.quote,
                     newlines_in_values=self.dialect.multi_line,
                 ),
                 convert_options=pacsv.ConvertOptions(

@@ -68,8 +68,9 @@ def test_blanks_around_texts_are_kept_unless_the_options_say_so(
     assert found.rows == list(enumerate(values, 1))
 
 
-def test_blanks_within_quotes_are_kept(read_csv: ReadCsv) -> None:
-    found = read_csv('id,v\n1, " a "  \n2,   \n', DDL, dialect=TRIMMED)
+@pytest.mark.parametrize("field", [' " a "  ', '" a "'])
+def test_blanks_within_quotes_are_kept(read_csv: ReadCsv, field: str) -> None:
+    found = read_csv(f"id,v\n1,{field}\n2,   \n", DDL, dialect=TRIMMED)
 
     assert found.rows == [(1, " a "), (2, None)]
 
