@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_jobs.landing import blocks
 from spark_jobs.landing.csv_records import Dialect
 from tests.landing.conftest import ReadCsv
 
@@ -17,6 +18,18 @@ def test_blank_lines_are_no_records(read_csv: ReadCsv) -> None:
 
     assert found.rows == [(1, "a"), (2, "b")]
     assert found.records == 2
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_half_a_line_end_at_the_end_of_a_block_is_no_line(
+    read_csv: ReadCsv, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
+
+    found = read_csv("id,v\r\n\r\n\r\n1,a\r\n\r\nx,b\r\n", DDL)
+
+    assert found.rows == [(1, "a")]
+    assert found.reasons == [(6, "is no INT")]
 
 
 def test_of_a_single_column_a_blank_line_is_no_record_and_quotes_are_one(read_csv: ReadCsv) -> None:
@@ -78,9 +91,11 @@ def test_blanks_within_quotes_are_kept(read_csv: ReadCsv, field: str) -> None:
 @pytest.mark.parametrize("separator", [b"\t", b" "])
 def test_a_separator_is_no_blank(read_csv: ReadCsv, separator: bytes) -> None:
     dialect = Dialect(separator=separator, trim_left=True, trim_right=True)
-    data = b'id,v\n1,\n2,a\n3,"b"\n'.replace(b",", separator)
+    data = b'id,v\n1,\n2,a\n3,"b"\n,"c"\n'.replace(b",", separator)
 
-    assert read_csv(data, DDL, dialect=dialect).rows == [(1, None), (2, "a"), (3, "b")]
+    found = read_csv(data, DDL, dialect=dialect)
+
+    assert found.rows == [(1, None), (2, "a"), (3, "b"), (None, "c")]
 
 
 def test_a_nul_is_text(read_csv: ReadCsv) -> None:

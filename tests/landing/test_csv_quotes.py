@@ -42,6 +42,13 @@ def test_a_line_break_within_quotes_is_an_error_where_records_are_lines(
     assert "multiLine" in raised.value.remedy
 
 
+def test_a_quote_that_is_not_closed_behind_damage_is_an_error_where_records_are_lines(
+    read_csv: ReadCsv,
+) -> None:
+    with pytest.raises(CatalogError, match="line 2 has a quote that is not closed"):
+        read_csv('v,w\n"a"b,"c\nd",e\n', "v STRING, w STRING", dialect=SINGLE_LINE)
+
+
 @pytest.mark.parametrize("leniency", ["null", "drop"])
 def test_where_options_ask_for_it_a_quote_that_is_not_closed_costs_its_line(
     read_csv: ReadCsv, leniency: str
