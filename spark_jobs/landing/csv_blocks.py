@@ -27,8 +27,8 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
 
     0 where none is. The last line is whole only if ``is_end``.
     """
-    # pyarrow takes a byte order mark from the beginning of each block.
-    if data.startswith(codecs.BOM_UTF8):
+    # pyarrow takes a byte order mark from the beginning of each block, and no NUL as a mark.
+    if data.startswith(codecs.BOM_UTF8) or b"\0" in (dialect.separator, dialect.quote):
         return 0
     limit = _first_mark(data, dialect)
     is_whole = is_end and limit == len(data)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.landing.records import Problem, shown, text_of
 
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
@@ -28,7 +29,8 @@ NOT_CLOSED: Final = Problem(
 class Dialect:
     """How fields are told apart; each a single byte, empty where there is none.
 
-    A quote within quotes has ``escape`` before it, which is the quote itself in RFC 4180.
+    A quote within quotes has ``escape`` before it, which is the quote itself in RFC 4180. Raises
+    NotSupportedError for a character in two roles, and for line ends.
     ``multi_line``: a line break within quotes belongs to the value.
     """
 
@@ -39,6 +41,19 @@ class Dialect:
     multi_line: bool = True
     trim_left: bool = False
     trim_right: bool = False
+
+    def __post_init__(self) -> None:
+        roles = {"sep": self.separator, "quote": self.quote, "comment": self.comment}
+        if self.escape != self.quote:
+            roles["escape"] = self.escape
+        given = [mark for mark in roles.values() if mark]
+        if len(set(given)) < len(given) or not self.separator or set(given) & {b"\n", b"\r"}:
+            shown_roles = ", ".join(f"{name} {text_of(mark)!r}" for name, mark in roles.items())
+            raise NotSupportedError(
+                f"CSV fields can not be told apart by {shown_roles}.",
+                "Each needs a character of its own that does not end lines; only escape may be "
+                "the quote.",
+            )
 
     @property
     def blanks(self) -> bytes:
