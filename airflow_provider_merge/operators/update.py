@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.templates import is_template, with_placeholders
+from airflow_provider_merge.operators.statement import of_parameter
+from airflow_provider_merge.operators.templates import has_template, is_template, with_placeholders
 from airflow_provider_merge.operators.where import WhereOperator
+from airflow_provider_merge.sql.parser import parse_value
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Assignment, UpdateSpec
 
@@ -49,13 +51,36 @@ class UpdateOperator(WhereOperator):
 
     def built_statement(self) -> UpdateSpec:
         """The statement of ``target``, ``set`` and ``where``."""
-        return UpdateSpec(self.target_alias(), _assignments(self.set), self.where_text())
+        values = {column: text for column, (text, _) in self._parsed_values().items()}
+        return UpdateSpec(self.target_alias(), _assignments(values), self.where_text())
+
+    def built_sources(self) -> tuple[Source, ...]:
+        """The sources that were given, then the tables that subqueries read, each once."""
+        found = list(super().built_sources())
+        for source in self._read_by_values():
+            found += [] if source in found else [source]
+        return tuple(found)
 
     def check_parts(self) -> tuple[Source, ...]:
         """Check ``set`` unless it comes as a whole later, and ``where``; what is read, as known."""
-        if not is_template(self.set):
-            _assignments(with_placeholders(self.set))
-        return super().check_parts()
+        if is_template(self.set):
+            return super().check_parts()
+        _assignments(with_placeholders(self.set))
+        if has_template([self.set, self.database]) or is_template(self.sources):
+            return super().check_parts()
+        return (*super().check_parts(), *self._read_by_values())
+
+    def _read_by_values(self) -> list[Source]:
+        return [source for _, sources in self._parsed_values().values() for source in sources]
+
+    def _parsed_values(self) -> dict[str, tuple[str, tuple[Source, ...]]]:
+        """The text of each column's value, and the tables that its subqueries read."""
+        found = {}
+        names, target = self.source_names(), self.qualified_target()
+        for each in _assignments(self.set):
+            with of_parameter(f"set.{each.column}"):
+                found[each.column] = parse_value(each.value, names, self.database, target)
+        return found
 
 
 def _assignments(values: Any) -> tuple[Assignment, ...]:

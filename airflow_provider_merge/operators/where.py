@@ -72,9 +72,9 @@ class WhereOperator(StatementOperator):
             raise invalid("where", "expected text")
         names = self.source_names()
         with of_parameter("where"):
-            return parse_where(self.where, names, self.database, self._qualified_target())
+            return parse_where(self.where, names, self.database, self.qualified_target())
 
-    def _qualified_target(self) -> TableName | None:
+    def qualified_target(self) -> TableName | None:
         """The target, unless a template or the alias may give ``database.table.x`` a meaning."""
         if has_template([self.target, self.alias]):
             return None

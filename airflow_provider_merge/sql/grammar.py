@@ -79,12 +79,12 @@ class StatementReader:
         self._require_end()
         return target, statement
 
-    def read_condition(self) -> str:
-        """The text as the condition behind WHERE; raises like ``read``."""
-        span = self.cursor.expression("a condition")
+    def read_expression(self, what: str) -> str:
+        """The text as a condition behind WHERE, or a value of UPDATE; raises like ``read``."""
+        span = self.cursor.expression(f"a {what}")
         if self.cursor.token.kind != "end":
-            raise self.cursor.unexpected("the end of the condition")
-        return self.queries.expression(span, self.views.scope)
+            raise self.cursor.unexpected(f"the end of the {what}")
+        return self._expression(span)
 
     def _other_statement(self) -> Exception:
         token = self.cursor.token
@@ -288,7 +288,7 @@ class StatementReader:
         cursor.expect("SET")
         if when == "matched" and cursor.accept_symbol("*"):
             return UpdateAllAction()
-        return UpdateAction(self._assignments("WHEN"))
+        return UpdateAction(self._assignments(self._plain_expression, "WHEN"))
 
     def _insert(self, start: int) -> Action:
         cursor = self.cursor
@@ -303,21 +303,21 @@ class StatementReader:
         values = [self._plain_expression(each) for each in cursor.expressions("a value")]
         return self._made(start, lambda: InsertAction(tuple(values), tuple(columns)))
 
-    def _assignments(self, *stops: str) -> tuple[Assignment, ...]:
+    def _assignments(self, text_of: Callable[[Span], str], *stops: str) -> tuple[Assignment, ...]:
         cursor = self.cursor
         found = []
         while True:
             column = ".".join(part.text for part in cursor.name("the name of a column"))
             cursor.expect_symbol("=", "==")
             value = cursor.expression("a value", *stops, comma=True)
-            found.append(Assignment(column, self._plain_expression(value)))
+            found.append(Assignment(column, text_of(value)))
             if not cursor.accept_symbol(","):
                 return tuple(found)
 
     def _update(self, start: int) -> tuple[TableName, UpdateSpec]:
         target, alias = self._target("UPDATE")
         self.cursor.expect("SET")
-        assignments = self._assignments("WHERE")
+        assignments = self._assignments(self._expression, "WHERE")
         where = self._where()
         return target, self._made(start, lambda: UpdateSpec(alias, assignments, where))
 
@@ -330,7 +330,11 @@ class StatementReader:
     def _where(self) -> str | None:
         if not self.cursor.accept("WHERE"):
             return None
-        return self.queries.expression(self.cursor.expression("a condition"), self.views.scope)
+        return self._expression(self.cursor.expression("a condition"))
+
+    def _expression(self, span: Span) -> str:
+        """The text of an expression, with views for the tables of its subqueries."""
+        return self.queries.expression(span, self.views.scope)
 
     def _plain_expression(self, span: Span) -> str:
         """The text of an expression in which no subquery can stand."""
@@ -338,7 +342,7 @@ class StatementReader:
             if index in self.sql.closing and self.sql.is_subquery(index):
                 raise self.sql.error(
                     self.sql.tokens[index].start,
-                    "a subquery can stand neither in ON or a condition of MERGE nor in a value",
+                    "a subquery can stand neither in ON nor in a condition or value of MERGE",
                     "Join it in the source: USING (SELECT …).",
                     ErrorCode.EXPRESSION_NOT_ALLOWED,
                 )

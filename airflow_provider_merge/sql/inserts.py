@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from airflow_provider_merge.sql.cursor import Cursor
+from airflow_provider_merge.sql.defaults import default_edits
 from airflow_provider_merge.sql.queries import QueryText
-from airflow_provider_merge.sql.text import Span
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     InsertIntoSpec,
@@ -124,25 +124,10 @@ class PartitionStatementReader:
         if cursor.token.kind == "end":
             raise cursor.unexpected("a query")
         span = cursor.expression("a query")
-        self._refuse_default(span)
-        query = self.queries.query(span, self.views.scope)
+        query = self.queries.query(span, self.views.scope, default_edits(self.sql, span))
         name = self.views.new_name(INSERT_SOURCE)
         self.views.add_query(name, query)
         return name
-
-    def _refuse_default(self, span: Span) -> None:
-        """Refuse DEFAULT in VALUES: they become a view, which knows no column of the target."""
-        tokens = self.sql.tokens
-        if not tokens[span.first].is_word("VALUES"):
-            return
-        for index in range(span.first + 1, span.last):
-            alone = tokens[index - 1].is_symbol("(", ",") and tokens[index + 1].is_symbol(")", ",")
-            if alone and tokens[index].is_word("DEFAULT"):
-                raise self.sql.unsupported(
-                    tokens[index].start,
-                    "the VALUES of INSERT take no DEFAULT",
-                    "Leave the column out, and name the others: INSERT INTO t (a, b) VALUES ….",
-                )
 
     def _partition(self) -> tuple[Values, tuple[str, ...]]:
         """The values of a PARTITION clause, and its columns without one."""

@@ -64,13 +64,33 @@ def parse_where(
     Raises:
         RequestError, NotSupportedError: as ``parse_statement`` does.
     """
-    text = SqlText(condition)
+    return _parse_expression("condition", condition, source_names, database, target)
+
+
+def parse_value(
+    value: str,
+    source_names: Iterable[str] = (),
+    database: str | None = None,
+    target: TableName | None = None,
+) -> tuple[str, tuple[Source, ...]]:
+    """A value of UPDATE, and the sources of its subqueries; otherwise as ``parse_where``."""
+    return _parse_expression("value", value, source_names, database, target)
+
+
+def _parse_expression(
+    what: str,
+    expression: str,
+    source_names: Iterable[str],
+    database: str | None,
+    target: TableName | None,
+) -> tuple[str, tuple[Source, ...]]:
+    text = SqlText(expression)
     views = Views(text, source_names, database)
     if target is not None:
         views.tables.add((target.database.lower(), target.table.lower()))
-    where = StatementReader(text, views).read_condition()
+    read = StatementReader(text, views).read_expression(what)
     _refuse_table_qualifiers(text, views)
-    return where, tuple(views.sources)
+    return read, tuple(views.sources)
 
 
 def _refuse_table_qualifiers(text: SqlText, views: Views) -> None:

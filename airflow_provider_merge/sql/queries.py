@@ -6,26 +6,26 @@ FROM. Expressions are never understood, only stepped over, so any that Spark kno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from airflow_provider_merge.sql.lexer import Token
-from airflow_provider_merge.sql.text import Edit, Span, SqlText
+from airflow_provider_merge.sql.text import FROM_FUNCTIONS, Edit, Span, SqlText
 from airflow_provider_merge.sql.views import Scope, Views
 
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
-_SET_OPERATORS = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "SETMINUS", "INTERSECT")
+_SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "SETMINUS", "INTERSECT")
+_SELECTS = ("SELECT", "MAP", "REDUCE")
 # What ends a FROM clause, so that a comma behind it separates no tables.
 _AFTER_FROM = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"),
-    *("WINDOW", "SELECT", "UNION", "EXCEPT", "MINUS", "SETMINUS", "INTERSECT"),
+    *("WINDOW", "SELECT", *_SET_OPERATORS),
 )
-# FROM is a part of their arguments: EXTRACT(YEAR FROM day).
-_FROM_FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
 # No alias: what else can follow a table's name.
 NO_ALIAS = (
     *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"),
-    *("WINDOW", "SELECT", "UNION", "EXCEPT", "MINUS", "SETMINUS", "INTERSECT", "JOIN", "CROSS"),
+    *("WINDOW", "SELECT", *_SET_OPERATORS, "JOIN", "CROSS"),
     *("INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "LATERAL", "ON", "USING"),
     *("PIVOT", "UNPIVOT", "TABLESAMPLE", "WHEN", "SET", "WITH", "FROM"),
 )
@@ -52,19 +52,19 @@ class QueryText:
         """The statement's text."""
         return self.views.sql
 
-    def query(self, span: Span, scope: Scope) -> str:
-        """The text of a query, with views for tables.
+    def query(self, span: Span, scope: Scope, edits: Sequence[Edit] = ()) -> str:
+        """The text of a query, with views for tables, and with ``edits``.
 
         Raises:
             RequestError: no query, or a name that is neither a table, a source nor a CTE.
             NotSupportedError: a recursive CTE, a former version of a table.
         """
         self._require_query(span)
-        return self._text(span, scope, is_query=True)
+        return self._text(span, scope, True, edits)
 
     def expression(self, span: Span, scope: Scope) -> str:
         """The text of an expression, with views for the tables of its subqueries; raises alike."""
-        return self._text(span, scope, is_query=False)
+        return self._text(span, scope, False)
 
     def refuse_recursion(self, index: int) -> None:
         """Refuse RECURSIVE behind the WITH at ``index``; raises NotSupportedError."""
@@ -74,8 +74,8 @@ class QueryText:
                 recursive.start, "recursive common table expressions are not supported"
             )
 
-    def _text(self, span: Span, scope: Scope, is_query: bool) -> str:
-        self._edits = []
+    def _text(self, span: Span, scope: Scope, is_query: bool, edits: Sequence[Edit] = ()) -> str:
+        self._edits = list(edits)
         self._scan(span, scope, is_query, _State.OTHER)
         return self.sql.slice(span, self._edits)
 
@@ -94,6 +94,9 @@ class QueryText:
             index, scope = self._nested_ctes(span, scope)
         start = index
         while index < span.last:
+            if is_query and self._lacks_select(index, start, span.last):
+                place = tokens[index].start
+                self._edits.append(Edit(place, place, "SELECT * "))
             if index in self.sql.closing:
                 closing = self.sql.closing[index]
                 self._parentheses(index, closing, scope, state)
@@ -107,6 +110,26 @@ class QueryText:
                 state = self._next_state(index, state) if is_query else state
                 index += 1
 
+    def _lacks_select(self, index: int, start: int, last: int) -> bool:
+        """Whether a query like ``FROM t WHERE …`` begins here, for which Spark wants a SELECT."""
+        tokens = self.sql.tokens
+        begins = index == start or self._follows_set_operator(index)
+        if not begins or not tokens[index].is_word("FROM") or self._is_part(index):
+            return False
+        while index < last:
+            token = tokens[index]
+            if token.is_symbol("|>") or (token.is_word(*_SELECTS) and not self._is_part(index)):
+                return False
+            if token.is_word(*_SET_OPERATORS) and not self._is_part(index):
+                return True
+            index = self.sql.closing.get(index, index) + 1
+        return True
+
+    def _follows_set_operator(self, index: int) -> bool:
+        tokens = self.sql.tokens
+        quantified = tokens[index - 1].is_word("ALL", "DISTINCT")
+        return tokens[index - 2 if quantified else index - 1].is_word(*_SET_OPERATORS)
+
     def _parentheses(self, opening: int, closing: int, scope: Scope, state: _State) -> None:
         inner = Span(opening + 1, closing)
         if inner.first == inner.last:
@@ -116,7 +139,7 @@ class QueryText:
             self._scan(inner, scope, True, _State.OTHER if starts_query else _State.TABLE)
             return
         before = self.sql.tokens[opening - 1] if opening else None
-        if before is not None and before.is_word(*_FROM_FUNCTIONS):
+        if before is not None and before.is_word(*FROM_FUNCTIONS):
             starts_query = False
         elif not starts_query:
             starts_query = self._starts_query(inner)
@@ -161,7 +184,7 @@ class QueryText:
     def _introduces_table(self, index: int, start: int) -> bool:
         """Whether this is the TABLE of a query like ``TABLE db.t``."""
         token, following = self.sql.tokens[index : index + 2]
-        first = index == start or self.sql.tokens[index - 1].is_word(*_SET_OPERATORS)
+        first = index == start or self._follows_set_operator(index)
         return first and token.is_word("TABLE") and following.is_name
 
     def _relation(self, index: int, scope: Scope) -> tuple[int, _State]:

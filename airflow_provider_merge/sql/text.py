@@ -21,6 +21,8 @@ _INFIX = (
     *("AND", "OR", "THEN", "ELSE", "END", "IN", "IS", "BETWEEN", "DIV", "AS"),
     *("LIKE", "ILIKE", "RLIKE", "REGEXP"),
 )
+# FROM is a part of their arguments: EXTRACT(YEAR FROM day).
+FROM_FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
 _PREFIX_SYMBOLS = ("(", "-", "+", "~", "!", ":", "?", "$", "@")
 
 
@@ -120,10 +122,13 @@ class SqlText:
         return index
 
     def is_subquery(self, opening: int) -> bool:
-        """Whether the parenthesis at index ``opening`` starts with SELECT or WITH, for sure."""
+        """Whether the parenthesis at ``opening`` starts with SELECT, FROM or WITH, for sure."""
         first, second = self.tokens[opening + 1 : opening + 3]
         if first.is_word("SELECT"):
             return not second.is_symbol(")", ",", ".", "=", "==", "<", ">", "[")
+        if first.is_word("FROM"):
+            before = self.tokens[opening - 1 : opening]
+            return second.is_name and not (before and before[0].is_word(*FROM_FUNCTIONS))
         return first.is_word("WITH") and second.is_name
 
     def _closing(self) -> dict[int, int]:

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require, require_column, require_identifier
+
+# Names of columns of a source that stand for DEFAULT: one in all rows, the rest being the name that
+# it has otherwise; and whether (a boolean) a row has DEFAULT in the column of that number, from 1.
+DEFAULT_AS: Final = "__merge_default_as_"
+DEFAULT_OF: Final = "__merge_default_of_"
 
 OverwriteMode = Literal["dynamic", "static", "table"]
 PartitionSpec = Mapping[str, str]
@@ -25,7 +30,8 @@ class InsertIntoSpec:
     ``columns``, or for the table's columns without those of ``partition``; ``by_name``: each for
     the table's column of the same name. ``order_by`` sorts the rows of each new file: columns,
     each perhaps with ASC or DESC behind it. ``partition_columns`` are partition columns that the
-    statement names without a value; they say nothing, but have to be right.
+    statement names without a value; they say nothing, but have to be right. Columns of ``source``
+    whose names begin with ``DEFAULT_AS`` or ``DEFAULT_OF`` stand for defaults of the table.
     """
 
     source: str

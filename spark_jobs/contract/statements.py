@@ -189,7 +189,7 @@ class DeleteSpec:
 class UpdateSpec:
     """``UPDATE target AS target_alias SET assignments WHERE where``; ``where`` None: every row.
 
-    Subqueries in ``where`` read the request's sources by name.
+    Subqueries in ``where`` and in values read the request's sources by name.
     """
 
     target_alias: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import DataType
 
 from spark_jobs.contract.statements import When
-from spark_jobs.engine.expressions import Expression
+from spark_jobs.engine.expressions import Expression, subquery_columns
 from spark_jobs.engine.region import TargetRegion
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
@@ -90,6 +90,12 @@ class AnalyzedMerge:
         return self.on.source_columns.union(
             *(each.source_columns for case in self.cases for each in case.expressions)
         )
+
+    @property
+    def subquery_columns(self) -> dict[str, frozenset[str]]:
+        """The columns that subqueries of any part read, by the name of the view."""
+        parts = [self.on, *(each for case in self.cases for each in case.expressions)]
+        return subquery_columns(parts)
 
     @property
     def target_columns(self) -> frozenset[str]:

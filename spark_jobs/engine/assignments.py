@@ -118,7 +118,10 @@ class AssignmentAnalyzer:
     def _value(self, column: Column, text: str, sees: str, place: str) -> Expression:
         if _is_default(text):
             text = column.default or "NULL"
-        expression = self.expressions.analyze(text, sees, place)
+        if self.source is None:
+            expression = self.expressions.analyze_value(text, place)
+        else:
+            expression = self.expressions.analyze(text, sees, place)
         if not expression.deterministic and column.name in self.table.partition_keys:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,

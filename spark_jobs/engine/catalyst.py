@@ -69,8 +69,8 @@ class SelectedExpression:
 
 
 @dataclass(frozen=True, slots=True)
-class FilterCondition:
-    """What the analyzer tells of the condition by which a frame is filtered.
+class ReadingExpression:
+    """What the analyzer tells of an expression that may hold subqueries.
 
     ``attributes`` are the ids of the frame's columns that it reads, also from within subqueries.
     ``view_columns`` are the columns that subqueries read, by the name of the temporary view;
@@ -136,21 +136,29 @@ def selected_expression(frame: DataFrame) -> SelectedExpression:
     return SelectedExpression(attributes, bool(expression.deterministic()), operators)
 
 
-def filter_condition(frame: DataFrame) -> FilterCondition:
+def filter_condition(frame: DataFrame) -> ReadingExpression:
     """The condition of a frame made by ``where``."""
-    condition = frame._jdf.queryExecution().analyzed().condition()
+    return _reading(frame._jdf.queryExecution().analyzed().condition())
+
+
+def selected_value(frame: DataFrame) -> ReadingExpression:
+    """The expression of a frame made by ``select`` of one expression."""
+    return _reading(frame._jdf.queryExecution().analyzed().projectList().apply(0))
+
+
+def _reading(expression: Any) -> ReadingExpression:
     used: set[int] = set()
     views: list[tuple[str, dict[int, str]]] = []
     others: set[str] = set()
-    for plan in _subquery_plans(condition):
+    for plan in _subquery_plans(expression):
         _collect_subquery(plan, used, views, others)
     columns: dict[str, frozenset[str]] = {}
     for name, output in views:
         read = {column for key, column in output.items() if key in used}
         columns[name] = columns.get(name, frozenset()) | read
-    return FilterCondition(
-        attributes=_ids(condition.references()),
-        deterministic=bool(condition.deterministic()),
+    return ReadingExpression(
+        attributes=_ids(expression.references()),
+        deterministic=bool(expression.deterministic()),
         view_columns=columns,
         other_relations=frozenset(others),
     )

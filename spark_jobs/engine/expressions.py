@@ -7,7 +7,7 @@ joined frame on which the expression will be evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.errors import AnalysisException, ParseException
@@ -18,6 +18,7 @@ from pyspark.sql.types import BooleanType, DataType
 from spark_jobs.engine.catalyst import (
     Conjunct,
     ParsedExpression,
+    ReadingExpression,
     attribute_ids,
     bound_condition,
     bound_value,
@@ -26,6 +27,7 @@ from spark_jobs.engine.catalyst import (
     filter_condition,
     parse_expression,
     selected_expression,
+    selected_value,
 )
 from spark_jobs.engine.char_columns import refuse_unpadded
 from spark_jobs.engine.names import find_name, qualify, quote
@@ -82,7 +84,7 @@ class Expression:
 
     ``text`` is to be evaluated on the joined frame. ``target_columns`` and ``source_columns`` are
     what it reads; ``type`` is the type of its value. ``subquery_columns`` has the columns that its
-    subqueries read, by the name of the view; only WHERE may hold subqueries.
+    subqueries read, by the name of the view; only WHERE and the values of UPDATE may hold some.
     """
 
     text: str
@@ -174,21 +176,48 @@ class ExpressionAnalyzer:
             condition = filter_condition(frame)
         except (ParseException, AnalysisException) as error:
             raise self._translated(error, text, "WHERE") from None
-        if condition.other_relations:
-            raise AnalysisError(
-                ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"WHERE: {text!r} reads data that is no source of the statement",
-                "Add the table or the files to the sources and read them by that name.",
-            )
         if not self._char_columns.keys().isdisjoint(condition.attributes):
             refuse_unpadded(bound_condition(frame), self._char_columns, "WHERE")
+        return self._with_subqueries(condition, text, BooleanType(), "WHERE")
+
+    def analyze_value(self, text: str, where: str) -> Expression:
+        """A value of a statement without a source: it may be, or hold, subqueries of one value.
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: as ``analyze``; EXPRESSION_NOT_ALLOWED for other subqueries.
+            CatalogError: SOURCE_NOT_FOUND when a subquery reads a table that is no view.
+        """
+        if not self._parsed(text, where).has_subquery:
+            return self.analyze(text, "target", where)
+        try:
+            frame = self._frames["target"].select(F.expr(text).alias("value"))
+            value, value_type = selected_value(frame), frame.schema[0].dataType
+        except (ParseException, AnalysisException) as error:
+            raise self._translated(error, text, where) from None
+        bound = bound_value(frame)
+        if bound.has_predicate_subquery:
+            raise self._not_allowed(where, text, "IN, EXISTS or a subquery about the row")
+        if not self._char_columns.keys().isdisjoint(value.attributes):
+            refuse_unpadded(bound, self._char_columns, where)
+        return self._with_subqueries(value, text, value_type, where)
+
+    def _with_subqueries(
+        self, found: ReadingExpression, text: str, value_type: DataType, where: str
+    ) -> Expression:
+        if found.other_relations:
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_NOT_ALLOWED,
+                f"{where}: {text!r} reads data that is no source of the statement",
+                "Add the table or the files to the sources and read them by that name.",
+            )
         return Expression(
             text=text,
-            target_columns=frozenset(self._owners[key][1] for key in condition.attributes),
+            target_columns=frozenset(self._owners[key][1] for key in found.attributes),
             source_columns=frozenset(),
-            type=BooleanType(),
-            deterministic=condition.deterministic,
-            subquery_columns=condition.view_columns,
+            type=value_type,
+            deterministic=found.deterministic,
+            subquery_columns=found.view_columns,
         )
 
     def analyze_condition(self, text: str, sees: str, where: str) -> Expression:
@@ -304,6 +333,15 @@ class ExpressionAnalyzer:
             ErrorCode.EXPRESSION_INVALID,
         )
         return AnalysisError(code, f"{where}: {text!r}: {summary}", _REMEDIES[code])
+
+
+def subquery_columns(expressions: Iterable[Expression]) -> dict[str, frozenset[str]]:
+    """The columns that subqueries of any of them read, by the name of the view."""
+    found: dict[str, frozenset[str]] = {}
+    for each in expressions:
+        for view, columns in each.subquery_columns.items():
+            found[view] = found.get(view, frozenset()) | columns
+    return found
 
 
 def _clashes(name: str, hidden: Side) -> bool:

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.inserts import (
+    DEFAULT_AS,
+    DEFAULT_OF,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+)
 from spark_jobs.contract.statements import InsertAction
 from spark_jobs.engine.analyzer import declared_types, refuse_reserved_names, target_frame
 from spark_jobs.engine.assignments import AssignmentAnalyzer, split_name
@@ -95,8 +100,15 @@ def analyze_insert(
     target = Side(_TARGET, target_frame(spark, table))
     source = Side(_SOURCE, by_index(spark.createDataFrame([], schema)))
     expressions = ExpressionAnalyzer(spark, target, source)
-    names = _by_name(table, schema.names) if spec.by_name else _by_position(spec, table, schema)
-    values = [(name, column_of(_SOURCE, f"c{index}")) for index, name in enumerate(names)]
+    columns = _source_columns(schema.names)
+    if spec.by_name:
+        names = _by_name(table, [column.name for column in columns])
+    else:
+        names = _by_position(spec, table, len(columns))
+    values = [
+        (name, column.value(_default_of(table, name)))
+        for name, column in zip(names, columns, strict=True)
+    ]
     declared = {column.name: column.type for column in table.columns}
     given = {split_name(name)[0].lower() for name in names}
     for name, constant in partition.items():
@@ -113,21 +125,56 @@ def analyze_insert(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _SourceColumn:
+    """A column of the source: its values, defaults of the target, or either as ``flag`` says.
+
+    ``text`` is None where all are defaults; ``flag`` where none is.
+    """
+
+    name: str
+    text: str | None
+    flag: str | None
+
+    def value(self, default: str) -> str:
+        """The value as an expression over the source."""
+        if self.text is None:
+            return "DEFAULT"
+        return self.text if self.flag is None else f"IF({self.flag}, {default}, {self.text})"
+
+
+def _source_columns(names: Sequence[str]) -> list[_SourceColumn]:
+    texts = {name: column_of(_SOURCE, f"c{index}") for index, name in enumerate(names)}
+    found = []
+    for index, name in enumerate(names):
+        if not name.startswith(DEFAULT_OF):
+            is_default = name.startswith(DEFAULT_AS)
+            text = None if is_default else column_of(_SOURCE, f"c{index}")
+            flag = texts.get(f"{DEFAULT_OF}{index + 1}")
+            found.append(_SourceColumn(name.removeprefix(DEFAULT_AS), text, flag))
+    return found
+
+
+def _default_of(table: TableHandle, name: str) -> str:
+    found = find_name(split_name(name)[0], table.column_names)
+    return next((each.default for each in table.columns if each.name == found), None) or "NULL"
+
+
 def _by_position(
-    spec: InsertIntoSpec | InsertOverwriteSpec, table: TableHandle, schema: StructType
+    spec: InsertIntoSpec | InsertOverwriteSpec, table: TableHandle, count: int
 ) -> list[str]:
-    """The target column of each source column."""
+    """The target column of each of so many source columns."""
     if spec.columns:
         wanted = list(spec.columns)
     else:
         fixed = {split_name(name)[0].lower() for name in spec.partition}
         wanted = [quote(name) for name in table.column_names if name.lower() not in fixed]
-        if len(schema.names) == len(table.column_names):
+        if count == len(table.column_names):
             wanted = [quote(name) for name in table.column_names]
-    if len(wanted) != len(schema.names):
+    if len(wanted) != count:
         raise AnalysisError(
             ErrorCode.EXPRESSION_INVALID,
-            f"{_LABEL}: the source has {len(schema.names)} columns for {len(wanted)} columns of "
+            f"{_LABEL}: the source has {count} columns for {len(wanted)} columns of "
             f"{table.name}: {', '.join(wanted)}",
             "Name the columns that get a value, or insert BY NAME.",
         )

@@ -96,7 +96,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             frame = opened.frame
             source = materialize(self.spark, frame, merge.source_columns, storage, self.scratch)
             return source, source.row_count
-        columns = merge.on.subquery_columns
+        columns = merge.subquery_columns
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
 
     def _write(

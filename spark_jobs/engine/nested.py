@@ -7,7 +7,7 @@ from typing import cast
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from spark_jobs.engine.expressions import Expression
+from spark_jobs.engine.expressions import Expression, subquery_columns
 from spark_jobs.engine.names import quote
 from spark_jobs.errors import AnalysisError, ErrorCode
 
@@ -77,6 +77,7 @@ def composed(old: Expression, fields: dict[str, Assigned]) -> Expression:
         source_columns=old.source_columns.union(*(part.source_columns for _, part in parts)),
         type=StructType([StructField(name, part.type) for name, part in parts]),
         deterministic=all(part.deterministic for _, part in parts),
+        subquery_columns=subquery_columns(part for _, part in parts),
     )
 
 

@@ -100,6 +100,21 @@ EQUAL = {
             database="shop",
         ),
     ),
+    "update with subqueries as values": (
+        UpdateOperator(
+            task_id="sql",
+            sql="UPDATE shop.orders SET a = (SELECT max(a) FROM shop.orders), b = (FROM new SELECT "
+            "min(x)) WHERE id IN (SELECT id FROM shop.orders) AND c IN (TABLE shop.old)",
+            sources={"new": FILE},
+        ),
+        UpdateOperator(
+            task_id="parts",
+            target="shop.orders",
+            set={"a": "(SELECT max(a) FROM shop.orders)", "b": "(FROM new SELECT min(x))"},
+            where="id IN (SELECT id FROM shop.orders) AND c IN (TABLE shop.old)",
+            sources={"new": FILE},
+        ),
+    ),
     "update": (
         UpdateOperator(
             task_id="sql",

@@ -17,7 +17,7 @@ from tests.sql.reading import read
 from tests.sql.strategies import mutations, queries, statements
 from tests.sql.test_expressions import WHOLE
 from tests.sql.test_fuzz import pieces_of
-from tests.sql.test_table_names import MERGE, QUERIES
+from tests.sql.test_table_names import FROM_FIRST, MERGE, QUERIES
 
 __all__ = ["spark"]
 
@@ -121,6 +121,11 @@ def test_no_table_is_overlooked(parser, query, expected):
     assert isinstance(source, SqlSource)
     assert [name.replace("d, ", "d__") for name in before] == after
     assert not any(name.startswith("d, ") for name in relations(parser.plan(source.query)))
+
+
+@pytest.mark.parametrize("expected", FROM_FIRST.values())
+def test_what_a_query_that_begins_with_from_becomes_is_one(parser, expected):
+    parser.plan(expected)
 
 
 @given(queries())

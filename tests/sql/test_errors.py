@@ -135,7 +135,9 @@ SUBQUERIES = {
     "condition": "MERGE INTO d.t USING d.s ON a WHEN MATCHED AND b IN (SELECT 1) THEN DELETE",
     "value": "MERGE INTO d.t USING d.s ON a WHEN MATCHED THEN UPDATE SET a = f(1, (SELECT 1))",
     "insert": "MERGE INTO d.t USING d.s ON a WHEN NOT MATCHED THEN INSERT VALUES ((SELECT 1))",
-    "update": "UPDATE d.t SET a = (WITH x AS (SELECT 1) SELECT * FROM x)",
+    "value with": "MERGE INTO d.t USING d.s ON a WHEN MATCHED THEN UPDATE SET a = "
+    "(WITH x AS (SELECT 1) SELECT * FROM x)",
+    "from first": "MERGE INTO d.t USING d.s ON a = (FROM d.x SELECT 1) WHEN MATCHED THEN DELETE",
 }
 
 

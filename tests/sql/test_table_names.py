@@ -97,6 +97,39 @@ QUERIES = {
 }
 
 
+# Of other engines: Spark wants a SELECT.
+FROM_FIRST = {
+    "FROM d.a": "SELECT * FROM d__a AS a",
+    "FROM d.a WHERE x IN (FROM d.b)": (
+        "SELECT * FROM d__a AS a WHERE x IN (SELECT * FROM d__b AS b)"
+    ),
+    "FROM d.a x JOIN d.b USING (id) WHERE x.y > 1 ORDER BY id LIMIT 2": (
+        "SELECT * FROM d__a x JOIN d__b AS b USING (id) WHERE x.y > 1 ORDER BY id LIMIT 2"
+    ),
+    "SELECT x FROM (FROM d.a WHERE x > 1)": "SELECT x FROM (SELECT * FROM d__a AS a WHERE x > 1)",
+    "FROM d.a UNION ALL FROM d.b WHERE x IS DISTINCT FROM y": (
+        "SELECT * FROM d__a AS a UNION ALL SELECT * FROM d__b AS b WHERE x IS DISTINCT FROM y"
+    ),
+    "FROM d.a SELECT x INTERSECT FROM d.b": (
+        "FROM d__a AS a SELECT x INTERSECT SELECT * FROM d__b AS b"
+    ),
+    "WITH c AS (FROM d.a) FROM c WHERE x": (
+        "WITH c AS (SELECT * FROM d__a AS a) SELECT * FROM c WHERE x"
+    ),
+    "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d.a": (
+        "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d__a AS a"
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "expected"), FROM_FIRST.items(), ids=FROM_FIRST)
+def test_queries_that_begin_with_from(query, expected):
+    where = delete(f"DELETE FROM d.t WHERE EXISTS ({query})").where
+    assert where == f"EXISTS ({expected})"
+    assert read(MERGE.format(query)).sources[-1].query == expected
+    assert read(f"INSERT INTO d.t {query}").sources[-1].query == expected
+
+
 @pytest.mark.parametrize(("query", "expected"), QUERIES.items(), ids=QUERIES)
 def test_in_a_query(query, expected):
     parsed = read(MERGE.format(query), "src")

@@ -53,6 +53,27 @@ def test_subqueries_in_where_read_views():
     assert parsed.sources == (TableSource("d__gone", TableName("d", "gone")),)
 
 
+def test_subqueries_in_values_read_views():
+    parsed = read(
+        "UPDATE d.t SET a = (SELECT max(a) FROM d.s), b = 1 + (FROM kept AS k SELECT min(k.b)), "
+        "c = (SELECT max(c) FROM d.t) WHERE a IN (TABLE d.s)",
+        "kept",
+    )
+    assert parsed.statement == UpdateSpec(
+        "t",
+        (
+            Assignment("a", "(SELECT max(a) FROM d__s AS s)"),
+            Assignment("b", "1 + (FROM kept AS k SELECT min(k.b))"),
+            Assignment("c", "(SELECT max(c) FROM d__t AS t)"),
+        ),
+        "a IN (TABLE d__s)",
+    )
+    assert parsed.sources == (
+        TableSource("d__s", TableName("d", "s")),
+        TableSource("d__t", TableName("d", "t")),
+    )
+
+
 def test_a_byte_order_mark_and_windows_lines():
     assert delete("\ufeffDELETE\r\nFROM d.t -- all\r\nWHERE a = 1\r\n") == DeleteSpec("t", "a = 1")
 

@@ -10,6 +10,7 @@ from tests.conformance.behaviours import (
     nested,
     overwrites,
     refusals,
+    subquery_values,
     values,
 )
 
@@ -26,6 +27,7 @@ BEHAVIOURS = tuple(
         filtered,
         fields,
         overwrites,
+        subquery_values,
     )
     for behaviour in theme.BEHAVIOURS
 )

@@ -262,12 +262,6 @@ BEHAVIOURS = [
         updated={101: {"n": 2}},
         matched=0,
     ),
-    update_set(
-        "update: a subquery in a value",
-        {"n": "(SELECT 1)"},
-        None,
-        fails=fails(ErrorCode.EXPRESSION_NOT_ALLOWED, "value of n in UPDATE", "subquery"),
-    ),
     delete_from(
         "delete: the current time is the same in a source and in WHERE",
         "id IN (SELECT id FROM s WHERE c = current_timestamp() AND d = current_date)",
