@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.templates import has_template
+from airflow_provider_merge.operators.statement import of_parameter
+from airflow_provider_merge.operators.templates import has_template, is_template
+from airflow_provider_merge.sql.create_table import parse_create_table
 from spark_jobs.contract import codec
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import RequestError
 
 _ROOT = "table"
+_PARTS = ("target", "columns", "partition_keys", "primary_key", "table_options", "comment")
 
 
 def column(
@@ -26,11 +31,15 @@ def column(
 
 
 class CreateTableOperator(TableOperator):
-    """Creates ``target``, and its database; an equal table that exists is left alone.
+    """Creates a table, and its database; an equal table that exists is left alone.
 
     A difference to the existing table is the final error TABLE_DIFFERS, which lists it. No asset
-    event is sent: creating a table brings no data.
+    event is sent: creating a table brings no data. The table is given as ``sql``, or in parts:
+    ``target``, ``columns`` and the others.
 
+    :param sql: CREATE TABLE as Spark SQL text, or the path of a ``.sql`` file
+    :param database: the database of a table that ``sql`` names without one
+    :param target: the table, ``database.table``
     :param columns: ``column(…)`` for each column, or the same as dicts
     :param partition_keys: names of the columns that partition the table
     :param primary_key: names of the key columns, where the table format has keys
@@ -40,6 +49,8 @@ class CreateTableOperator(TableOperator):
 
     template_fields: Sequence[str] = (
         *TableOperator.template_fields,
+        "sql",
+        "database",
         "columns",
         "partition_keys",
         "primary_key",
@@ -48,22 +59,29 @@ class CreateTableOperator(TableOperator):
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **TableOperator.template_fields_renderers,
+        "sql": "sql",
         "columns": "json",
         "table_options": "json",
     }
+    template_ext: Sequence[str] = (".sql",)
     emits_asset_event = False
 
     def __init__(
         self,
         *,
-        columns: Sequence[Mapping[str, Any]],
+        target: str | None = None,
+        sql: str | None = None,
+        database: str | None = None,
+        columns: Sequence[Mapping[str, Any]] | None = None,
         partition_keys: Sequence[str] = (),
         primary_key: Sequence[str] = (),
         table_options: Mapping[str, str] | None = None,
         comment: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(target=target, **kwargs)
+        self.sql = sql
+        self.database = database
         self.columns = columns
         self.partition_keys = partition_keys
         self.primary_key = primary_key
@@ -73,7 +91,26 @@ class CreateTableOperator(TableOperator):
 
     def statement(self) -> CreateTableSpec:
         """The statement of the rendered parameters."""
-        return _spec(self._document())
+        return _spec(self._document()) if self.sql is None else self._parsed()[1]
+
+    def target_table(self) -> TableName:
+        """The table of the rendered parameters."""
+        return super().target_table() if self.sql is None else self._parsed()[0]
+
+    def statement_text(self) -> str | None:
+        """``sql`` of the rendered parameters."""
+        return self.sql
+
+    def prepare_template(self) -> None:
+        """Check the text that Airflow has just read from a file, while it parses the DAG."""
+        if isinstance(self.sql, str):
+            self._check_parameters()
+
+    def _parsed(self) -> tuple[TableName, CreateTableSpec]:
+        if not isinstance(self.sql, str):
+            raise invalid("sql", "expected text")
+        with of_parameter("sql"):
+            return parse_create_table(self.sql, self.database)
 
     def _document(self) -> dict[str, Any]:
         return {
@@ -87,9 +124,27 @@ class CreateTableOperator(TableOperator):
 
     def _check_parameters(self) -> None:
         """Check while the DAG is parsed, unless a template leaves something open."""
-        document = self._document()
-        if not has_template(document):
-            _spec(document)
+        if self.sql is None:
+            self._require_parts()
+            document = self._document()
+            if not has_template(document):
+                _spec(document)
+            return
+        for name in _PARTS:
+            if getattr(self, name):
+                raise invalid(name, "can not be given together with sql", "Say it in the text.")
+        if not (self._reads_later(self.sql) or is_template(self.database)):
+            self._parsed()
+
+    def _reads_later(self, sql: Any) -> bool:
+        return is_template(sql) or (isinstance(sql, str) and sql.endswith(tuple(self.template_ext)))
+
+    def _require_parts(self) -> None:
+        for name in ("target", "columns"):
+            if getattr(self, name) is None:
+                raise invalid(name, "missing", "Give it, or the whole statement as sql.")
+        if self.database is not None:
+            raise invalid("database", "belongs to sql", "Write it in target: database.table.")
 
 
 def _spec(document: dict[str, Any]) -> CreateTableSpec:

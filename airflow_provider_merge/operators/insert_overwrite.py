@@ -86,6 +86,12 @@ class InsertOverwriteOperator(InsertOperator):
         parsed = super().parsed()
         if is_template(self.mode):
             return parsed
+        if parsed.overwrites is not None and (parsed.overwrites == "dynamic") != (
+            self._mode() == "dynamic"
+        ):
+            wanted = "'dynamic'" if parsed.overwrites == "dynamic" else "'static' or 'table'"
+            problem = f"is {self.mode!r}, but the text asks for a {parsed.overwrites} overwrite"
+            raise invalid("mode", problem, f"Write mode={wanted}, or change the text.")
         spec = cast("InsertOverwriteSpec", parsed.statement)
         with of_parameter("sql"):
             return replace(parsed, statement=replace(spec, mode=self._mode()))

@@ -12,6 +12,7 @@ from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.queries import NO_ALIAS, QueryText
+from airflow_provider_merge.sql.settings import OverwritePolicy, read_settings
 from airflow_provider_merge.sql.text import Span, SqlText
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import PartitionStatement
@@ -47,6 +48,7 @@ class StatementReader:
         self.views = views
         self.cursor = Cursor(sql)
         self.queries = QueryText(views)
+        self.overwrites: OverwritePolicy | None = None
 
     def read(self) -> tuple[TableName, RowStatement | PartitionStatement]:
         """The target and the statement.
@@ -56,6 +58,7 @@ class StatementReader:
             AnalysisError: EXPRESSION_NOT_ALLOWED for a subquery where none can stand.
             NotSupportedError: a form that is understood but not built.
         """
+        self.overwrites = read_settings(self.cursor)
         reads = self.cursor.at("WITH")
         if reads:
             self._common_table_expressions()
@@ -69,7 +72,9 @@ class StatementReader:
         elif self.cursor.accept("DELETE"):
             target, statement = self._delete(start)
         elif self.cursor.accept("INSERT"):
-            target, statement = self._of_partitions(start).read_insert()
+            inserts = self._of_partitions(start)
+            target, statement = inserts.read_insert()
+            self.overwrites = inserts.overwrites or self.overwrites
         elif not reads and self.cursor.accept("TRUNCATE"):
             target, statement = self._of_partitions(start).read_truncate()
         elif not reads and self.cursor.accept("ALTER"):
@@ -94,7 +99,7 @@ class StatementReader:
             token.start,
             f"{token.text} starts no statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
-            "TABLE and ALTER TABLE … DROP PARTITION.",
+            "TABLE and ALTER TABLE … DROP PARTITION; CREATE TABLE by CreateTableOperator.",
         )
 
     def _of_partitions(self, start: int) -> PartitionStatementReader:

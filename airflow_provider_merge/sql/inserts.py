@@ -8,6 +8,7 @@ from typing import TypeVar
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.defaults import default_edits
 from airflow_provider_merge.sql.queries import QueryText
+from airflow_provider_merge.sql.settings import OverwritePolicy, read_options
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     InsertIntoSpec,
@@ -40,6 +41,7 @@ class PartitionStatementReader:
         self.sql = cursor.sql
         self.views = queries.views
         self.start = start
+        self.overwrites: OverwritePolicy | None = None
 
     def read_insert(self) -> tuple[TableName, PartitionStatement]:
         """Target and statement; errors are those of ``StatementReader.read``."""
@@ -52,6 +54,8 @@ class PartitionStatementReader:
                 raise self.sql.unsupported(cursor.token.start, "only tables are written")
         cursor.accept("TABLE")
         target = self._target()
+        behind = self.sql.tokens[cursor.index - 1].end
+        self.overwrites = read_options(self.sql, behind, cursor.token.start)
         values, without = self._partition() if cursor.at("PARTITION") else ({}, ())
         if cursor.at("IF") or cursor.at("REPLACE"):
             raise self.sql.unsupported(cursor.token.start, f"INSERT takes no {cursor.token.text}")

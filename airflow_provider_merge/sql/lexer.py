@@ -31,6 +31,7 @@ _REGION = re.compile(
 )
 # "/*+" starts a hint, not a comment, so it does not nest.
 _BLOCK_MARK = re.compile(r"/\*(?!\+)|\*/")
+_OPTIONS = re.compile(r"/\*\+\s*OPTIONS\b", re.IGNORECASE)
 _PIECE = re.compile(r"\w+|[^\w\s]+")
 _NOT_SPACE = re.compile(r"\S")
 # Half a surrogate pair: no file and no log can hold it.
@@ -106,9 +107,15 @@ def tokenize(text: str) -> list[Token]:
             start = tokens.pop().start  # noqa: PLW2901
         tokens.append(quoted.get(start) or Token(kind, text[start:end], start, end))
     for region in regions:
-        if text.startswith("/*+", region.start):
+        if text.startswith("/*+", region.start) and not _OPTIONS.match(text, region.start):
             _require_select_before(region.start, tokens)
     return [*tokens, Token("end", "", len(text), len(text))]
+
+
+def option_hints(text: str) -> list[tuple[int, int]]:
+    """Start and end of each hint ``/*+ OPTIONS …`` in a text that has been split into tokens."""
+    places = [(each.start, each.end) for each in _regions(text)]
+    return [(start, end) for start, end in places if _OPTIONS.match(text, start)]
 
 
 def _starts_fraction(tokens: list[Token], start: int) -> bool:

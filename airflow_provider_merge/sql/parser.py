@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_provider_merge.sql.grammar import StatementReader
+from airflow_provider_merge.sql.settings import OverwritePolicy
 from airflow_provider_merge.sql.text import SqlText
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import PartitionStatement
@@ -24,11 +25,13 @@ class ParsedStatement:
     """A statement of the contract.
 
     ``sources`` follow those that were given, in the request: a query among them may read them.
+    ``overwrites``: what the text says about it in a setting or a hint.
     """
 
     target: TableName
     statement: RowStatement | PartitionStatement
     sources: tuple[Source, ...]
+    overwrites: OverwritePolicy | None = None
 
 
 def parse_statement(
@@ -46,9 +49,11 @@ def parse_statement(
     """
     text = SqlText(sql)
     views = Views(text, source_names, database)
-    target, statement = StatementReader(text, views).read()
+    reader = StatementReader(text, views)
+    target, statement = reader.read()
     _refuse_table_qualifiers(text, views)
-    return ParsedStatement(target, statement, tuple(views.sources))
+    text.refuse_hints()
+    return ParsedStatement(target, statement, tuple(views.sources), reader.overwrites)
 
 
 def parse_where(
@@ -90,6 +95,7 @@ def _parse_expression(
         views.tables.add((target.database.lower(), target.table.lower()))
     read = StatementReader(text, views).read_expression(what)
     _refuse_table_qualifiers(text, views)
+    text.refuse_hints()
     return read, tuple(views.sources)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_provider_merge.sql.lexer import LexicalError, Token, tokenize
+from airflow_provider_merge.sql.lexer import LexicalError, Token, option_hints, tokenize
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
 
 _CLOSING = {"(": ")", "[": "]"}
@@ -60,6 +60,22 @@ class SqlText:
         except LexicalError as error:
             raise self.error(error.offset, error.problem) from None
         self.closing = self._closing()
+        self._hints = option_hints(self.text)
+
+    def take_hints(self, start: int, end: int) -> list[tuple[int, str]]:
+        """The hints ``/*+ OPTIONS …`` between two positions, which are understood by now."""
+        found = [hint for hint in self._hints if start <= hint[0] < end]
+        self._hints = [hint for hint in self._hints if hint not in found]
+        return [(first, self.text[first:last]) for first, last in found]
+
+    def refuse_hints(self) -> None:
+        """Refuse what ``take_hints`` did not give; raises NotSupportedError."""
+        for start, _ in self._hints:
+            raise self.unsupported(
+                start,
+                "OPTIONS can stand only behind the target of INSERT",
+                "Leave it out. A source is read at its latest snapshot.",
+            )
 
     def error(
         self,

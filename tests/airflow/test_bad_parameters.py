@@ -12,7 +12,7 @@ from airflow_provider_merge.operators.clauses import (
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
-from spark_jobs.errors import RequestError
+from spark_jobs.errors import JobError, RequestError
 
 GOOD = {
     "task_id": "merge",
@@ -178,6 +178,10 @@ def test_structure_is_checked_around_templates():
 
 TABLE = {"task_id": "create", "target": "shop.orders", "columns": [column("id", "BIGINT")]}
 WRONG_TABLE = {
+    "columns missing": ({"columns": None}, "columns: missing"),
+    "target missing": ({"target": None}, "target: missing"),
+    "text and parts": ({"sql": "CREATE TABLE a.b (c INT)"}, "target: can not be given together"),
+    "database of parts": ({"database": "shop"}, "database: belongs to sql"),
     "no columns": ({"columns": []}, "columns: a table needs at least one column"),
     "no type": ({"columns": [{"name": "id"}]}, r"columns\[0\].type: missing"),
     "empty type": ({"columns": [column("id", "")]}, r"columns\[0\]: type: of column id is empty"),
@@ -194,6 +198,55 @@ WRONG_TABLE = {
 def test_create_table_found_at_parse(change, message):
     with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
         CreateTableOperator(**{**TABLE, **change})
+
+
+WRONG_TEXT = {
+    "wrong": (
+        {"sql": "CREATE TABLE a.b (c)"},
+        "SYNTAX_ERROR: sql: line 1, column 20: expected the",
+    ),
+    "other statement": ({"sql": "DROP TABLE a.b"}, "SYNTAX_ERROR: sql: line 1, column 1: expected"),
+    "refused": (
+        {"sql": "CREATE TABLE a.b AS SELECT 1"},
+        "NOT_SUPPORTED: sql: line 1, column 18: AS is not supported here",
+    ),
+    "no database": ({"sql": "CREATE TABLE b (c INT)"}, "REQUEST_INVALID: sql: line 1, column 14"),
+}
+
+
+@pytest.mark.parametrize(("parameters", "message"), WRONG_TEXT.values(), ids=WRONG_TEXT)
+def test_create_table_as_text_found_at_parse(parameters, message):
+    with pytest.raises(JobError, match=f"^{message}"):
+        CreateTableOperator(task_id="create", **parameters)
+
+
+def test_create_table_as_text_and_in_parts():
+    text = CreateTableOperator(
+        task_id="create",
+        sql="CREATE TABLE orders (id BIGINT NOT NULL, day DATE COMMENT 'of booking') "
+        "PARTITIONED BY (day) TBLPROPERTIES ('bucket' = '4') COMMENT 'all'",
+        database="shop",
+    )
+    parts = CreateTableOperator(
+        task_id="create",
+        target="shop.orders",
+        columns=[
+            column("id", "BIGINT", nullable=False),
+            column("day", "DATE", comment="of booking"),
+        ],
+        partition_keys=["day"],
+        table_options={"bucket": "4"},
+        comment="all",
+    )
+    assert text.statement() == parts.statement()
+    assert text.target_table() == parts.target_table()
+
+
+def test_create_table_from_a_template_is_checked_when_it_is_rendered():
+    operator = CreateTableOperator(task_id="create", sql="CREATE TABLE {{ params.table }} (a INT)")
+    operator.sql = "CREATE TABLE a.b (a)"
+    with pytest.raises(JobError, match="SYNTAX_ERROR: sql: line 1"):
+        operator.check_request()
 
 
 def test_create_table_has_no_outlet():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.operators.statement import StatementOperator
@@ -112,3 +113,12 @@ def test_overwriting_a_day_as_text_and_in_parts():
     assert text.target_table() == parts.target_table()
     assert text.statement().mode == parts.statement().mode == "static"
     assert text.statement().partition == parts.statement().partition
+
+
+def test_a_table_as_text_and_in_parts():
+    (code,) = blocks("create_table", "python")
+    (sql,) = blocks("create_table", "sql")
+    parts = operator_of(code)
+    text = CreateTableOperator(task_id="create_orders", sql=sql)
+    assert text.statement() == parts.statement()
+    assert text.target_table() == parts.target_table()

@@ -84,6 +84,36 @@ def test_the_rendered_mode_and_text_have_to_fit(field, rendered):
         operator.statement()
 
 
+SET = "SET spark.sql.sources.partitionOverwriteMode = {}; "
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        (SET.format("DYNAMIC") + WHOLE["sql"], "dynamic"),
+        (SET.format("STATIC") + WHOLE["sql"], "table"),
+        (SET.format("STATIC") + TEXT["sql"], "static"),
+    ],
+)
+def test_the_mode_that_a_text_sets(text, mode):
+    assert overwrite(task_id="t", sql=text, mode=mode).mode == mode
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "remedy"),
+    [
+        ("DYNAMIC", "table", "mode='dynamic'"),
+        ("DYNAMIC", "static", "mode='dynamic'"),
+        ("STATIC", "dynamic", "mode='static' or 'table'"),
+    ],
+)
+def test_another_mode_than_a_text_sets(policy, mode, remedy):
+    message = f"^REQUEST_INVALID: mode: is '{mode}', but the text asks for a {policy.lower()} over"
+    with pytest.raises(RequestError, match=message) as caught:
+        overwrite(task_id="t", sql=SET.format(policy) + WHOLE["sql"], mode=mode)
+    assert remedy in caught.value.remedy
+
+
 def test_guards_stand_beside_a_text():
     spec = overwrite(
         **WHOLE, mode="table", allow_empty=True, expected_partitions=[{"day": "x"}], order_by=["a"]

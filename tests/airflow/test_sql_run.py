@@ -192,3 +192,16 @@ def _asset_events(run):
     query = select(AssetEvent).where(AssetEvent.source_run_id == run.run_id)
     with create_session() as session:
         return session.scalars(query.where(AssetEvent.source_dag_id == run.dag_id)).all()
+
+
+def test_a_table_is_made_from_a_file(sql_file, submitter):
+    body = 'CreateTableOperator(task_id="create", sql="{file}", database="shop")'
+    text = "CREATE TABLE {{ params.table }} (id INT, day DATE) PARTITIONED BY (day)"
+
+    run = sql_file(text, body, arguments='params={"table": "orders"}').run()
+
+    assert run.state == "success"
+    request = submitter.request
+    assert request.target == TableName("shop", "orders")
+    assert request.statement.partition_keys == ("day",)
+    assert [column.type for column in request.statement.columns] == ["INT", "DATE"]
