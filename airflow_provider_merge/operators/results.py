@@ -90,6 +90,12 @@ def result_table(result: JobResult) -> str:
     for names in (_COUNTS, _FILES):
         lines.append("  " + _cells(result.metrics, names))
     lines += _source_lines(result.metrics)
+    metrics = result.metrics
+    if metrics.publish_attempts > 1 or metrics.snapshots_met:
+        lines.append(
+            f"  published in try {metrics.publish_attempts:,}, behind "
+            f"{metrics.snapshots_met:,} snapshots of others"
+        )
     if result.partitions:
         lines.append("  partitions: " + " | ".join(result.partitions))
     seconds = [f"{phase} {value:.1f}" for phase, value in result.metrics.seconds.items()]

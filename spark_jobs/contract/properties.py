@@ -51,6 +51,30 @@ def metrics_property(metrics: Metrics) -> dict[str, str]:
     return {METRICS: json.dumps(codec.encode(metrics))}
 
 
+def published_properties(
+    properties: Mapping[str, str], attempts: int, snapshots_met: int
+) -> dict[str, str]:
+    """The properties with what publishing took in their metrics, if they have such."""
+    if METRICS not in properties:
+        return dict(properties)
+    metrics = json.loads(properties[METRICS])
+    metrics |= {"publish_attempts": attempts, "snapshots_met": snapshots_met}
+    return {**properties, METRICS: json.dumps(metrics)}
+
+
+def recorded_metrics(properties: Mapping[str, str]) -> Metrics:
+    """The metrics in the properties of a snapshot.
+
+    Raises:
+        RequestError: REQUEST_INVALID when another version of this project wrote them.
+    """
+    try:
+        metrics = json.loads(properties.get(METRICS, "{}"))
+    except (ValueError, RecursionError) as error:
+        raise codec.invalid(METRICS, f"not a JSON document: {error}") from None
+    return codec.decode(Metrics, metrics, METRICS)
+
+
 def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, str]) -> JobResult:
     """The result of the operation that made a snapshot of ``target``.
 
@@ -58,16 +82,12 @@ def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, s
         RequestError: REQUEST_INVALID when another version of this project wrote the properties.
     """
     base = properties.get(BASE_SNAPSHOT_ID, "")
-    try:
-        metrics = json.loads(properties.get(METRICS, "{}"))
-    except (ValueError, RecursionError) as error:
-        raise codec.invalid(METRICS, f"not a JSON document: {error}") from None
     return JobResult(
         operation_id=properties.get(OPERATION_ID, ""),
         status="committed",
         target=target,
         request_digest=properties.get(REQUEST_DIGEST, ""),
-        metrics=codec.decode(Metrics, metrics, METRICS),
+        metrics=recorded_metrics(properties),
         base_snapshot_id=_number(BASE_SNAPSHOT_ID, base) if base else None,
         new_snapshot_id=snapshot_id,
         try_number=_number(TRY_NUMBER, properties.get(TRY_NUMBER, "0")),

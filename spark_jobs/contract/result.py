@@ -68,7 +68,10 @@ class Metrics:
     rewritten files. ``partitions_changed`` are partitions in which files came, went or had rows
     marked, 0 on a table without. ``files_total`` is the table's file count at the base snapshot,
     ``files_scanned`` what was left after pruning. ``bytes_added`` are those of data files and
-    deletion vectors. ``seconds`` is wall time per phase. ``sources`` has the file sources by name.
+    deletion vectors. ``attempts`` counts the runs of the statement; of the last one
+    ``publish_attempts`` are the tries to make its snapshot, 0 where it makes none, and
+    ``snapshots_met`` those that others made since its base. ``seconds`` is wall time per phase.
+    ``sources`` has the file sources by name.
     """
 
     source_rows: int = 0
@@ -89,6 +92,8 @@ class Metrics:
     attempts: int = 1
     seconds: Mapping[str, float] = field(default_factory=dict)
     sources: Mapping[str, SourceMetrics] = field(default_factory=dict)
+    publish_attempts: int = 0
+    snapshots_met: int = 0
 
 
 @dataclass(frozen=True, slots=True)

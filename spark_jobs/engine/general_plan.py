@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
-from spark_jobs.engine.cases import SOURCE_PRESENT
-from spark_jobs.engine.catalyst import observed_metric
+from spark_jobs.engine.cases import MATCHED, SOURCE_PRESENT, with_case_number
 from spark_jobs.engine.derivation import by_position
 from spark_jobs.engine.join import filtered, join, reduced
+from spark_jobs.engine.matches import observed_matches
 from spark_jobs.engine.materialized import MaterializedSource
-from spark_jobs.engine.processors import JOIN_METRICS, RowChangeProcessor
+from spark_jobs.engine.processors import RowChangeProcessor
 from spark_jobs.engine.redistribution import WriteSize, redistribute
 from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.engine.writer import REPORT_SCHEMA, ChangeWriter, TaskReport
@@ -66,7 +66,8 @@ class GeneralPlan:
         named = replace(writer, columns=tuple(changes.columns))
         written = map_in_arrow(by_position(changes), named, REPORT_SCHEMA)
         reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
-        return PlanResult(reports, observed_metric(written, JOIN_METRICS))
+        matched = observed_matches(written)
+        return PlanResult(reports, self._matches() if matched is None else matched)
 
     def changes(self) -> DataFrame:
         """The change rows as they reach the sink tasks (columns: see ``spi.rows``)."""
@@ -77,6 +78,14 @@ class GeneralPlan:
             self._write_size(),
         )
 
+    def _matches(self) -> int:
+        """The pairs of rows that ON joins, by a join of their own."""
+        processor = self.processor
+        if processor.inserts_apart:
+            processor = processor.only("matched")
+        joined = with_case_number(self._joined(processor), processor.merge)
+        return self.moment.fixed(joined.where(MATCHED)).count()
+
     def _change_rows(self) -> DataFrame:
         if not self.processor.inserts_apart:
             return self.moment.fixed(self._change_rows_of(self.processor))
@@ -85,17 +94,21 @@ class GeneralPlan:
         return self.moment.fixed(changed.unionByName(new, allowMissingColumns=True))
 
     def _change_rows_of(self, processor: RowChangeProcessor) -> DataFrame:
+        return processor.change_rows(self._joined(processor))
+
+    def _joined(self, processor: RowChangeProcessor) -> DataFrame:
+        """The rows that ON joins, or WHERE selects."""
         merge = processor.merge
         needed = processor.target_columns.union(self.row_id_columns)
         columns = [name for name in merge.table.column_names if name in needed]
         target = self.scan.read(self.spark, merge.table, self.files, columns, self.dynamic_filter)
         if self.source is None:
-            return processor.change_rows(filtered(merge, target))
+            return filtered(merge, target)
         source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
         broadcast = self.source.byte_size <= self.broadcast_limit
         if broadcast and self.dynamic_filter is None:
             target = reduced(merge, target, source)
-        return processor.change_rows(join(merge, target, source, broadcast))
+        return join(merge, target, source, broadcast)
 
     def _write_size(self) -> WriteSize:
         file_bytes = sum(file.size for file in self.files)

@@ -16,7 +16,12 @@ from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.materialized import MaterializedSource, materialize
 from spark_jobs.engine.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.pruning import NeededFiles, Pruning
-from spark_jobs.engine.statement_run import StatementOutcome, StatementRun, counted
+from spark_jobs.engine.statement_run import (
+    StatementOutcome,
+    StatementRun,
+    counted,
+    with_publication,
+)
 from spark_jobs.engine.subqueries import empty_views, materialize_views
 from spark_jobs.engine.writer import ChangeWriter, TaskReport
 from spark_jobs.errors import JobError
@@ -151,6 +156,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with self.progress.phase("commit"):
             snapshot = self._published(handle, fragments, metrics)
         self.progress.say(f"snapshot {snapshot.snapshot_id} committed")
+        metrics = with_publication(metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, partitions)
 
     def _published(

@@ -10,7 +10,12 @@ from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.changed_partitions import changed_partitions
 from spark_jobs.engine.replacement import Partition, Replacement
-from spark_jobs.engine.statement_run import StatementOutcome, StatementRun, counted
+from spark_jobs.engine.statement_run import (
+    StatementOutcome,
+    StatementRun,
+    counted,
+    with_publication,
+)
 from spark_jobs.engine.writer import TaskReport
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
@@ -24,9 +29,6 @@ class _Change:
     fragments: Sequence[Fragment]
     metrics: Metrics
     partitions: tuple[str, ...]
-
-    def outcome(self, snapshot_id: int | None) -> StatementOutcome:
-        return StatementOutcome(snapshot_id, self.metrics, self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class OverwriteCommit:
 
     def previewed(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
         """What ``published`` would do."""
-        return self._change(self.run.table, replaced).outcome(None)
+        change = self._change(self.run.table, replaced)
+        return StatementOutcome(None, change.metrics, change.partitions)
 
     def published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
         """Make the snapshot.
@@ -87,7 +90,8 @@ class OverwriteCommit:
     def _attempted(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> StatementOutcome:
         change = self._change(table, replaced)
         snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics)
-        return change.outcome(snapshot.snapshot_id)
+        metrics = with_publication(change.metrics, snapshot)
+        return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 
     def _now(self, conflict: JobError) -> tuple[TableHandle, Sequence[PlannedFile]]:
         """The table at its latest snapshot, and what is to be replaced in it.

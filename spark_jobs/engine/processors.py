@@ -16,13 +16,11 @@ from spark_jobs.contract.statements import When
 from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.expressions import Expression
+from spark_jobs.engine.matches import observed
 from spark_jobs.engine.names import column_of, quote
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout
-
-JOIN_METRICS = "merge_join"
-MATCHED_PAIRS = "matched"
 
 
 class RowChangeProcessor(ABC):
@@ -89,8 +87,7 @@ class RowChangeProcessor(ABC):
         """
         numbered = with_case_number(joined, self._merge)
         if self._merge.has("matched") or self._merge.has("not_matched_by_source"):
-            matched = F.count(F.when(F.col(MATCHED), 1)).alias(MATCHED_PAIRS)
-            numbered = numbered.observe(JOIN_METRICS, matched)
+            numbered = observed(numbered)
         keep = F.col(rows.CASE_NUMBER) >= 0
         if self._merge.strict and self._merge.has("matched"):
             keep = keep | F.col(MATCHED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.properties import metrics_property
+from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.lease import Lease, LeasedSinks
@@ -148,4 +148,12 @@ def counted(metrics: Metrics, reports: Sequence[TaskReport]) -> Metrics:
         bytes_added=sum(each.bytes_added for each in fragments),
         bytes_removed=sum(each.bytes_removed for each in fragments),
         deletion_vectors_added=sum(each.deletion_vectors_added for each in fragments),
+    )
+
+
+def with_publication(metrics: Metrics, snapshot: CommittedSnapshot) -> Metrics:
+    """``metrics`` with what the connector recorded about publishing."""
+    found = recorded_metrics(snapshot.properties)
+    return replace(
+        metrics, publish_attempts=found.publish_attempts, snapshots_met=found.snapshots_met
     )

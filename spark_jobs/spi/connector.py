@@ -151,6 +151,8 @@ class ConnectorMergeWrites(Protocol):
     ) -> CommittedSnapshot:
         """Publish all fragments as one atomic snapshot that records ``properties``.
 
+        What publishing took is put into them by ``published_properties``.
+
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
         """

@@ -124,6 +124,13 @@ def test_the_report_is_the_xcom(dag_file, submitter, caplog):
     assert result["kept"] == [{"by": "tag nightly", "snapshots": 0, "files": 2}]
 
 
+def test_the_log_says_what_publishing_took():
+    metrics = Metrics(publish_attempts=3, snapshots_met=2)
+    text = result_table(committed(example_request(), metrics=metrics))
+    assert "  published in try 3, behind 2 snapshots of others\n" in f"{text}\n"
+    assert "published" not in result_table(committed(example_request()))
+
+
 def test_the_log_says_how_many_snapshots_are_left():
     left = dataclasses.replace(REPORT, snapshots_left=1200)
     result = committed(example_request(), maintenance=left)

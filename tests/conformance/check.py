@@ -115,6 +115,8 @@ def check_metrics(
         bytes_removed=sum(file.size for file in removed),
         deletion_vectors_added=len(marked(before, after)),
         attempts=1,
+        publish_attempts=1 if behaviour.changes else 0,
+        snapshots_met=0,
     )
     if behaviour.source_rows is not None:
         expected = replace(expected, source_rows=behaviour.source_rows)

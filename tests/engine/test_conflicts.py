@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.inserts import InsertOverwriteSpec
+from spark_jobs.contract.properties import recorded_metrics
 from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.job import ATTEMPTS, Job
@@ -91,6 +93,37 @@ def test_a_conflict_makes_the_statement_run_again_on_the_new_table(
         assert (result.error.code, result.error.retryable) == ("COMMIT_CONFLICT", True)
         assert after.on_disk == set(after.files)
         assert len(after.rows) == len(ORDERS.rows) + conflicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", ["merge", "overwrite"])
+def test_commits_that_are_no_conflict_are_counted(
+    make_table: Callable[..., Harness], statement: str
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+    connector = harness.open()
+    others = iter([[order(990, "b")], [order(991, "b")]])
+    racing = Writes(connector.writes, begun=lambda: list(map(harness.append, others)))
+    update_a = Behaviour(
+        "", "VALUES (101) AS s(id)", (matched(update(n="7")),), on="t.id = s.id AND p = 'a'"
+    )
+    behaviour = update_a if statement == "merge" else overwrite_of_partition_a()
+    # The table is among the sources of an overwrite, though no row of it is read.
+    request = request_of(behaviour, harness, isolation="snapshot")
+
+    result = Job(request, harness.spark, replace(connector, writes=racing)).run()
+
+    assert result.error is None, result.error
+    metrics = result.metrics
+    assert (metrics.attempts, metrics.publish_attempts, metrics.snapshots_met) == (1, 1, 2)
+    found = connector.writes.find_commit(connector.metadata.load_table(TARGET), OPERATION_ID)
+    assert recorded_metrics(found.properties).snapshots_met == 2
+
+
+def overwrite_of_partition_a() -> Behaviour:
+    rows = "(SELECT 1 AS id, 1 AS k, 'v' AS v, 1 AS n, 'r' AS req) AS s"
+    statement = InsertOverwriteSpec("s", "static", {"p": "'a'"})
+    return Behaviour("", rows, (), statement=statement)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.contract.properties import published_properties
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -169,8 +170,9 @@ class FolderWrites:
         base = storage.read_manifest(folder, table.snapshot_id)["files"]
         kept = [name for name in base if name not in removed]
         snapshot_id = (table.snapshot_id or 0) + 1
-        storage.publish(folder, snapshot_id, [*kept, *added], properties)
-        return CommittedSnapshot(snapshot_id, properties)
+        found = published_properties(properties, 1, 0)
+        storage.publish(folder, snapshot_id, [*kept, *added], found)
+        return CommittedSnapshot(snapshot_id, found)
 
     def abort_merge(
         self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]

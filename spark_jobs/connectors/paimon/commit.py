@@ -31,6 +31,7 @@ from spark_jobs.connectors.paimon.table_layout import (
     new_file_layout,
     rewrite_share,
 )
+from spark_jobs.contract.properties import published_properties
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.files.discarding import discarding
@@ -142,7 +143,6 @@ class PaimonMergeWrites:
                 overwrites=begun.write.overwrites,
             )
             gap = Gap(base)
-        commit = Commit(begun.operation_id, COMMIT_IDENTIFIER, properties)
         for attempt in range(_PUBLISH_ATTEMPTS):
             time.sleep(random.uniform(0, min(0.01 * attempt**2, _LONGEST_PAUSE)))  # noqa: S311
             with before_publication():
@@ -151,9 +151,11 @@ class PaimonMergeWrites:
                 _refuse_own_commit(gap, begun.operation_id)
                 change = changes.behind(gap.added)
                 refuse_conflicts(base, gap, change, begun.write.isolation, begun.write.region)
+            found = published_properties(properties, attempt + 1, len(gap.commits))
+            commit = Commit(begun.operation_id, COMMIT_IDENTIFIER, found)
             snapshot_id = commit_attempt(self._snapshots, latest, change, commit)
             if snapshot_id is not None:
-                return CommittedSnapshot(snapshot_id, dict(properties))
+                return CommittedSnapshot(snapshot_id, found)
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
             f"Other writers were faster than this one {_PUBLISH_ATTEMPTS} times.",
