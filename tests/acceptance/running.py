@@ -151,8 +151,8 @@ class _Run:
         statement = parsed.statement
         if isinstance(statement, MergeSpec):
             statement = dataclasses.replace(statement, cardinality=self.attempt.cardinality)
-        is_dynamic = case.settings.get("partition_overwrite_mode") == "dynamic"
-        if isinstance(statement, InsertOverwriteSpec) and is_dynamic:
+        policy = case.settings.get("partition_overwrite_mode", parsed.overwrites)
+        if isinstance(statement, InsertOverwriteSpec) and policy == "dynamic":
             statement = dataclasses.replace(statement, mode="dynamic")
         return JobRequest(
             operation_id=str(uuid.uuid4()),
