@@ -125,6 +125,7 @@ class PaimonMergeWrites:
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: of ``require_wanted`` (nothing was published).
         """
         base, begun = native(table), handle.native
         if not fragments and not begun.write.overwrites:
@@ -151,7 +152,9 @@ class PaimonMergeWrites:
                 _refuse_own_commit(gap, begun.operation_id)
                 change = changes.behind(gap.added)
                 refuse_conflicts(base, gap, change, begun.write.isolation, begun.write.region)
-            snapshot_id = commit_attempt(self._snapshots, latest, change, commit)
+            snapshot_id = commit_attempt(
+                self._snapshots, latest, change, commit, begun.write.require_wanted
+            )
             if snapshot_id is not None:
                 return CommittedSnapshot(snapshot_id, dict(properties))
         raise CommitError(
