@@ -74,6 +74,7 @@ class ErrorCode(Enum):
     COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", False)
     COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", False)
     RUN_GIVEN_UP = ("RUN_GIVEN_UP", True)
+    ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", False)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", True)
     SPARK_FAILED = ("SPARK_FAILED", True)
@@ -196,6 +197,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.COMMIT_HISTORY_EXPIRED,
             ErrorCode.COMMITS_OF_OTHERS,
             ErrorCode.RUN_GIVEN_UP,
+            ErrorCode.ENDED_TRY_COMMITTED,
             ErrorCode.OPERATION_ID_REUSED,
         ),
         CommitError,

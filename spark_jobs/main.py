@@ -36,6 +36,7 @@ def run(
     spark: SparkSession | None,
     credentials: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    answer: Path | None = None,
 ) -> JobResult:
     """Run a request on a session that exists; never raises for what the request or data did.
 
@@ -43,7 +44,7 @@ def run(
 
     The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the warehouse can not be reached. ``progress`` holds the
-    phases that ended before.
+    phases that ended before; ``answer`` as in ``LastLook``.
     """
     redaction = Redaction.of((credentials or {}).values())
     progress = progress or Progress()
@@ -61,7 +62,7 @@ def run(
             "Start the job without --no-session.",
         )
         return OperationLog.failed(request, problem)
-    return Job(request, spark, connector, progress, redaction).run()
+    return Job(request, spark, connector, progress, redaction, answer).run()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,6 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run one statement on a lakehouse table.")
     parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
     parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
+    parser.add_argument("--answer", type=Path, help="where the last look is answered")
     parser.add_argument("--no-session", action="store_true", help="start no Spark session")
     parsed = parser.parse_args(arguments)
     progress, spark = Progress(), None
@@ -87,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
         request = JobRequest.from_json(
             _located("--request", parsed.request).read_text(encoding="utf-8")
         )
-        result = run(request, spark, credentials, progress)
+        result = run(request, spark, credentials, progress, parsed.answer)
         if request.dry_run:
             storage = open_connector(request.catalog, credentials).storage
             OperationLog(storage).hand_over(result)

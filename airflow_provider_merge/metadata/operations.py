@@ -16,6 +16,7 @@ from airflow_provider_merge.metadata.storage import (
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.task_notes import note_name
 
 
 def result_location(request: JobRequest, *, refused: bool = False) -> str:
@@ -97,6 +98,18 @@ def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) ->
             remove_folder(f"{folder}/{name}", storage_options)
         elif half_stored.fullmatch(name):
             remove(f"{folder}/{name}", storage_options)
+
+
+def forget_tries(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Remove the note of the task's operations: the task has ended well.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    name = note_name(request.origin)
+    if name is not None:
+        folder = result_location(request).rpartition("/")[0]
+        remove(f"{folder}/{name}", storage_options)
 
 
 def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:

@@ -22,17 +22,18 @@ from airflow_provider_merge.links import (
 from airflow_provider_merge.metadata.operations import require_warehouse
 from airflow_provider_merge.operators.event_keys import partition_keys
 from airflow_provider_merge.operators.operation_id import operation_id
-from airflow_provider_merge.operators.outcome import job_outcome
+from airflow_provider_merge.operators.outcome import give_up, job_outcome, settle_task
 from airflow_provider_merge.operators.pages import pages_of_result
 from airflow_provider_merge.operators.results import (
     asset_extra,
     result_table,
     xcom_value,
 )
+from airflow_provider_merge.operators.spark_conf import spark_conf
+from airflow_provider_merge.operators.task_end import task_end
 from airflow_provider_merge.operators.templates import has_template, is_template
-from airflow_provider_merge.operators.values import conf_text, share, whole_number
+from airflow_provider_merge.operators.values import share, whole_number
 from airflow_provider_merge.run_partition import run_partition
-from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.submit.applications import SparkApplication
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
@@ -44,6 +45,7 @@ from airflow_provider_merge.submit.submitter import (
 )
 from airflow_provider_merge.table_names import parse_table_name, quoted_name
 from spark_jobs.contract.request import (
+    AfterEndedTry,
     CatalogSpec,
     Isolation,
     JobOptions,
@@ -106,6 +108,7 @@ class TableOperator(BaseOperator):
     operator_extra_links = (SnapshotLink(), QuarantineLink(), SparkApplicationLink())
 
     emits_asset_event: ClassVar[bool] = True
+    after_ended_try: str = "fail"
 
     def __init__(
         self,
@@ -219,12 +222,16 @@ class TableOperator(BaseOperator):
             self.pages |= pages_of_result(hook, self.target_table(), result)
         except JobError as error:
             raise airflow_exception(error) from None
+        for warning in result.warnings:
+            self.log.warning("%s", warning)
         self.log.info("%s", result_table(result))
         if request.dry_run:
             # Airflow sends an event for every outlet of a task that succeeds.
             self.outlets = []
         else:
             self._emit(context, hook, request.statement.kind, result)
+        ended = "its processes were killed" if self._killed else task_end(context["ti"])
+        settle_task(request, hook, ended)
         return xcom_value(result)
 
     def check_request(self) -> None:
@@ -241,6 +248,7 @@ class TableOperator(BaseOperator):
             sources=self.request_sources(),
             options=self._options(),
             dry_run=self.is_dry_run(),
+            after_ended_try=cast("AfterEndedTry", self.after_ended_try),
         )
 
     def on_kill(self) -> None:
@@ -306,6 +314,7 @@ class TableOperator(BaseOperator):
                 retries=self.retries or 0,
             ),
             dry_run=dry_run,
+            after_ended_try=cast("AfterEndedTry", self.after_ended_try),
         )
 
     def _run(self, request: JobRequest, hook: CatalogHook, context: Context) -> JobResult:
@@ -316,7 +325,14 @@ class TableOperator(BaseOperator):
         def announce(application: SparkApplication) -> None:
             self._link_application(context, application)
 
-        job = SparkJob(f"{self.dag_id}.{self.task_id}", request, credentials, announce)
+        job = SparkJob(
+            f"{self.dag_id}.{self.task_id}",
+            request,
+            credentials,
+            announce,
+            ended=lambda: task_end(context["ti"]),
+            give_up=lambda: give_up(request, hook),
+        )
         require_warehouse(request, hook.storage_options())
         self.log.info("Operation %s on %s", request.operation_id, request.target)
         self._submitter = self.get_submitter()
@@ -366,13 +382,9 @@ class TableOperator(BaseOperator):
         )
 
     def _settings(self) -> SparkSettings:
-        if not isinstance(self.conf, Mapping):
-            raise invalid("conf", f"expected a dict of settings, found {type(self.conf).__name__}")
-        conf = {name: conf_text(value) for name, value in self.conf.items()}
-        refuse_secrets("conf", conf, "Put it into the cluster's own configuration of Spark.")
         return SparkSettings(
             spark_conn_id=self.spark_conn_id,
-            conf=conf,
+            conf=spark_conf(self.conf),
             driver_memory=self.driver_memory,
             driver_cores=whole_number("driver_cores", self.driver_cores),
             executor_memory=self.executor_memory,

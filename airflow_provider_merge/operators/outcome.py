@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import (
+    forget_tries,
     read_result,
     read_result_of_try,
     remove_leftovers,
@@ -47,6 +48,30 @@ def job_outcome(
     if failure is not None:
         log.warning("The job was done, then its process failed: %s", failure)
     return result
+
+
+def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
+    """Forget the tries of a task that ends well: no later one has to look for what they did.
+
+    ``ended``: what became of the task before it could.
+    """
+    if request.dry_run:
+        return
+    if ended:
+        log.warning("The task was ended after its job had done the work: %s.", ended)
+        return
+    try:
+        forget_tries(request, hook.storage_options())
+    except OSError as error:
+        log.warning("If this task is cleared, it will take this try for an ended one: %s", error)
+
+
+def give_up(request: JobRequest, hook: CatalogHook) -> None:
+    """Take from a job that may run on what it needs to publish."""
+    try:
+        remove_leftovers(request, hook.storage_options())
+    except OSError as error:
+        log.warning("The job may still publish: %s", error)
 
 
 def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:

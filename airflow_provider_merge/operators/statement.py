@@ -36,6 +36,9 @@ class StatementOperator(DryRunOperator):
     :param sql: the statement as Spark SQL text, or the path of a file that ends in ``.sql``
     :param sources: name → source, which the text can use like tables
     :param database: the database of tables that the text names without one
+    :param after_ended_try: where an earlier try of the task was ended (marked, cleared while it
+        ran, its worker lost) and had committed all the same: ``fail`` (default) says so, ``skip``
+        takes that commit as the result, ``run`` runs the statement once more
     """
 
     template_fields: Sequence[str] = (
@@ -44,6 +47,7 @@ class StatementOperator(DryRunOperator):
         "sources",
         "database",
         "dry_run",
+        "after_ended_try",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **TableOperator.template_fields_renderers,
@@ -65,8 +69,10 @@ class StatementOperator(DryRunOperator):
         sql: str | None = None,
         sources: Mapping[str, Any] | None = None,
         database: str | None = None,
+        after_ended_try: str = "fail",
         **kwargs: Any,
     ) -> None:
+        self.after_ended_try = after_ended_try
         super().__init__(target=target, **kwargs)
         self.sql = sql
         self.sources = sources

@@ -11,6 +11,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication, announced
 from airflow_provider_merge.submit.job_files import JobFiles
+from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
@@ -18,14 +19,16 @@ from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, Sub
 from airflow_provider_merge.submit.surroundings import history_server
 
 
-class _AnnouncingHook(SparkSubmitHook):
-    """Tells of the Spark application while it reads the launcher's output."""
+class _ReadingHook(SparkSubmitHook):
+    """Tells of the Spark application, and answers the job, while it reads the launcher's output."""
 
     announce: Callable[[SparkApplication], None]
     history: str
+    last_look: LastLook
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        super()._process_spark_submit_log(announced(itr, self.history, self.announce))
+        lines = announced(self.last_look.answering(itr), self.history, self.announce)
+        super()._process_spark_submit_log(lines)
 
 
 class SparkSubmitSubmitter(LocalSubmitter):
@@ -34,17 +37,21 @@ class SparkSubmitSubmitter(LocalSubmitter):
     def __init__(self, settings: SparkSettings) -> None:
         super().__init__(settings)
         self._hook: SparkSubmitHook | None = None
+        self._job: SparkJob | None = None
 
     def _prepare(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
+        hook.last_look = LastLook(job.request.operation_id, files.answer, job.ended)
         _check_master(hook)
-        self._hook = hook
+        self._hook, self._job = hook, job
 
     def _end_elsewhere(self) -> None:
-        if self._hook is not None and self._cluster:
+        if self._hook is not None and self._job is not None and self._cluster:
+            # The cluster may be slow to end the driver, or not hear of it.
+            self._job.give_up()
             self._hook.on_kill()
 
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
@@ -75,7 +82,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
 
     def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
-    ) -> _AnnouncingHook:
+    ) -> _ReadingHook:
         settings = self._settings
         cluster = self._cluster
         shipped = [files.request] + ([files.credentials] if files.credentials else [])
@@ -83,8 +90,11 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if files.credentials is not None:
             name = files.credentials.name if cluster else str(files.credentials)
             arguments += ["--credentials", name]
+        if not cluster:
+            # What a driver on a cluster prints is not read here.
+            arguments += ["--answer", str(files.answer)]
         try:
-            return _AnnouncingHook(
+            return _ReadingHook(
                 conn_id=settings.spark_conn_id,
                 name=job.name,
                 conf=self._conf(None if cluster else environment),

@@ -22,13 +22,17 @@ class SubmissionError(Exception):
 class SparkJob:
     """One request, and the secrets that it needs and must not hold.
 
-    ``announce`` hears of the Spark application as soon as anything of it is known.
+    ``announce`` hears of the Spark application as soon as anything of it is known. ``ended`` tells
+    what became of the job's task, empty as long as it goes on; it is asked before anything is
+    published. ``give_up`` lets nothing be published any more by what can not be ended for certain.
     """
 
     name: str
     request: JobRequest
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     announce: Callable[[SparkApplication], None] = field(default=lambda _: None, repr=False)
+    ended: Callable[[], str] = field(default=lambda: "", repr=False)
+    give_up: Callable[[], None] = field(default=lambda: None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 VERSION = 1
 
 Isolation = Literal["serializable", "snapshot"]
+AfterEndedTry = Literal["fail", "skip", "run"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -199,7 +200,9 @@ class JobRequest:
 
     ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
     retry finds it there instead of applying the statement again. ``dry_run``: everything is done
-    but the commit, and nothing is kept but the counts.
+    but the commit, and nothing is kept but the counts. ``after_ended_try``: what happens where an
+    earlier operation of the task committed, although it was ended: an error, nothing but that its
+    result is taken, or the statement once more.
     """
 
     operation_id: str
@@ -210,12 +213,18 @@ class JobRequest:
     options: JobOptions = field(default_factory=JobOptions)
     origin: Origin = field(default_factory=Origin)
     dry_run: bool = False
+    after_ended_try: AfterEndedTry = "fail"
     version: int = VERSION
 
     def __post_init__(self) -> None:
         require(
             _OPERATION_ID.fullmatch(self.operation_id) is not None,
             f"operation_id: {self.operation_id!r} is not an id of letters, digits, _ and -",
+        )
+        choices = get_args(AfterEndedTry)
+        require(
+            self.after_ended_try in choices,
+            f"after_ended_try: {self.after_ended_try!r} is not one of: {', '.join(choices)}",
         )
         names = [source.name for source in self.sources]
         for name in names:
@@ -259,10 +268,11 @@ class JobRequest:
         """SHA-256 (hex) of what the statement means: the same for every try of the same work.
 
         It covers target, catalog, statement, sources, options and whether it is a dry run; not the
-        operation id, the origin (which holds the try number) or the version.
+        operation id, the origin (which holds the try number), what follows an ended try, or the
+        version.
         """
         document: dict[str, Any] = codec.encode(self)
-        for name in ("operation_id", "origin", "version"):
+        for name in ("operation_id", "origin", "after_ended_try", "version"):
             del document[name]
         if not self.dry_run:
             del document["dry_run"]

@@ -107,7 +107,8 @@ class JobResult:
     changed, or would, in the order of the names; none where only a snapshot tells of the job.
     ``maintenance`` is what a maintenance statement did, for which ``committed`` means that anything
     was changed; None for other statements.
-    ``settings`` are the Spark settings that bear meaning, as the job fixed them.
+    ``settings`` are the Spark settings that bear meaning, as the job fixed them. ``warnings`` are
+    texts for people.
     """
 
     operation_id: str
@@ -123,6 +124,7 @@ class JobResult:
     retries: int = 0
     partitions: tuple[str, ...] = ()
     maintenance: MaintenanceReport | None = None
+    warnings: tuple[str, ...] = ()
     version: int = VERSION
 
     def to_json(self) -> str:

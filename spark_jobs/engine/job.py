@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
@@ -16,7 +17,9 @@ from spark_jobs.contract.properties import operation_properties, result_of_snaps
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.statements import CreateTableSpec, RowStatement
+from spark_jobs.engine.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.failures import translated
+from spark_jobs.engine.last_look import LastLook
 from spark_jobs.engine.merge import MergeRun
 from spark_jobs.engine.operations import OperationLog, require_same_work
 from spark_jobs.engine.overwrite import OverwriteRun
@@ -41,13 +44,14 @@ _NAMED_PARTITIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on an open catalog and session."""
+    """A request on an open catalog and session; ``answer`` as in ``LastLook``."""
 
     request: JobRequest
     spark: SparkSession
     connector: Connector
     progress: Progress = field(default_factory=Progress)
     redaction: Redaction = field(default_factory=Redaction)
+    answer: Path | None = None
 
     def run(self) -> JobResult:
         """Run the request and store its result, but for a dry run; a failure is a result too."""
@@ -95,12 +99,18 @@ class Job:
         if earlier is not None:
             require_same_work(self.request, earlier)
             return earlier
+        ended = EndedTries.of(self.request, self.connector)
+        commits = ended.commits(table)
+        taken = ended.taken(commits)
+        if taken is not None:
+            return taken
         scratch = log.new_scratch(self.request.operation_id)
         log.lease(scratch).take()
         try:
-            return self._changed(statement, table, scratch, attempt, moment)
+            result = self._changed(statement, table, scratch, attempt, moment)
         finally:
             log.clear(scratch)
+        return replace(result, warnings=warnings_of(commits))
 
     def _tried(
         self,
@@ -172,6 +182,7 @@ class Job:
                 scratch=scratch,
                 progress=self.progress,
                 moment=moment,
+                last_look=LastLook(self.request.operation_id, self.answer),
                 attempt=attempt,
                 reads_itself=_is_among(self.request.target, self.request.sources),
                 dry_run=self.request.dry_run,

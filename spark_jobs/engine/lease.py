@@ -64,7 +64,7 @@ class Lease:
             raise CommitError(
                 ErrorCode.RUN_GIVEN_UP,
                 "The run was given up before it was published: it failed, its task was ended, or "
-                "a later try of the task has begun.",
+                "another try of the task has begun.",
                 "Look at the job's other errors and at the task's other tries.",
             )
 

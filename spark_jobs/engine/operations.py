@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 FOLDER = "_operations"
 # A dry run leaves nothing in the log: all that it stores meanwhile is in a folder of its own.
 DRY_RUN_PREFIX = "_dry_run-"
-_RESULT: Final = re.compile(
-    r"[\w-]+(\.refused)?\.json|\.[\w-]+(\.refused)?\.json\.[0-9a-f]{32}\.tmp"
-)
+_NAME: Final = r"[\w-]+(\.json|\.refused\.json|\.tries)"
+_RESULT: Final = re.compile(rf"{_NAME}|\.{_NAME}\.[0-9a-f]{{32}}\.tmp")
 # Removed by one run, which has a statement to do.
 _MOST_OUTDATED: Final = 100
 

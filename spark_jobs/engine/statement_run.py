@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.last_look import LastLook
 from spark_jobs.engine.lease import Lease, LeasedSinks
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.sources import Sources
@@ -60,6 +61,7 @@ class StatementRun(Generic[Spec]):
     scratch: str
     progress: Progress
     moment: StatementTime
+    last_look: LastLook
     attempt: int = 1
     reads_itself: bool = False
     dry_run: bool = False
@@ -76,9 +78,14 @@ class StatementRun(Generic[Spec]):
         return Lease(storage.filesystem, f"{storage.root}/{self.scratch}")
 
     def begin(self, write: MergeWrite) -> MergeHandle:
-        """Begin a write whose tasks leave no file when the run is given up."""
-        handle = self.connector.writes.begin_merge(self.table, write)
+        """Begin a write that leaves no file and no snapshot when the run is given up."""
+        wanted = replace(write, require_wanted=self._require_wanted)
+        handle = self.connector.writes.begin_merge(self.table, wanted)
         return replace(handle, sinks=LeasedSinks(handle.sinks, self.lease))
+
+    def _require_wanted(self) -> None:
+        self.lease.require()
+        self.last_look.require_task()
 
     @contextmanager
     def writing(self, handle: MergeHandle) -> Iterator[None]:
@@ -109,7 +116,6 @@ class StatementRun(Generic[Spec]):
         """
         timed = replace(metrics, seconds=self.progress.seconds)
         properties = {**self.operation.properties, **metrics_property(timed)}
-        self.lease.require()
         return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:

@@ -155,6 +155,7 @@ class ConnectorMergeWrites(Protocol):
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+            JobError: of ``MergeWrite.require_wanted`` (nothing was published).
         """
         ...
 

@@ -26,6 +26,10 @@ def whole_table(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
     return files
 
 
+def always_wanted() -> None:
+    """The last look of a write that nobody can end from outside."""
+
+
 @dataclass(frozen=True, slots=True)
 class DerivedColumns:
     """What the engine computes for INSERT rows before they are shuffled.
@@ -90,6 +94,8 @@ class MergeWrite:
     removes must still be there, unchanged. ``overwrites``: the snapshot is of the kind OVERWRITE,
     even if nothing was there to be removed. ``dry_run``: neither begin nor sinks may store
     anything, but fragments and errors are those of a real write; there will be no finish.
+    ``require_wanted`` is called last, right before each try to publish: the JobError that it raises
+    says that nobody wants the snapshot any more.
     """
 
     operation: Operation
@@ -102,6 +108,7 @@ class MergeWrite:
     region: ReadRegion = whole_table
     overwrites: bool = False
     dry_run: bool = False
+    require_wanted: Callable[[], None] = always_wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,10 @@ WRONG = {
     ),
     "file size": ({"target_file_size": 0}, "target_file_size: 0 is not a positive whole number"),
     "isolation": ({"isolation": "dirty"}, "isolation: 'dirty' is not one of: serializable, snap"),
+    "after an ended try": (
+        {"after_ended_try": "perhaps"},
+        "after_ended_try: 'perhaps' is not one of: fail, skip, run",
+    ),
     "share": ({"rewrite_share": 1.5}, "rewrite_share: 1.5 is not a number from 0 to 1"),
     "share as list": ({"rewrite_share": [1]}, r"rewrite_share: \[1\] is not a number from 0 to 1"),
     "share as text": ({"rewrite_share": "all"}, "rewrite_share: 'all' is not a number from 0 to 1"),

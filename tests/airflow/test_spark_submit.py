@@ -35,9 +35,10 @@ def submit(launcher, job=JOB, **settings):
 def test_client_mode_names_absolute_private_files(launcher):
     submit(launcher)
     arguments = launcher.arguments
-    main, *rest = arguments[-5:]
-    assert rest[0::2] == ["--request", "--credentials"]
-    request, credentials = rest[1::2]
+    main, *rest = arguments[-7:]
+    assert rest[0::2] == ["--request", "--credentials", "--answer"]
+    request, credentials, answer = rest[1::2]
+    assert Path(answer).parent == Path(request).parent
     files = launcher.seen["files"]
     assert JobRequest.from_json(files[request]["text"]) == JOB.request
     assert json.loads(files[credentials]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}

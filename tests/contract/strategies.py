@@ -243,6 +243,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
         sources,
         draw(options),
         draw(origins),
+        after_ended_try=draw(st.sampled_from(["fail", "skip", "run"])),
     )
 
 
@@ -280,4 +281,5 @@ results = st.builds(
     counts,
     st.lists(texts, max_size=3).map(tuple),
     st.none() | reports,
+    st.lists(texts, max_size=2).map(tuple),
 )

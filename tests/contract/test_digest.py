@@ -73,7 +73,10 @@ def test_each_treatment_of_bad_rows_has_a_digest(change: dict[str, Any]) -> None
 @given(requests())
 def test_every_try_has_the_same_digest(original: JobRequest) -> None:
     again = dataclasses.replace(
-        original, operation_id="another", origin=Origin("dag", "run", "task", 3, 2, 5)
+        original,
+        operation_id="another",
+        origin=Origin("dag", "run", "task", 3, 2, 5),
+        after_ended_try="skip" if original.after_ended_try == "run" else "run",
     )
     assert again.digest() == original.digest()
     assert JobRequest.from_json(original.to_json()).digest() == original.digest()

@@ -129,7 +129,7 @@ def test_a_job_that_lives_after_all_loses_its_lease_first(warehouse: Path) -> No
 
 @pytest.mark.parametrize(
     "name",
-    ["op-9.json", "op-9.refused.json", f".op-9.json.{'c' * 32}.tmp"],
+    ["op-9.json", "op-9.refused.json", "op-9.tries", f".op-9.json.{'c' * 32}.tmp"],
 )
 def test_results_are_kept_for_thirty_days(warehouse: Path, name: str) -> None:
     log = OperationLog(open_connector(CatalogSpec("paimon", str(warehouse)), {}).storage)

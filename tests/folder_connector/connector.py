@@ -134,7 +134,7 @@ class FolderWrites:
             row_group_size=self.row_group_size,
             dry_run=write.dry_run,
         )
-        return MergeHandle(sinks, native=sinks.write_id)
+        return MergeHandle(sinks, native=(sinks.write_id, write.require_wanted))
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
@@ -170,6 +170,8 @@ class FolderWrites:
         base = storage.read_manifest(folder, table.snapshot_id)["files"]
         kept = [name for name in base if name not in removed]
         snapshot_id = (table.snapshot_id or 0) + 1
+        _, require_wanted = handle.native
+        require_wanted()
         found = published_properties(properties, 1, 0)
         storage.publish(folder, snapshot_id, [*kept, *added], found)
         return CommittedSnapshot(snapshot_id, found)
@@ -177,7 +179,8 @@ class FolderWrites:
     def abort_merge(
         self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
     ) -> None:
-        for path in self.metadata.folder(table.name).glob(f"{handle.native}-*"):
+        write_id, _ = handle.native
+        for path in self.metadata.folder(table.name).glob(f"{write_id}-*"):
             path.unlink()
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:

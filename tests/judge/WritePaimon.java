@@ -74,7 +74,7 @@ import org.apache.paimon.types.RowType;
  * </pre>
  *
  * "append" and "delete" make one commit each, "delete" by deletion vectors; "branch" tags the latest
- * snapshot first; "compact" is what Paimon's compaction job does to a table without buckets;
+ * snapshot first; "compact" is what Paimon's compaction job does, to each bucket where there are any;
  * "expire" leaves the latest snapshot only. Types and values have the form of
  * ReadPaimon. The answer is {"end": true} or {"error": "..."}.
  */
@@ -251,6 +251,10 @@ public final class WritePaimon {
     }
 
     private static void compact(FileStoreTable table) throws Exception {
+        if (table.bucketMode() != BucketMode.BUCKET_UNAWARE) {
+            compactBuckets(table);
+            return;
+        }
         List<CommitMessage> messages = new ArrayList<>();
         BaseAppendFileStoreWrite write =
                 (BaseAppendFileStoreWrite) table.store().newWrite("compaction");
@@ -261,6 +265,21 @@ public final class WritePaimon {
             commit.commit(messages);
         } finally {
             write.close();
+        }
+    }
+
+    /** Each bucket as a whole, by the writer: a table of writers that leave it to a job says so. */
+    private static void compactBuckets(FileStoreTable table) throws Exception {
+        Snapshot snapshot = table.snapshotManager().latestSnapshot();
+        BatchWriteBuilder builder =
+                table.copy(Collections.singletonMap("write-only", "false")).newBatchWriteBuilder();
+        try (BatchTableWrite write = builder.newWrite();
+                BatchTableCommit commit = builder.newCommit()) {
+            for (DataSplit split :
+                    table.newSnapshotReader().withSnapshot(snapshot).read().dataSplits()) {
+                write.compact(split.partition(), split.bucket(), true);
+            }
+            commit.commit(write.prepareCommit());
         }
     }
 

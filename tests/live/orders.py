@@ -36,6 +36,7 @@ with DAG({dag_id!r}, schedule=None, start_date=datetime(2024, 1, 1), max_active_
         when=[when_matched().update({{"n": {value!r}}}), when_not_matched().insert_all()],
         retries={retries},
         retry_delay=timedelta(seconds=1),
+        after_ended_try={then!r},
     )
 """
 SOURCE = "SELECT id, n FROM VALUES (2, 20), (3, 30) AS v(id, n)"
@@ -62,14 +63,14 @@ class Orders(Table):
         *,
         retries: int = 0,
         source: str = SOURCE,
-        sources: Mapping[str, Any] | None = None,
         value: str = "t.n + s.n",
+        then: str = "fail",
     ) -> None:
         """Make or change the DAG: each run adds the source's numbers to the table's.
 
-        ``sources`` are those that the query ``source`` reads.
+        ``sources`` are those that the query ``source`` reads, ``then`` the task's ``after_ended_try``.
         """
-        parts = {"source": source, "sources": dict(sources or {}), "value": value}
+        parts = {"source": source, "sources": dict(sources or {}), "value": value, "then": then}
         text = _DAG.format(dag_id=self.dag_id, retries=retries, **parts)
         self.server.add_dag(self.dag_id, text)
 

@@ -1,10 +1,11 @@
-"""Marking a running task as failed ends its Spark job, at once and for good."""
+"""Marking a running task as failed ends its Spark job; what it had published is not forgotten."""
 
 from __future__ import annotations
 
 import time
 
-from tests.live.orders import BEFORE
+from tests.live.orders import BEFORE, ONCE, SLOWLY
+from tests.live.sabotage import pause_after_commit
 from tests.live.waiting import wait_for
 
 # A source that takes a minute.
@@ -29,3 +30,36 @@ def test_marked_failed(orders):
     assert table.rows() == BEFORE
     assert table.event_snapshots() == []
     assert not list(table.server.folder.glob(f"tmp/merge-job-{operation_id}*"))
+
+
+def test_marked_failed_after_it_had_published(orders):
+    """Clearing asks for new work, which would count twice: somebody has to decide."""
+    table = orders(value=SLOWLY)
+    client = table.server.client
+    table.trigger("run")
+    operation_id = pause_after_commit(table)
+    client.mark_failed(table.dag_id, "run", "merge")
+    wait_for("the end of the job", lambda: not table.processes(operation_id))
+    assert table.ended("run") == "failed"
+    assert table.rows() == ONCE
+
+    client.clear(table.dag_id, "run", "merge")
+    assert table.ended("run") == "failed"
+    log = table.log("run", 2)
+    assert "ENDED_TRY_COMMITTED" in log
+    assert f"Operation {operation_id} of this task was ended, but had committed snapshot 2" in log
+    assert table.snapshots() == [1, 2]
+
+    table.write_dag(value=SLOWLY, then="skip")
+    client.clear(table.dag_id, "run", "merge")
+    assert table.ended("run") == "success"
+    assert "The statement was not run again." in table.log("run", 3)
+    assert table.xcom("run")["snapshot_id"] == 2
+    assert table.snapshots() == [1, 2]
+    assert table.event_snapshots() == [2]
+    assert table.rows() == ONCE
+
+    # Its end was seen: clearing it now is plainly asking for the work again.
+    client.clear(table.dag_id, "run", "merge")
+    assert table.ended("run") == "success"
+    assert table.xcom("run")["snapshot_id"] == 3

@@ -126,6 +126,7 @@ class PaimonMergeWrites:
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: of ``require_wanted`` (nothing was published).
         """
         base, begun = native(table), handle.native
         if not fragments and not begun.write.overwrites:
@@ -153,7 +154,9 @@ class PaimonMergeWrites:
                 refuse_conflicts(base, gap, change, begun.write.isolation, begun.write.region)
             found = published_properties(properties, attempt + 1, len(gap.commits))
             commit = Commit(begun.operation_id, COMMIT_IDENTIFIER, found)
-            snapshot_id = commit_attempt(self._snapshots, latest, change, commit)
+            snapshot_id = commit_attempt(
+                self._snapshots, latest, change, commit, begun.write.require_wanted
+            )
             if snapshot_id is not None:
                 return CommittedSnapshot(snapshot_id, found)
         raise CommitError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon import library
@@ -18,17 +18,27 @@ _STORE_PAUSES: Final = (0.0, 0.1, 0.5)
 
 
 def commit_attempt(
-    store: SnapshotStore, latest: PaimonTable, change: Change, commit: Commit
+    store: SnapshotStore,
+    latest: PaimonTable,
+    change: Change,
+    commit: Commit,
+    require_wanted: Callable[[], None],
 ) -> int | None:
     """The id of the new snapshot; None when another writer took it.
 
     Raises:
         CommitError: COMMIT_OUTCOME_UNKNOWN; the snapshot's manifests stay.
         InternalError: STORAGE_UNAVAILABLE, the snapshot is certainly not there.
+        JobError: of ``require_wanted``, nothing is there.
     """
     writer = SnapshotWriter(latest, commit)
     with before_publication():
         new = writer.write(change, latest.snapshot)
+        try:
+            require_wanted()
+        except BaseException:
+            writer.discard(new)
+            raise
     try:
         is_published = _stored(store, latest, new)
     except InternalError:

@@ -1,0 +1,44 @@
+"""Where the operations of a task run are noted whose end nobody has seen yet.
+
+A job notes its operation before it changes anything; the operator removes the note when its task
+has ended well. So what a later operation of the same task run finds there was ended: its task was
+marked or cleared while it ran, or its worker was lost.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Final
+
+from spark_jobs.contract.request import Origin
+
+_NAMESPACE: Final = uuid.UUID("c4d1b6de-30f4-5d6e-8a39-0d4fb4a2d9c7")
+# Nobody clears a task as often as this without that any operation of it ends well.
+_MOST: Final = 50
+
+
+def note_name(origin: Origin) -> str | None:
+    """The name of the task run's file in ``_operations``; None: no task asked."""
+    if not origin.dag_id:
+        return None
+    parts = [origin.dag_id, origin.run_id, origin.task_id, origin.map_index]
+    return f"{uuid.uuid5(_NAMESPACE, json.dumps(parts))}.tries"
+
+
+def note_text(operation_ids: list[str]) -> str:
+    """The file's content."""
+    return json.dumps({"operations": operation_ids[-_MOST:]})
+
+
+def noted_operations(text: str) -> list[str]:
+    """The operations behind a file's content, oldest first.
+
+    Raises:
+        ValueError: it is no such content.
+    """
+    document = json.loads(text)
+    found = document.get("operations") if isinstance(document, dict) else None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ValueError("not a list of operations")
+    return found

@@ -1,0 +1,130 @@
+"""The last thing before a snapshot is published: whether the job's task still runs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contract.last_look import asks
+from spark_jobs.engine.job import Job
+from spark_jobs.engine.last_look import LastLook
+from spark_jobs.errors import CommitError, ErrorCode
+from tests.conformance.behaviour import Behaviour, insert, not_matched
+from tests.conformance.check import OPERATION_ID, request_of
+from tests.conformance.harness import Harness
+from tests.conformance.tables import ORDERS
+
+ADD = Behaviour("", "VALUES (1) AS s(id)", (not_matched(insert(id="s.id", req="'r'", p="'a'")),))
+
+
+class Launcher(logging.Handler):
+    """Reads what a job says, and answers each question with the next of ``answers``."""
+
+    def __init__(self, answer: Path, answers: list[str]) -> None:
+        super().__init__()
+        self._answer = answer
+        self._answers = answers
+        self.questions = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if asks(record.getMessage(), OPERATION_ID):
+            self.questions += 1
+            # The job goes on meanwhile, and waits.
+            threading.Timer(0.2, self._give, (self._answers.pop(0),)).start()
+
+    def _give(self, text: str) -> None:
+        half = self._answer.with_suffix(".half")
+        half.write_text(text)
+        half.rename(self._answer)
+
+
+@contextmanager
+def launcher(answer: Path, *answers: str) -> Iterator[Launcher]:
+    log, listening = logging.getLogger("airflow_provider_merge.job"), Launcher(answer, [*answers])
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(listening)
+    try:
+        yield listening
+    finally:
+        log.removeHandler(listening)
+        log.setLevel(level)
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    (tmp_path / "job").mkdir()
+    return tmp_path / "job" / "answer"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("connector", ["folder", "append-cow"])
+def test_nothing_is_published_for_a_task_that_was_ended(
+    make_table: Callable[..., Harness], connector: str, answer: Path
+) -> None:
+    harness = make_table(connector, ORDERS, partitioned=True)
+    before = harness.state()
+    manifests = {*harness.warehouse.rglob("manifest/*")}
+
+    with launcher(answer, "its state is failed") as asked:
+        request = request_of(ADD, harness)
+        result = Job(request, harness.spark, harness.open(), answer=answer).run()
+
+    after = harness.state()
+    assert result.error is not None
+    assert (result.error.code, result.error.retryable) == ("RUN_GIVEN_UP", True)
+    assert "its task was ended: its state is failed" in result.error.message
+    assert asked.questions == 1
+    assert (after.snapshot_id, after.files) == (before.snapshot_id, before.files)
+    assert after.on_disk == before.on_disk
+    assert {*harness.warehouse.rglob("manifest/*")} == manifests
+    assert not list(harness.warehouse.rglob("consumer-*"))
+
+
+@pytest.mark.slow
+def test_the_snapshot_of_a_task_that_goes_on_is_published(
+    make_table: Callable[..., Harness], answer: Path
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+
+    with launcher(answer, "") as asked:
+        request = request_of(ADD, harness)
+        result = Job(request, harness.spark, harness.open(), answer=answer).run()
+
+    assert (result.error, result.status) == (None, "committed")
+    assert asked.questions == 1
+    assert not answer.exists()
+
+
+def test_each_try_to_publish_asks_anew(answer: Path) -> None:
+    look = LastLook(OPERATION_ID, answer)
+
+    with launcher(answer, "", "its state is success") as asked:
+        look.require_task()
+        with pytest.raises(CommitError, match="its state is success"):
+            look.require_task()
+
+    assert asked.questions == 2
+
+
+def test_without_an_answer_nothing_is_published(answer: Path) -> None:
+    with pytest.raises(CommitError, match="nobody answers") as raised:
+        LastLook(OPERATION_ID, answer).require_task(patience=0.1)
+
+    assert raised.value.code is ErrorCode.RUN_GIVEN_UP
+
+
+def test_who_removed_the_job_s_files_wants_no_snapshot(answer: Path) -> None:
+    answer.parent.rmdir()
+
+    with pytest.raises(CommitError, match="nobody answers"):
+        LastLook(OPERATION_ID, answer).require_task()
+
+
+def test_where_nobody_answers_nobody_is_asked() -> None:
+    LastLook(OPERATION_ID).require_task()
