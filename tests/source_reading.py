@@ -31,7 +31,7 @@ def evaluated(
         sources=(source,),
     )
     handle = connector.metadata.load_table(target)
-    moment = StatementTime.now(spark)
+    moment = StatementTime(spark)
     log = OperationLog(connector.storage)
     folder = log.new_scratch(request.operation_id)
     log.lease(folder).take()

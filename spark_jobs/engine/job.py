@@ -72,7 +72,7 @@ class Job:
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
         assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.main
-        moment = StatementTime.now(self.spark)
+        moment = StatementTime(self.spark)
         for attempt in range(1, ATTEMPTS):
             try:
                 return self._attempted(log, statement, attempt, moment)

@@ -7,6 +7,7 @@ statement is several: sources, the look at files, the join, and all of them agai
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,16 +20,16 @@ _TIME_OF_DAY = "current_time"
 _PRECISIONS = range(7)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StatementTime:
-    """A moment; ``literals`` maps Spark's expressions for the current time to their values then."""
+    """The moment when a statement first asked for the time."""
 
     spark: SparkSession
-    literals: Any
 
-    @classmethod
-    def now(cls, spark: SparkSession) -> StatementTime:
-        """This moment, in the session's time zone."""
+    @cached_property
+    def literals(self) -> Any:
+        """Spark's expressions for the current time, and their values in the session's time zone."""
+        spark = self.spark
         functions = list(_FUNCTIONS)
         if spark.catalog.functionExists(_TIME_OF_DAY):
             functions += [f"{_TIME_OF_DAY}({precision})" for precision in _PRECISIONS]
@@ -41,7 +42,7 @@ class StatementTime:
         for index in range(len(functions)):
             function, literal = (each.projectList().apply(index) for each in (plan, computed))
             literals.put(function.child(), literal.child())
-        return cls(spark, jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(literals))
+        return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(literals)
 
     def fixed(self, frame: DataFrame) -> DataFrame:
         """``frame`` as of this moment, with the views and subqueries that it reads."""

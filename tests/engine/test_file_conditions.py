@@ -46,7 +46,7 @@ def file(rows: int = 10, p: str | None = "a", q: int | None = 1, **ranges: Any) 
 def truths(spark: SparkSession, where: str, files: list[PlannedFile]) -> list[FileTruth]:
     with fixed_settings(spark, meaningful_settings("UTC")):
         merge = analyze_filtered(spark, DeleteSpec("t", where), TABLE)
-        moment = StatementTime.now(spark)
+        moment = StatementTime(spark)
         conditions = FileConditions(
             spark, "t", TABLE.partition_keys, merge.target_types, files, moment
         )

@@ -44,7 +44,7 @@ LEFT = re.compile(r"\b(current_\w+|now|localtimestamp)\(")
 @pytest.fixture
 def moment(spark: SparkSession) -> Iterator[StatementTime]:
     with fixed_settings(spark, meaningful_settings("Asia/Tokyo")):
-        yield StatementTime.now(spark)
+        yield StatementTime(spark)
 
 
 def value(spark: SparkSession, moment: StatementTime, text: str) -> Any:

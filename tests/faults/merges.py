@@ -25,6 +25,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine import job as job_module
 from spark_jobs.engine.job import Job
+from spark_jobs.engine.statement_time import StatementTime
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -110,8 +111,9 @@ class PreparedJob(Job):
         table: TableHandle,
         scratch: str,
         attempt: int,
+        moment: StatementTime,
     ) -> JobResult:
-        del spec, scratch
+        del spec, scratch, moment
         writes, operation = self.connector.writes, self._operation(table)
         files = self.connector.metadata.plan_files(table)
         assigned = (("v",), ()) if self.work.changes else ((),)

@@ -63,12 +63,14 @@ class Orders(Table):
         *,
         retries: int = 0,
         source: str = SOURCE,
+        sources: Mapping[str, Any] | None = None,
         value: str = "t.n + s.n",
         then: str = "fail",
     ) -> None:
         """Make or change the DAG: each run adds the source's numbers to the table's.
 
-        ``sources`` are those that the query ``source`` reads, ``then`` the task's ``after_ended_try``.
+        ``sources`` are those that the query ``source`` reads; ``then`` is the task's
+        ``after_ended_try``.
         """
         parts = {"source": source, "sources": dict(sources or {}), "value": value, "then": then}
         text = _DAG.format(dag_id=self.dag_id, retries=retries, **parts)
