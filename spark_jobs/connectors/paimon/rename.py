@@ -7,12 +7,17 @@ publish by a rename that does not replace a file either, so both may write one t
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 from spark_jobs.connectors.paimon.publish import SnapshotFiles
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.files.hdfs import hdfs_client, hdfs_failures, path_in_hdfs
+
+_T = TypeVar("_T")
+_RECONNECT_SECONDS: Final = 0.2
 
 
 class RenameStore(SnapshotFiles):
@@ -23,12 +28,10 @@ class RenameStore(SnapshotFiles):
 
     def create(self, path: str, text: str) -> bool:
         """Write the text beside ``path``, then rename it; False when the name is another's."""
-        temporary, target = self._temporary(path), path_in_hdfs(self._options.authority, path)
-        body = text.encode()
+        target, body = path_in_hdfs(self._options.authority, path), text.encode()
         try:
-            self._write(temporary, body)
+            temporary = self._written(path, body)
         except OSError as error:
-            self._discard(temporary)
             # Whatever it was, nothing has the snapshot's name.
             raise OSError(f"{path} could not be written: {error}") from error
         try:
@@ -40,13 +43,14 @@ class RenameStore(SnapshotFiles):
 
     def hint_latest(self, path: str, snapshot_id: int) -> None:
         """Replace the hint file."""
-        temporary, target = self._temporary(path), path_in_hdfs(self._options.authority, path)
-        try:
-            self._write(temporary, str(snapshot_id).encode())
-            with hdfs_failures(path):
-                self._client.rename(temporary, target, overwrite=True)
-        except OSError:
-            self._discard(temporary)
+        target = path_in_hdfs(self._options.authority, path)
+        with contextlib.suppress(OSError):
+            temporary = self._written(path, str(snapshot_id).encode())
+            try:
+                with hdfs_failures(path):
+                    self._client.rename(temporary, target, overwrite=True)
+            except OSError:
+                self._discard(temporary)
 
     def _settled(self, temporary: str, target: str, body: bytes, failure: OSError) -> bool:
         """What became of a rename that failed, for good.
@@ -55,11 +59,7 @@ class RenameStore(SnapshotFiles):
         of the first. Once the temporary file is gone, no request on its way can do anything.
         """
         try:
-            try:
-                found = self._withdrawn(temporary, target)
-            except ConnectionError:
-                # It may have used the connection that had just been lost.
-                found = self._withdrawn(temporary, target)
+            found = _reconnecting(lambda: self._withdrawn(temporary, target))
         except OSError as error:
             raise TimeoutError(f"what became of {target} is not known: {error}") from failure
         if found == body:
@@ -77,11 +77,20 @@ class RenameStore(SnapshotFiles):
             self._client.delete(temporary)
         return self._content(target)
 
-    def _write(self, path: str, body: bytes) -> None:
-        with hdfs_failures(path):
-            writer = self._client.create(path)
-            writer.write(body)
-            writer.close()
+    def _written(self, path: str, body: bytes) -> str:
+        """The path of a new temporary file beside ``path``."""
+        return _reconnecting(lambda: self._write(self._temporary(path), body))
+
+    def _write(self, path: str, body: bytes) -> str:
+        try:
+            with hdfs_failures(path):
+                writer = self._client.create(path)
+                writer.write(body)
+                writer.close()
+        except OSError:
+            self._discard(path)
+            raise
+        return path
 
     def _content(self, path: str) -> bytes | None:
         try:
@@ -101,3 +110,13 @@ class RenameStore(SnapshotFiles):
     @property
     def _client(self) -> Any:
         return hdfs_client(self._options)
+
+
+def _reconnecting(act: Callable[[], _T]) -> _T:
+    """``act()``; once more where it met a connection that had been lost before."""
+    try:
+        return act()
+    except ConnectionError:
+        # The client uses the lost one for some milliseconds on.
+        time.sleep(_RECONNECT_SECONDS)
+        return act()
