@@ -53,7 +53,10 @@ with DAG("keys_on_s3", schedule=None, start_date=datetime(2024, 1, 1),
                 schema="id BIGINT, state STRING",
             ),
             on="t.id = s.id",
-            when=[when_matched().update({"state": "s.state"}), when_not_matched().insert_all()],
+            when=[
+                when_matched().update({"state": "concat(s.state, ' planted_in_the_open')"}),
+                when_not_matched().insert_all(),
+            ],
         )
         for number in range(2)
     ]

@@ -65,7 +65,7 @@ def test_runs_by_hand_and_runs_of_a_backfill(server):
     assert server.client.ended(DAG_ID, "none") == "failed"
     failed = server.client.task(DAG_ID, "none", TASK)
     assert failed["try_number"] == 1, "no retry can help"
-    assert "no partition key, no logical date and no parameter 'day'" in server.client.log(
+    assert "no partition key, no logical date and no chosen parameter 'day'" in server.client.log(
         DAG_ID, "none", TASK, 1
     )
     runs = [each for each in server.client.runs(DAG_ID) if each.startswith("backfill__")]

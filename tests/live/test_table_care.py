@@ -55,7 +55,8 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
     assert client.ended(DAG, run_id) == "success", table.story(DAG)
     done = client.xcom(DAG, run_id, "expire")
     assert (preview["status"], done["status"]) == ("dry_run", "committed")
-    what = set(preview) - {"operation_id", "status", "latest_snapshot_id"}
+    assert (preview["snapshots_left"], done["snapshots_left"]) == (0, 3)
+    what = set(preview) - {"operation_id", "status", "latest_snapshot_id", "snapshots_left"}
     assert {name: done[name] for name in what} == {name: preview[name] for name in what}
     gone = before - files(table)
     assert {name for name in gone if name.startswith("snapshot/")} == {
