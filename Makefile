@@ -35,8 +35,13 @@ setup-executor:
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
 	.ci/environment $(EXECUTOR_VENV) requirements/executor.txt
 
+# Not part of setup: it takes half a minute, and spares each driver several seconds.
+.PHONY: setup-classes
+setup-classes: setup
+	@.ci/class-archive $(SPARK_VENV)
+
 .PHONY: test
-test: setup setup-executor ## Run every test suite (ONLY="engine files" runs only these)
+test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine files" runs only these)
 	@$(SUITES) full $(ONLY)
 
 .PHONY: test-quick
@@ -44,7 +49,7 @@ test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)
 
 .PHONY: test-live
-test-live: setup ## Run the tests on a live Airflow server only
+test-live: setup setup-classes ## Run the tests on a live Airflow server only
 	@$(SUITES) full live
 
 .PHONY: test-property

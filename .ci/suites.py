@@ -95,8 +95,14 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
         # A busy machine imports a DAG file slowly.
         "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
     }
+    classes = ENVIRONMENTS["spark"] / ".class-archive"
+    variables["AIRFLOW__MERGE__CLASS_ARCHIVE_FOLDER"] = str(classes)
     if suite.environment == "spark":
         variables["PYSPARK_PYTHON"] = str(bin_folder / "python")
+        if (classes / "path").exists():
+            archive = (classes / "path").read_text()
+            variables["SPARK_SUBMIT_OPTS"] = f"-XX:SharedArchiveFile={archive}"
+            variables["SPARK_CONF_DIR"] = str(classes / "conf")
     return variables
 
 

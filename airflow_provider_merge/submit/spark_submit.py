@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -10,13 +11,20 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication, announced
+from airflow_provider_merge.submit.class_archive import (
+    CLASS_PATH,
+    OPTIONS,
+    class_path,
+    launcher_options,
+    usable_archive,
+)
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
-from airflow_provider_merge.submit.surroundings import history_server
+from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
 
 
 class _ReadingHook(SparkSubmitHook):
@@ -38,10 +46,15 @@ class SparkSubmitSubmitter(LocalSubmitter):
         super().__init__(settings)
         self._hook: SparkSubmitHook | None = None
         self._job: SparkJob | None = None
+        self._archive: Path | None = None
 
     def _prepare(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
+        folder = class_archive_folder()
+        if folder is not None and environment is not None and not self._cluster:
+            conf, variables = self._settings.conf, self._variables()
+            self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
         hook.last_look = LastLook(job.request.operation_id, files.answer, job.ended)
@@ -60,6 +73,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)
+        if self._archive is not None:
+            variables[OPTIONS] = launcher_options(self._archive, variables)
         try:
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
@@ -128,6 +143,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if environment is not None:
             conf["spark.pyspark.python"] = str(environment.python)
             conf["spark.pyspark.driver.python"] = str(environment.python)
+            if self._archive is not None:
+                conf[CLASS_PATH] = class_path(environment)
         if self._settings.driver_cores is not None:
             conf["spark.driver.cores"] = str(self._settings.driver_cores)
         return {**conf, **self._settings.conf}

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from airflow.providers.common.compat.sdk import (
@@ -70,6 +71,23 @@ def environment_of(settings: SparkSettings, extra: Mapping[str, Any]) -> SparkEn
         if folder:
             return SparkEnvironment.at(str(folder), field)
     return None
+
+
+def class_archive_folder() -> Path | None:
+    """Where archives of Spark's classes are; None where they are switched off.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    setting = "class_archive_folder"
+    default = "~/.cache/airflow-provider-merge"
+    folder = airflow_conf.get("merge", setting, fallback=default)
+    if not folder:
+        return None
+    path = Path(folder).expanduser()
+    if not path.is_absolute():
+        raise invalid(f"[merge] {setting}", f"{folder!r} is not an absolute path")
+    return path
 
 
 def history_server(settings: SparkSettings, extra: Mapping[str, Any]) -> str:

@@ -113,6 +113,7 @@ ALLOWED_IMPORTS = {
         *_DOORS,
         "pyspark",
     ),
+    "spark_jobs.training": ("spark_jobs.main", *_DOORS, "pyspark"),
 }
 
 

@@ -1,0 +1,146 @@
+"""An archive of Spark's classes, with which Java starts a driver in half the time.
+
+Java's class-data sharing (JEP 350): classes that were loaded, checked and linked once are mapped
+into memory. An archive fits one Java and one class path, which Java checks, and then goes without.
+Here it is looked for under a name made of both, so that an old one is not even tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from airflow_provider_merge.submit.spark_environment import SparkEnvironment
+
+log = logging.getLogger(__name__)
+
+CLASS_PATH = "spark.driver.extraClassPath"
+OPTIONS = "SPARK_SUBMIT_OPTS"
+_SHARED = "SharedArchiveFile"
+
+
+class NoArchiveError(Exception):
+    """Drivers start without an archive; the text says why."""
+
+
+def usable_archive(
+    folder: Path,
+    environment: SparkEnvironment,
+    conf: Mapping[str, str],
+    variables: Mapping[str, str],
+) -> Path | None:
+    """The archive in ``folder`` for a driver with these settings; why there is none is logged."""
+    try:
+        _require_no_other_choice(environment, conf, variables)
+        return archive_in(folder, archive_key(environment, variables))
+    except NoArchiveError as error:
+        log.info(
+            "Java starts without an archive of Spark's classes: %s. To make one: "
+            "python -m airflow_provider_merge class-archive",
+            error,
+        )
+        return None
+
+
+def archive_key(environment: SparkEnvironment, variables: Mapping[str, str]) -> str:
+    """What names the archive of a Java and a Spark; changes with either.
+
+    Raises:
+        NoArchiveError: there is no Java.
+    """
+    java = _java(variables)
+    found = hashlib.sha256(str(java).encode())
+    release = java.parents[1] / "release"
+    if release.is_file():
+        found.update(release.read_bytes())
+    # In the order of the folder, which is the one in which Java finds them.
+    for entry in os.scandir(environment.spark_home / "jars"):
+        about = entry.stat()
+        found.update(f"\n{entry.path} {about.st_size} {about.st_mtime_ns}".encode())
+    return found.hexdigest()[:16]
+
+
+def archive_name(key: str, size: int) -> str:
+    """The name of an archive of that many bytes: Java aborts on one that was cut off."""
+    return f"spark-{key}-{size}.jsa"
+
+
+def archive_in(folder: Path, key: str) -> Path:
+    """The archive of that key, which belongs to this user alone.
+
+    Raises:
+        NoArchiveError: there is none, or it can not be trusted.
+    """
+    require_own(folder)
+    paths = sorted(folder.glob(f"spark-{key}-*.jsa"))
+    if not paths:
+        raise NoArchiveError(f"{folder} has none for this Java and Spark")
+    path = paths[-1]
+    about = path.lstat()
+    if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o077:
+        raise NoArchiveError(f"{path} is not a file of this user alone")
+    if path.name != archive_name(key, about.st_size):
+        raise NoArchiveError(f"{path} was cut off")
+    return path
+
+
+def require_own(folder: Path) -> None:
+    """Check that nobody else may write to the folder.
+
+    Raises:
+        NoArchiveError: somebody may, or it can not be looked at.
+    """
+    try:
+        about = folder.stat()
+    except OSError as error:
+        raise NoArchiveError(f"{folder}: {error.strerror}") from error
+    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+        raise NoArchiveError(f"others may write to {folder}")
+
+
+def class_path(environment: SparkEnvironment) -> str:
+    """What the class path begins with: Java shares no classes behind a folder that holds files.
+
+    Spark puts the folder with its settings in front of its jars, none of which holds such files.
+    """
+    return str(environment.spark_home / "jars" / "*")
+
+
+def launcher_options(archive: Path, variables: Mapping[str, str]) -> str:
+    """What the variable OPTIONS says, after what it says in ``variables``."""
+    quoted = re.sub(r'(["\\])', r"\\\1", str(archive))
+    own = f'-Xshare:auto -XX:+VerifySharedSpaces "-XX:{_SHARED}={quoted}"'
+    return f"{variables.get(OPTIONS, '')} {own}".strip()
+
+
+def _java(variables: Mapping[str, str]) -> Path:
+    """The Java that Spark's launcher takes: that of JAVA_HOME, else the first on PATH."""
+    home = variables.get("JAVA_HOME")
+    found = Path(home, "bin", "java") if home else shutil.which("java", path=variables.get("PATH"))
+    if found is None or not Path(found).is_file():
+        raise NoArchiveError(f"there is no Java in {home or 'PATH'}")
+    return Path(found).resolve()
+
+
+def _require_no_other_choice(
+    environment: SparkEnvironment, conf: Mapping[str, str], variables: Mapping[str, str]
+) -> None:
+    """The archive is in the way of no setting of the user's."""
+    said = [*conf.values(), variables.get(OPTIONS, ""), variables.get("JDK_JAVA_OPTIONS", "")]
+    if any(_SHARED in str(each) for each in said):
+        raise NoArchiveError(f"another {_SHARED} is set")
+    if CLASS_PATH in conf:
+        raise NoArchiveError(f"{CLASS_PATH} is set")
+    settings = Path(variables.get("SPARK_CONF_DIR") or environment.spark_home / "conf")
+    try:
+        text = (settings / "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if re.search(rf"(?m)^\s*{CLASS_PATH}\b", text):
+        raise NoArchiveError(f"{settings}/spark-defaults.conf sets {CLASS_PATH}")
