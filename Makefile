@@ -44,6 +44,10 @@ setup-classes: setup
 test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine files" runs only these)
 	@$(SUITES) full $(ONLY)
 
+.PHONY: test-all
+test-all: setup setup-executor setup-classes ## Run every test there is, whole lists included: hours
+	@$(SUITES) all $(ONLY)
+
 .PHONY: test-quick
 test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)

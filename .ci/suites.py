@@ -1,6 +1,6 @@
 """Runs the test suites of tests/suites.toml and prints one summary at the end.
 
-Usage: suites.py quick|full [suite ...]
+Usage: suites.py quick|full|all [suite ...]
 
 Each suite is one pytest process in each of its environments. A few run at a time. All that a suite
 starts carries its mark in the environment, so that a hang or a crash ends that suite only and
@@ -32,8 +32,14 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / ".test"
 ENVIRONMENTS = {"airflow": ROOT / ".venv", "spark": ROOT / ".venv-spark"}
+_SELECTION = {
+    "quick": ["-m", "not slow and not extended"],
+    "full": ["-m", "not extended"],
+    "all": [],
+}
 # More tests than these did not fail by chance.
 MOST_REPEATED = 2
+_SLOWEST = 25
 # Settings of the user's shell that would change what the tests run against.
 FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "AIRFLOW_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 
@@ -72,7 +78,7 @@ def load(run: str, names: list[str]) -> list[Suite]:
     table = tomllib.loads((ROOT / "tests" / "suites.toml").read_text())
     if unknown := sorted(set(names) - set(table)):
         sys.exit(f"no such suite: {', '.join(unknown)}; there are: {', '.join(table)}")
-    wanted = {"quick": ("quick",), "full": ("quick", "full")}[run]
+    wanted = ("quick",) if run == "quick" else ("quick", "full")
     return [
         Suite(name, row["folder"], environment, row["run"], row["minutes"], row["repeat"])
         for name, row in table.items()
@@ -106,18 +112,18 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
     return variables
 
 
-def run_all(suites: list[Suite], quick: bool) -> list[Outcome]:
+def run_all(suites: list[Suite], run: str) -> list[Outcome]:
     """Runs the suites side by side, those that may take longest first."""
     longest_first = sorted(suites, key=lambda suite: -suite.minutes)
     # Starting and waiting are much of the quick ones; of the others some start several JVMs.
-    with ThreadPoolExecutor(3 if quick else 2) as pool:
-        return list(pool.map(lambda suite: run_quietly(suite, quick), longest_first))
+    with ThreadPoolExecutor(3 if run == "quick" else 2) as pool:
+        return list(pool.map(lambda suite: run_quietly(suite, run), longest_first))
 
 
-def run_quietly(suite: Suite, quick: bool) -> Outcome:
+def run_quietly(suite: Suite, run: str) -> Outcome:
     """Runs a suite; its output is printed at its end."""
     with tempfile.TemporaryFile("w+") as log:
-        outcome = run_suite(suite, quick, log=log)
+        outcome = run_suite(suite, run, log=log)
         log.seek(0)
         print(log.read(), flush=True)
     return outcome
@@ -125,7 +131,7 @@ def run_quietly(suite: Suite, quick: bool) -> Outcome:
 
 def run_suite(
     suite: Suite,
-    quick: bool,
+    run: str,
     output: Path = OUTPUT,
     options: Sequence[str] = (),
     log: IO[str] | None = None,
@@ -134,7 +140,7 @@ def run_suite(
 
     `options` are further ones of pytest.
     """
-    first = run_pytest(suite, output, [*(["-m", "not slow"] if quick else []), *options], log)
+    first = run_pytest(suite, output, [*_SELECTION[run], *options], log)
     if not suite.repeat or not 0 < len(first.failed) <= MOST_REPEATED:
         return first
     again = run_pytest(suite, output, ["--last-failed", "--last-failed-no-failures=none"], log)
@@ -251,14 +257,30 @@ def summary(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def slowest(suites: list[Suite]) -> str:
+    """The tests that took longest, with their seconds."""
+    reports = [OUTPUT / f"{suite.name}-{suite.environment}" / "results.xml" for suite in suites]
+    cases = [
+        (float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}")
+        for report in reports
+        if report.exists()
+        for case in ElementTree.parse(report).iter("testcase")
+    ]
+    lines = [f"{seconds:>8.1f}  {name}" for seconds, name in sorted(cases, reverse=True)[:_SLOWEST]]
+    return "\n".join(["", f"the {len(lines)} slowest tests:", *lines])
+
+
 def main(arguments: list[str]) -> int:
     """Runs the selected suites; see the module docstring."""
-    if not arguments or arguments[0] not in ("quick", "full"):
+    if not arguments or arguments[0] not in _SELECTION:
         sys.exit(__doc__)
     run, *names = arguments
     suites, started = load(run, names), time.monotonic()
-    outcomes = run_all(suites, quick=run == "quick")
+    if run == "all":
+        os.environ["MERGE_TESTS"] = "all"
+    outcomes = run_all(suites, run)
     print(summary(outcomes), flush=True)
+    print(slowest(suites), flush=True)
     print(f"\n{time.monotonic() - started:.0f} seconds in all")
     return int(any(o.reason for o in outcomes) or not outcomes)
 

@@ -1,7 +1,7 @@
 """Every behaviour on every connector, on partitioned tables and on tables without partitions.
 
 Of the combinations of behaviour, connector and layout those run in which the layout can matter, for
-the time that each takes; and on all connectors but Paimon's plain tables only the fifth of the
+the time that each takes; and on all connectors but Paimon's plain tables only the tenth of the
 behaviours whose turn it is (``MERGE_TESTS_TURN``). ``MERGE_CONFORMANCE=all`` runs all of them.
 """
 
@@ -18,10 +18,10 @@ from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import HARNESSES, OPTIONS
 from tests.table_kinds import APPEND_COW, KINDS
-from tests.turns import has_turn
+from tests.turns import EVERYTHING, has_turn
 
-_ALL = os.environ.get("MERGE_CONFORMANCE") == "all"
-_PARTS = 5
+_ALL = EVERYTHING or os.environ.get("MERGE_CONFORMANCE") == "all"
+_PARTS = 10
 
 
 def _cases() -> Iterator[object]:

@@ -19,6 +19,7 @@ from tests.conformance.seeds import Seeds
 from tests.hdfs.hdfs_harness import HdfsHarness
 from tests.judge.hdfs_server import Hdfs
 from tests.table_kinds import APPEND_COW, APPEND_DV, TableKind
+from tests.turns import EVERYTHING
 
 KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV)}
 NAMES = {
@@ -27,7 +28,7 @@ NAMES = {
     "update: rows move to other partitions, new and old",
     "overwrite: dynamic replaces the partitions of the new rows",
 }
-_ALL = os.environ.get("MERGE_CONFORMANCE") == "all"
+_ALL = EVERYTHING or os.environ.get("MERGE_CONFORMANCE") == "all"
 
 
 def _cases() -> Iterator[object]:

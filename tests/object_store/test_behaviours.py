@@ -19,10 +19,11 @@ from tests.conformance.seeds import Seeds
 from tests.object_store.s3_harness import S3Harness
 from tests.object_store.stores import ObjectStore
 from tests.table_kinds import APPEND_COW, APPEND_DV, TableKind
+from tests.turns import EVERYTHING
 
 KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV)}
 _BOTH = ("all kinds of clauses together",)
-_ALL = os.environ.get("MERGE_CONFORMANCE") == "all"
+_ALL = EVERYTHING or os.environ.get("MERGE_CONFORMANCE") == "all"
 
 
 def _cases() -> Iterator[object]:
