@@ -1,4 +1,4 @@
-"""Long lists of tests of which `make test` takes a part: the first, or another that is asked for."""
+"""Long lists of tests, of which a run takes a part: the first one, or one that is asked for."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _TURN = int(os.environ.get("MERGE_TESTS_TURN", "0"))
 
 
 def has_turn(number: int, parts: int) -> bool:
-    """Whether the test of this number is in the part that ``MERGE_TESTS_TURN`` names, or all are."""
+    """Whether the test of this number is in the part that ``MERGE_TESTS_TURN`` names."""
     return EVERYTHING or number % parts == _TURN % parts
