@@ -78,7 +78,7 @@ def refuse_unpadded(
     """
     for operands in comparisons:
         for one in operands:
-            if one.attribute in columns:
+            if one.attribute is not None and one.attribute in columns:
                 name, length = columns[one.attribute]
                 for other in operands:
                     _require_length(name, length, other, columns, where)
