@@ -37,8 +37,8 @@ OLD = {"ab  ": "old", "wxyz": "old"}
 CODES = TableName("db", "codes")
 CODES_SOURCE = TableSource("codes", CODES)
 SCHEMA = "code CHAR(4), short CHAR(2), n INT"
-# The first as Spark stores it, the second as Flink may.
-ROWS = {"code": ["ab  ", "cd", "wxyz"], "short": ["ab", "c", "yz"], "n": [1, 2, 3]}
+# The first as Flink may store it, the second as Spark does.
+ROWS = {"code": ["ab", "cd  ", "wxyz"], "short": ["ab", "c", "yz"], "n": [1, 2, 3]}
 UPSERT = (
     "MERGE INTO db.target t USING {} s ON t.code = s.code WHEN MATCHED THEN UPDATE SET v = 'new' "
     "WHEN NOT MATCHED THEN INSERT (code, v) VALUES (s.code, 'new')"
