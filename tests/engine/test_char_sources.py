@@ -45,6 +45,9 @@ UPSERT = (
 )
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def harness(make_table: Callable[..., Harness]) -> Harness:
     """The target, and a table of ROWS."""
