@@ -21,7 +21,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.assignments import AssignmentAnalyzer
-from spark_jobs.engine.char_columns import char_lengths
+from spark_jobs.engine.char_columns import char_lengths, noted_lengths, without_lengths
 from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.engine.region import filtered_region, target_region
@@ -54,6 +54,12 @@ def target_side(spark: SparkSession, alias: str, table: TableHandle) -> Side:
     return Side(alias, target_frame(spark, table), char_lengths(declared_types(table)))
 
 
+def source_side(spark: SparkSession, alias: str, schema: StructType) -> Side:
+    """The columns of a source as expressions see them."""
+    frame = spark.createDataFrame([], without_lengths(schema))
+    return Side(alias, frame, noted_lengths(schema))
+
+
 def analyze_merge(
     spark: SparkSession, spec: MergeSpec, table: TableHandle, source_schema: StructType
 ) -> AnalyzedMerge:
@@ -72,7 +78,7 @@ def analyze_merge(
     refuse_reserved_names(table.column_names, "target")
     refuse_reserved_names(source_schema.names, "source")
     target = target_side(spark, spec.target_alias, table)
-    source = Side(spec.source_alias, spark.createDataFrame([], source_schema))
+    source = source_side(spark, spec.source_alias, source_schema)
     expressions = ExpressionAnalyzer(spark, target, source)
     types = declared_types(table)
     analysis = _CaseAnalysis(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from spark_jobs.engine.arrow_reader import ArrowFileReader, FileSplit
-from spark_jobs.engine.older_spark import parsed_type
+from spark_jobs.engine.landing_schema import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.landing.files import FileVersion
 from spark_jobs.spi.arrow_tasks import map_in_arrow
@@ -76,7 +76,7 @@ def read_source(
     is_orc = source.format.lower() == "orc"
     try:
         if source.schema is not None:
-            schema = cast("StructType", parsed_type(source.schema))
+            schema = declared_schema(source)
         else:
             with filesystem.open_input_file(files[0].path) as stream:
                 found = _orc_schema(stream) if is_orc else _parquet_schema(stream)

@@ -1,7 +1,7 @@
 """What only Spark's own classes know: parsed expressions, analysed plans, observed metrics.
 
-With ``statement_time`` and ``older_spark`` the module that reaches into PySpark's JVM objects; its
-tests run on every PySpark version that is declared.
+With ``catalyst_nodes``, ``statement_time`` and ``older_spark`` the module that reaches into
+PySpark's JVM objects; its tests run on every PySpark version that is declared.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ from typing import Any
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from spark_jobs.engine.catalyst_nodes import (
+    PLAN_EXPRESSIONS,
+    Operand,
+    class_name,
+    comparisons,
+    ids,
+    items,
+    subquery_plans,
+    walk,
+)
 from spark_jobs.engine.older_spark import column_of_expression
 
 _AND = re.compile(r"\bAND\b", re.IGNORECASE)
 _EQUALS = re.compile(r"==?")
 _NAMED = ("Alias", "MultiAlias", "UnresolvedAlias")
-_PLAN_EXPRESSIONS = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
-_SUBQUERIES = (*_PLAN_EXPRESSIONS, "InSubquery")
+_SUBQUERIES = (*PLAN_EXPRESSIONS, "InSubquery")
 # What a subquery may read beside views: rows that it spells out itself.
 _HARMLESS_LEAVES = ("LocalRelation", "OneRowRelation", "Range", "CTERelationRef")
 # Nodes that hand on all columns of their inputs by position, without naming them.
@@ -115,8 +124,8 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
     root = parser.parseExpression(text)
     return ParsedExpression(
         names=tuple(_free_names(root, frozenset())),
-        has_subquery=any(_class_name(node) in _SUBQUERIES for node in _walk(root)),
-        is_named=_class_name(root) in _NAMED,
+        has_subquery=any(class_name(node) in _SUBQUERIES for node in walk(root)),
+        is_named=class_name(root) in _NAMED,
     )
 
 
@@ -132,7 +141,7 @@ def selected_expression(frame: DataFrame) -> SelectedExpression:
     if operators[0] != "Project":
         return SelectedExpression((), True, operators)
     expression = plan.projectList().apply(0)
-    attributes = _ids(expression.references())
+    attributes = ids(expression.references())
     return SelectedExpression(attributes, bool(expression.deterministic()), operators)
 
 
@@ -150,14 +159,14 @@ def _reading(expression: Any) -> ReadingExpression:
     used: set[int] = set()
     views: list[tuple[str, dict[int, str]]] = []
     others: set[str] = set()
-    for plan in _subquery_plans(expression):
+    for plan in subquery_plans(expression):
         _collect_subquery(plan, used, views, others)
     columns: dict[str, frozenset[str]] = {}
     for name, output in views:
         read = {column for key, column in output.items() if key in used}
         columns[name] = columns.get(name, frozenset()) | read
     return ReadingExpression(
-        attributes=_ids(expression.references()),
+        attributes=ids(expression.references()),
         deterministic=bool(expression.deterministic()),
         view_columns=columns,
         other_relations=frozenset(others),
@@ -174,6 +183,16 @@ def bound_condition(frame: DataFrame) -> BoundExpression:
     """The condition of a frame made by ``where``, as a tree."""
     condition = frame._jdf.queryExecution().analyzed().condition()
     return _bound(frame.sparkSession, condition, {})
+
+
+def compared_in_value(frame: DataFrame) -> list[tuple[Operand, ...]]:
+    """The comparisons in a frame made by ``select`` of one expression."""
+    return list(comparisons(frame._jdf.queryExecution().analyzed().projectList().apply(0)))
+
+
+def compared_in_condition(frame: DataFrame) -> list[tuple[Operand, ...]]:
+    """The comparisons in the condition of a frame made by ``where``."""
+    return list(comparisons(frame._jdf.queryExecution().analyzed().condition()))
 
 
 def attribute_ids(frame: DataFrame) -> dict[int, str]:
@@ -230,12 +249,12 @@ def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
 
 
 def _sides(parser: Any, text: str, node: Any) -> tuple[str, str] | None:
-    if _class_name(node) != "EqualTo":
+    if class_name(node) != "EqualTo":
         return None
     for stop, after in _occurrences(_EQUALS, text):
         sides = (text[:stop], text[after:])
         parsed = [_parsed(parser, side) for side in sides]
-        if _same(parsed, list(_items(node.children()))):
+        if _same(parsed, list(items(node.children()))):
             left, right = (_without_parentheses(parser, side) for side in sides)
             return left, right
     return None
@@ -252,10 +271,10 @@ def _without_parentheses(parser: Any, text: str) -> str:
 
 
 def _and_connected(node: Any) -> Iterator[Any]:
-    if _class_name(node) != "And":
+    if class_name(node) != "And":
         yield node
         return
-    for child in _items(node.children()):
+    for child in items(node.children()):
         yield from _and_connected(child)
 
 
@@ -281,14 +300,14 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
 
     Within a lambda the parser takes every name for a variable.
     """
-    kind = _class_name(node)
-    children = list(_items(node.children()))
+    kind = class_name(node)
+    children = list(items(node.children()))
     if kind == "LambdaFunction":
         body, *variables = children
         bound = bound.union(str(each.nameParts().apply(0)).lower() for each in variables)
         children = [body]
     elif kind in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable"):
-        parts = tuple(_items(node.nameParts()))
+        parts = tuple(items(node.nameParts()))
         if kind == "UnresolvedAttribute" or parts[0].lower() not in bound:
             yield NameReference(parts, int(node.origin().startIndex().get()))
     for child in children:
@@ -296,19 +315,19 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
 
 
 def _bound(spark: SparkSession, node: Any, definitions: Mapping[str, Any]) -> BoundExpression:
-    kind = _class_name(node)
+    kind = class_name(node)
     if kind == "Between":
         return _bound(spark, node.replacement(), definitions)
     if kind == "With":
-        named = {str(each.id()): each.child() for each in _items(node.defs())}
+        named = {str(each.id()): each.child() for each in items(node.defs())}
         return _bound(spark, node.child(), {**definitions, **named})
     if kind == "CommonExpressionRef":
         return _bound(spark, definitions[str(node.id())], definitions)
-    children = tuple(_bound(spark, child, definitions) for child in _items(node.children()))
+    children = tuple(_bound(spark, child, definitions) for child in items(node.children()))
     is_subquery = kind in _SUBQUERIES
     type_name = str(node.dataType().simpleString())
     is_text = kind == "Literal" and type_name == "string" and node.value() is not None
-    own = _ids(node.references()) if is_subquery or kind == "AttributeReference" else ()
+    own = ids(node.references()) if is_subquery or kind == "AttributeReference" else ()
     return BoundExpression(
         kind=kind,
         children=children,
@@ -331,33 +350,29 @@ def _is_safe_upcast(spark: SparkSession, cast: Any) -> bool:
     return not to_text and bool(catalyst.expressions.Cast.canUpCast(given, wanted))
 
 
-def _subquery_plans(expression: Any) -> Iterator[Any]:
-    return (node.plan() for node in _walk(expression) if _class_name(node) in _PLAN_EXPRESSIONS)
-
-
 def _collect_subquery(
     plan: Any, used: set[int], views: list[tuple[str, dict[int, str]]], others: set[str]
 ) -> None:
     """What a subquery reads; its result counts too, which ``TABLE v`` names in no expression."""
-    used.update(_ids(plan.outputSet()))
+    used.update(ids(plan.outputSet()))
     _collect_reads(plan, used, views, others)
 
 
 def _collect_reads(
     plan: Any, used: set[int], views: list[tuple[str, dict[int, str]]], others: set[str]
 ) -> None:
-    kind = _class_name(plan)
+    kind = class_name(plan)
     if kind == "View":
         views.append((str(plan.desc().identifier().table()), _names_by_id(plan)))
         return
-    for expression in _items(plan.expressions()):
-        used.update(_ids(expression.references()))
-        for subquery in _subquery_plans(expression):
+    for expression in items(plan.expressions()):
+        used.update(ids(expression.references()))
+        for subquery in subquery_plans(expression):
             _collect_subquery(subquery, used, views, others)
-    children = list(_items(plan.children()))
+    children = list(items(plan.children()))
     if kind in _BY_POSITION:
         for child in children:
-            used.update(_ids(child.outputSet()))
+            used.update(ids(child.outputSet()))
     if not children and kind not in _HARMLESS_LEAVES:
         others.add(kind)
     for child in children:
@@ -365,29 +380,11 @@ def _collect_reads(
 
 
 def _names_by_id(plan: Any) -> dict[int, str]:
-    return {int(each.exprId().id()): str(each.name()) for each in _items(plan.output())}
-
-
-def _ids(attributes: Any) -> tuple[int, ...]:
-    return tuple(int(each.exprId().id()) for each in _items(attributes.toSeq()))
+    return {int(each.exprId().id()): str(each.name()) for each in items(plan.output())}
 
 
 def _operators(plan: Any) -> Iterator[str]:
-    yield _class_name(plan)
-    children = list(_items(plan.children()))
+    yield class_name(plan)
+    children = list(items(plan.children()))
     if len(children) == 1:
         yield from _operators(children[0])
-
-
-def _walk(node: Any) -> Iterator[Any]:
-    yield node
-    for child in _items(node.children()):
-        yield from _walk(child)
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(index) for index in range(sequence.size()))
-
-
-def _class_name(instance: Any) -> str:
-    return str(instance.getClass().getSimpleName())

@@ -20,8 +20,9 @@ from spark_jobs.engine.catalyst import (
     ParsedExpression,
     ReadingExpression,
     attribute_ids,
-    bound_condition,
     bound_value,
+    compared_in_condition,
+    compared_in_value,
     conjuncts,
     error_condition,
     filter_condition,
@@ -117,15 +118,17 @@ class ExpressionAnalyzer:
         self._target = target
         self._source = source
         self._owners = _owned_by(target)
-        lengths = target.char_lengths
-        self._char_columns = {
-            key: (name, lengths[name]) for key, (_, name) in self._owners.items() if name in lengths
-        }
         self._frames = {"target": target.frame.alias(target.alias)}
         if source is not None:
             self._owners |= _owned_by(source)
             self._frames["source"] = source.frame.alias(source.alias)
             self._frames["both"] = self._frames["target"].crossJoin(self._frames["source"])
+        lengths = {side.alias: side.char_lengths for side in (target, source) if side is not None}
+        self._char_columns = {
+            key: (f"{alias}.{name}" if source else name, lengths[alias][name])
+            for key, (alias, name) in self._owners.items()
+            if name in lengths[alias]
+        }
 
     def analyze(self, text: str, sees: str, where: str) -> Expression:
         """The expression behind ``text``; ``sees`` is ``both``, ``target`` or ``source``.
@@ -152,7 +155,7 @@ class ExpressionAnalyzer:
                 raise self._not_allowed(where, text, _NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
         if not self._char_columns.keys().isdisjoint(selected.attributes):
-            refuse_unpadded(bound_value(frame), self._char_columns, where)
+            refuse_unpadded(compared_in_value(frame), self._char_columns, where)
         return Expression(
             text=self._qualified(text, parsed, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
@@ -177,7 +180,7 @@ class ExpressionAnalyzer:
         except (ParseException, AnalysisException) as error:
             raise self._translated(error, text, "WHERE") from None
         if not self._char_columns.keys().isdisjoint(condition.attributes):
-            refuse_unpadded(bound_condition(frame), self._char_columns, "WHERE")
+            refuse_unpadded(compared_in_condition(frame), self._char_columns, "WHERE")
         return self._with_subqueries(condition, text, BooleanType(), "WHERE")
 
     def analyze_value(self, text: str, where: str) -> Expression:
@@ -195,11 +198,10 @@ class ExpressionAnalyzer:
             value, value_type = selected_value(frame), frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             raise self._translated(error, text, where) from None
-        bound = bound_value(frame)
-        if bound.has_predicate_subquery:
+        if bound_value(frame).has_predicate_subquery:
             raise self._not_allowed(where, text, "IN, EXISTS or a subquery about the row")
         if not self._char_columns.keys().isdisjoint(value.attributes):
-            refuse_unpadded(bound, self._char_columns, where)
+            refuse_unpadded(compared_in_value(frame), self._char_columns, where)
         return self._with_subqueries(value, text, value_type, where)
 
     def _with_subqueries(

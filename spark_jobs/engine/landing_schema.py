@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from spark_jobs.engine.char_columns import char_lengths
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 from spark_jobs.landing.csv_reader import CsvReader
@@ -55,7 +56,7 @@ def source_schema(spark: SparkSession, files: SourceFiles) -> StructType:
     """
     source = files.source
     if source.schema is not None:
-        schema = _declared(source)
+        schema = declared_schema(source)
     elif source.format.lower() == "text":
         schema = StructType([StructField("value", StringType())])
     elif source.format.lower() == "avro":
@@ -71,6 +72,27 @@ def source_schema(spark: SparkSession, files: SourceFiles) -> StructType:
         if name.lower() not in declared
     ]
     return StructType([*schema.fields, *added])
+
+
+def declared_schema(source: FileSource) -> StructType:
+    """The columns of ``source.schema``, in types that frames have.
+
+    Raises:
+        RequestError: REQUEST_INVALID, it is no list of columns.
+    """
+    declared = _declared(source)
+    return StructType([StructField(each.name, _without_length(each.dataType)) for each in declared])
+
+
+def declared_lengths(source: FileSource) -> dict[str, int]:
+    """The lengths of the columns that ``source.schema`` declares as CHAR.
+
+    Raises:
+        RequestError: as ``declared_schema``.
+    """
+    if source.schema is None:
+        return {}
+    return char_lengths({each.name: each.dataType for each in _declared(source)})
 
 
 def columns_of(source: FileSource, schema: StructType) -> tuple[Column, ...]:
@@ -130,11 +152,11 @@ def _declared(source: FileSource) -> StructType:
             f"source {source.name}: schema: {source.schema!r} is not a list of columns",
             "Write it as id BIGINT, name STRING.",
         )
-    return StructType([StructField(each.name, _without_length(each.dataType)) for each in schema])
+    return schema
 
 
 def _without_length(kind: DataType) -> DataType:
-    """VARCHAR and CHAR as STRING, as Spark reads files: the target's lengths are what counts."""
+    """VARCHAR and CHAR as STRING: the target's lengths are what counts."""
     if isinstance(kind, VarcharType | CharType):
         return StringType()
     if isinstance(kind, ArrayType):

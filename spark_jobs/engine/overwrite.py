@@ -16,6 +16,7 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.catalyst import plan_bytes
+from spark_jobs.engine.char_columns import noted_lengths
 from spark_jobs.engine.clustering import (
     Cluster,
     FileSize,
@@ -152,7 +153,10 @@ class OverwriteRun(StatementRun[PartitionStatement]):
     ) -> NewRows | None:
         """The rows of a table or of files whose columns are copied as they are, in one pass."""
         columns = insert.copied
-        if columns is None or not self._may_be_one_pass(insert):
+        # Values of CHAR columns get their blanks in the frame.
+        if columns is None or noted_lengths(source.frame.schema):
+            return None
+        if not self._may_be_one_pass(insert):
             return None
         if source.table is not None:
             return self._rows_of_table(insert, source.table, columns, planned)

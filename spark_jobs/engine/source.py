@@ -10,10 +10,13 @@ from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
+from spark_jobs.engine.analyzer import declared_types
 from spark_jobs.engine.arrow_source import read_source, refuse_unsupported, spark_knows
 from spark_jobs.engine.catalyst import error_condition
+from spark_jobs.engine.char_columns import char_lengths, padded
 from spark_jobs.engine.file_columns import Footers, footers_of
 from spark_jobs.engine.landing import Landing, is_landed, landing_of
+from spark_jobs.engine.landing_schema import declared_lengths, declared_schema
 from spark_jobs.engine.names import quote
 from spark_jobs.engine.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -88,13 +91,15 @@ def _open(
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)
     frame = frame.select(*map(quote, table.column_names))
+    frame = padded(frame, char_lengths(declared_types(table)))
     return OpenSource(frame, is_pinned=True, table=table)
 
 
 def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -> OpenSource:
     if is_landed(source):
         landing = landing_of(spark, source, connector)
-        return OpenSource(spark.createDataFrame([], landing.schema), False, landing=landing)
+        empty = padded(spark.createDataFrame([], landing.schema), declared_lengths(source))
+        return OpenSource(empty, False, landing=landing)
     place = None if spark_knows(spark, source.path) else connector.locate(source.path)
     if place is not None:
         refuse_unsupported(source)
@@ -108,6 +113,7 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
         rebase = footers.calendar_options(source)
         if rebase:
             frame = _read_by_spark(spark, source, rebase)
+    frame = padded(frame, declared_lengths(source))
     return OpenSource(
         frame, is_pinned=False, files=source, place=place, listed=listed, footers=footers
     )
@@ -117,7 +123,7 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
     # Formats of Spark that know this option keep records that they can not read, by default.
     reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
     reader = reader.options(**source.options)
-    return (reader.schema(source.schema) if source.schema else reader).load(source.path)
+    return (reader.schema(declared_schema(source)) if source.schema else reader).load(source.path)
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:

@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
 from spark_jobs.contract.result import SourceMetrics
+from spark_jobs.engine.char_columns import padded
 from spark_jobs.engine.landing import Landing, land
+from spark_jobs.engine.landing_schema import declared_lengths
 from spark_jobs.engine.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.progress import Progress
 from spark_jobs.engine.quarantine import quarantine_of
@@ -116,7 +118,8 @@ class Sources(Mapping[str, OpenSource]):
         stored_names = {name: f"c{i}" for i, name in enumerate(landing.schema.names)}
         names = [path.removeprefix(f"{storage.root}/") for path in landed.files]
         fields = landing.schema.fields
-        frame = spilled_frame(self.spark, storage, names, fields, stored_names)
+        spilled = spilled_frame(self.spark, storage, names, fields, stored_names)
+        frame = padded(spilled, declared_lengths(source))
         frame.createOrReplaceTempView(source.name)
         rows = MaterializedSource(
             frame=frame,

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark_jobs.engine.char_columns import noted_lengths, with_noted_lengths
 from spark_jobs.engine.materialized import materialize
 from spark_jobs.engine.names import find_name, quote
 from spark_jobs.engine.source import OpenSource
@@ -64,7 +65,9 @@ def materialize_views(
         elif not sources[source].is_pinned:
             frame = sources[source].frame
             kept = materialize(spark, frame, read, storage, folder)
-            _with_all_columns(kept.frame, frame.schema).createOrReplaceTempView(source)
+            rows = _with_all_columns(kept.frame, frame.schema)
+            rows = with_noted_lengths(rows, noted_lengths(frame.schema))
+            rows.createOrReplaceTempView(source)
             row_count += kept.row_count
     return row_count
 

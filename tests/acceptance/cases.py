@@ -15,9 +15,11 @@ from typing import Any
 
 # Facts about a case that do not decide what it does.
 _DESCRIPTIVE = {"tags", "portability"}
-# Values are always stored by ANSI casts; the mode is one of INSERT OVERWRITE.
+# Values are always stored by ANSI casts: what comes of another policy is told by ``report``. The
+# mode is one of INSERT OVERWRITE.
+POLICY = "storeAssignmentPolicy"
 _SETTINGS = {
-    "storeAssignmentPolicy": ("ansi",),
+    POLICY: ("ansi", "legacy", "strict"),
     "partition_overwrite_mode": ("static", "dynamic"),
 }
 CATEGORIES: Mapping[str, frozenset[str]] = {
@@ -37,7 +39,10 @@ class BadCaseError(Exception):
 
 @dataclass(frozen=True)
 class TableCase:
-    """A table or a view that a case starts from; ``columns``: (name, Spark SQL type)."""
+    """A table or a view that a case starts from; ``columns``: (name, Spark SQL type).
+
+    ``defaults``: a literal of Spark SQL by the name of the column whose default it is.
+    """
 
     table: str
     columns: tuple[tuple[str, str], ...]
@@ -48,10 +53,15 @@ class TableCase:
     props: Mapping[str, str] = field(default_factory=dict)
     not_null: tuple[str, ...] = ()
     query: str | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in ("table", "view"):
             raise BadCaseError(f"kind {self.kind!r} of {self.table} is not known")
+        if self.kind == "view" and self.defaults:
+            raise BadCaseError(f"the view {self.table} has defaults")
+        if unknown := sorted(set(self.defaults) - {name for name, _ in self.columns}):
+            raise BadCaseError(f"defaults of {self.table}: no such column: {', '.join(unknown)}")
 
 
 @dataclass(frozen=True)

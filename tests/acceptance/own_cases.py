@@ -98,6 +98,27 @@ _TYPED_AFTER = [
 _DUPLICATES = changed(CHANGES, rows=[[1, "x"], [1, "y"], [5, "e"]])
 _RULE = {"trino": True, "spark_v2": True, "delta": True, "paimon_v1": True, "ansi_effective": True}
 _SOURCE_TABLE = changed(CHANGES, kind="table")
+_DEFAULTS = changed(
+    TARGET,
+    columns=[["id", "INT"], ["v", "STRING"], ["n", "INT"], ["day", "DATE"], ["gone", "STRING"]],
+    rows=[[1, "a", 1, "2024-01-01", "g"]],
+    defaults={"v": "'it''s'", "n": "-7", "day": "DATE '2024-02-29'", "gone": "NULL"},
+)
+_DEFAULT_ROW = ["it's", -7, "2024-02-29", None]
+
+
+def _stored(id_: str, value: str, policy: str, expected: Document) -> Document:
+    """A value that is stored as INT under a policy."""
+    return with_tables(
+        case(
+            id_,
+            f"UPDATE target SET n = {value} WHERE id = 1",
+            expected,
+            settings={"storeAssignmentPolicy": policy},
+        ),
+        changed(TARGET, columns=[["id", "INT"], ["n", "INT"]], rows=[[1, 1]]),
+    )
+
 
 # Those that hold, by what they show.
 GOOD = [
@@ -156,7 +177,45 @@ GOOD = [
         TARGET,
         _DUPLICATES,
     ),
+    with_tables(
+        case(
+            "defaults of an insert",
+            "INSERT INTO target (id, n) VALUES (2, DEFAULT), (3, 3)",
+            {
+                "rows": [
+                    [1, "a", 1, "2024-01-01", "g"],
+                    [2, *_DEFAULT_ROW],
+                    [3, "it's", 3, "2024-02-29", None],
+                ]
+            },
+        ),
+        _DEFAULTS,
+    ),
+    with_tables(
+        case(
+            "defaults of a merge",
+            "MERGE INTO target t USING changes s ON t.id = s.id - 1 WHEN MATCHED THEN UPDATE SET "
+            "v = DEFAULT, n = DEFAULT WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, DEFAULT)",
+            {"rows": [[1, "it's", -7, "2024-01-01", "g"], [4, *_DEFAULT_ROW]]},
+        ),
+        _DEFAULTS,
+        CHANGES,
+    ),
+    _stored("strict that is ANSI", "2", "strict", {"rows": [[1, 2]]}),
+    _stored("legacy that is ANSI", "'2'", "legacy", {"rows": [[1, 2]]}),
 ]
+
+# Those that hold under another store assignment policy than ANSI alone, with their reason.
+REFUSED = {
+    "strict that differs": (
+        _stored("strict that differs", "2.5D", "strict", {"category": "type"}),
+        "storeAssignmentPolicy = strict: ANSI casts, which are always used, store the value",
+    ),
+    "legacy that differs": (
+        _stored("legacy that differs", "'x'", "legacy", {"rows": [[1, None]]}),
+        "storeAssignmentPolicy = legacy: ANSI casts, which are always used, refuse the value",
+    ),
+}
 
 # Those that do not, with what their line says.
 BAD = {
@@ -187,5 +246,28 @@ BAD = {
             {"rows": UPSERTED},
         ),
         "NOT_SUPPORTED: ",
+    ),
+    "strict, other rows": (
+        _stored("strict, other rows", "2", "strict", {"rows": [[1, 3]]}),
+        "missing (1, 3); unexpected (1, 2)",
+    ),
+    "strict with an error of another kind": (
+        _stored("strict with an error of another kind", "2", "strict", {"category": "cardinality"}),
+        "target changed; expected MERGE_TARGET_ROW_MULTIPLE_MATCHES, got no error",
+    ),
+    "legacy, other rows": (
+        _stored("legacy, other rows", "2", "legacy", {"rows": [[1, None]]}),
+        "missing (1, NULL); unexpected (1, 2)",
+    ),
+    "legacy, an unknown column": (
+        _stored("legacy, an unknown column", "nothing", "legacy", {"rows": [[1, None]]}),
+        "COLUMN_NOT_FOUND: ",
+    ),
+    "a default that is no literal": (
+        with_tables(
+            case("a default that is no literal", "DELETE FROM target", {"rows": []}),
+            changed(TARGET, defaults={"v": "upper('a')"}),
+        ),
+        "BadCaseError: default of v: upper('a') is no literal",
     ),
 }

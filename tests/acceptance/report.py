@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spark_jobs.errors import ErrorCode
+from tests.acceptance.cases import CATEGORIES, POLICY
 from tests.acceptance.running import NOT_SUPPORTED, Verdict
 
+# Errors of values, and of types, that are not stored.
+_NOT_STORED = (ErrorCode.VALUE_NOT_STORABLE.name, ErrorCode.TYPE_MISMATCH.name)
 _REFUSED = Path(__file__).with_name("refused.toml")
 
 
@@ -20,7 +24,8 @@ class Entry:
     """A verdict after refusals that are listed are taken into account.
 
     ``outcome``: ``passed``, ``unchecked`` (no more was found than that it succeeds or fails, as it
-    shall), ``refused`` (listed, with the reason) or ``failed``.
+    shall), ``refused`` (listed, with the reason, or for its ``storeAssignmentPolicy``) or
+    ``failed``.
     """
 
     kind: str
@@ -33,7 +38,10 @@ class Entry:
         """The entry of a verdict; ``refused``: reasons by case id."""
         reason = refused.get(verdict.attempt.case.id)
         if reason is None and verdict.difference:
-            return cls(kind, verdict, "failed", verdict.difference)
+            policy = _policy_reason(verdict)
+            return cls(
+                kind, verdict, "refused" if policy else "failed", policy or verdict.difference
+            )
         if reason is None:
             unchecked = verdict.attempt.unchecked
             return cls(kind, verdict, "unchecked" if unchecked else "passed", unchecked)
@@ -58,6 +66,25 @@ class Entry:
             "error": self.verdict.code,
             "seconds": round(self.verdict.seconds, 3),
         }
+
+
+def _policy_reason(verdict: Verdict) -> str:
+    """Why a case differs that wants another policy than ANSI; empty if that is not what differs.
+
+    Strict casts differ by errors alone: of a kind that is no other one's, where ANSI casts store
+    the value. Legacy casts store NULL, or what is left of a number, where ANSI casts fail.
+    """
+    case, category = verdict.attempt.case, verdict.attempt.expected.category
+    policy = case.settings.get(POLICY)
+    if policy == "strict":
+        expects_its_error = category is not None and category not in CATEGORIES
+        if expects_its_error and verdict.is_judged and verdict.code is None:
+            return f"{POLICY} = strict: ANSI casts, which are always used, store the value"
+    # What has changed is told before the error.
+    is_error_alone = verdict.difference.startswith(f"{verdict.code}: ")
+    if policy == "legacy" and category is None and verdict.code in _NOT_STORED and is_error_alone:
+        return f"{POLICY} = legacy: ANSI casts, which are always used, refuse the value"
+    return ""
 
 
 def read_refused(kind: str) -> dict[str, str]:

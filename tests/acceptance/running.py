@@ -49,12 +49,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of an attempt; ``difference`` is empty where it held, ``code`` that of an error."""
+    """What came of an attempt; ``difference`` is empty where it held, ``code`` that of an error.
+
+    ``is_judged``: the statement was run, and its tables were looked at.
+    """
 
     attempt: Attempt
     difference: str
     code: str | None
     seconds: float
+    is_judged: bool = True
 
 
 @dataclass
@@ -68,13 +72,14 @@ class Bench:
     def run(self, attempt: Attempt) -> Verdict:
         """Run an attempt in a database of its own."""
         if attempt.problem:
-            return Verdict(attempt, attempt.problem, None, 0.0)
+            return Verdict(attempt, attempt.problem, None, 0.0, is_judged=False)
         started = time.monotonic()
         self.runs += 1
         try:
             code, problem = _Run(self.spark, self.warehouse, f"case{self.runs}", attempt).judged()
         except Exception as error:  # noqa: BLE001 - the other cases are run nevertheless
-            code, problem = None, f"{type(error).__name__}: {error}"
+            problem = f"{type(error).__name__}: {error}"
+            return Verdict(attempt, problem, None, time.monotonic() - started, is_judged=False)
         return Verdict(attempt, problem, code, time.monotonic() - started)
 
 

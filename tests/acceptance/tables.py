@@ -23,7 +23,7 @@ from pypaimon.schema.data_types import (
 
 from spark_jobs.connectors.paimon.types import to_paimon
 from spark_jobs.contract.request import FileSource, SqlSource
-from tests.acceptance.cases import TableCase
+from tests.acceptance.cases import BadCaseError, TableCase
 from tests.acceptance.values import as_arrow, comparable
 from tests.table_kinds import APPEND_COW, TableKind
 
@@ -31,6 +31,12 @@ from tests.table_kinds import APPEND_COW, TableKind
 _KEY_OPTIONS = re.compile(
     r"merge-engine|bucket(-key)?|changelog-producer|sequence\..*|fields\..*|rowkind\.field"
     r"|ignore-delete|partial-update\..*|aggregation\..*|first-row\..*|deletion-vectors\..*"
+)
+# A number, TRUE, FALSE or NULL; or a text, perhaps with its type before it: DATE '2024-02-29'.
+_LITERAL = re.compile(
+    r"(?P<word>[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?|true|false|null)"
+    r"|(?:(?:date|timestamp|timestamp_ntz|timestamp_ltz)\s*)?'(?P<text>(?:[^'\\]|'')*)'",
+    re.IGNORECASE,
 )
 
 
@@ -138,8 +144,19 @@ def _fields(case: TableCase) -> list[DataField]:
         kind = to_paimon(spark_type, name, nullable=name not in case.not_null)
         number = ids.increment_and_get()
         native = reassign_field_id(DataTypeParser.parse_data_type(kind), ids)
-        fields.append(DataField(number, name, native))
+        default = _default_text(name, case.defaults[name]) if name in case.defaults else None
+        fields.append(DataField(number, name, native, None, default))
     return fields
+
+
+def _default_text(column: str, literal: str) -> str | None:
+    """A default as Paimon keeps it: a text that is cast to the column's type, in quotes or not."""
+    found = _LITERAL.fullmatch(literal.strip())
+    if found is None:
+        raise BadCaseError(f"default of {column}: {literal} is no literal; Paimon keeps no other")
+    if found["text"] is None:
+        return None if found["word"].upper() == "NULL" else found["word"]
+    return "'" + found["text"].replace("''", "'") + "'"
 
 
 def _identity(transform: str) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.own_cases import BAD, GOOD, TARGET, UPSERT, case, changed
+from tests.acceptance.own_cases import BAD, GOOD, REFUSED, TARGET, UPSERT, case, changed
 from tests.table_kinds import BUILT
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("cases") / "cases.jsonl"
-    documents = [*GOOD, *(document for document, _ in BAD.values())]
+    documents = [*GOOD, *(document for document, _ in (REFUSED | BAD).values())]
     path.write_text("\n".join(map(json.dumps, documents)) + "\n\n")
     return path
 
@@ -47,16 +47,25 @@ def whole_run(cases, tmp_path_factory) -> tuple[subprocess.CompletedProcess[str]
 def test_the_last_line_has_the_counts(whole_run):
     done, runs = whole_run
     good = len(GOOD) + 2  # two cases run in both modes of cardinality
+    count = good + len(REFUSED) + len(BAD)
     *_, last = done.stdout.splitlines()
-    assert last.startswith(f"{good} passed, 0 refused, {len(BAD)} failed: {good + len(BAD)} runs")
+    assert last.startswith(
+        f"{good} passed, {len(REFUSED)} refused, {len(BAD)} failed: {count} runs of "
+    )
     assert done.returncode == 1
-    assert len(runs) == good + len(BAD)
+    assert len(runs) == count
 
 
 @pytest.mark.parametrize("id_", [document["id"] for document in GOOD])
 def test_what_holds_passes(whole_run, id_):
     runs = [each for each in whole_run[1] if each["id"] == id_]
     assert {each["outcome"] for each in runs} == {"passed"}, runs
+
+
+@pytest.mark.parametrize("id_", REFUSED)
+def test_what_holds_under_another_policy_alone_is_refused(whole_run, id_):
+    (run,) = [each for each in whole_run[1] if each["id"] == id_]
+    assert (run["outcome"], run["text"]) == ("refused", REFUSED[id_][1])
 
 
 @pytest.mark.parametrize("id_", BAD)
@@ -92,9 +101,11 @@ def test_what_can_not_run_is_said(cases, arguments, message):
 
 NOT_UNDERSTOOD = {
     "surprise is not known": case("field", UPSERT, {"rows": []}, surprise=1),
-    "setting storeAssignmentPolicy = legacy is not known": case(
-        "setting", UPSERT, {"rows": []}, settings={"storeAssignmentPolicy": "legacy"}
+    "setting storeAssignmentPolicy = loose is not known": case(
+        "setting", UPSERT, {"rows": []}, settings={"storeAssignmentPolicy": "loose"}
     ),
+    "defaults of target: no such column: w": case("defaults", UPSERT, {"rows": []})
+    | {"create": [changed(TARGET, defaults={"w": "1"})]},
     "either rows or a category": case("nothing", UPSERT, {}),
     "NotSupportedError: ": case("table", UPSERT, {"rows": []})
     | {"create": [changed(TARGET, columns=[["id", "WEATHER"]], rows=[])]},
@@ -109,8 +120,8 @@ def test_a_case_that_is_not_understood_fails_beside_the_others(tmp_path):
     for message, document in NOT_UNDERSTOOD.items():
         line = next(each for each in failures if f" {document['id']}" in each)
         assert message in line
-    assert any("append-cow line 6: line 6: " in each for each in failures)
-    assert last.startswith("1 passed, 0 refused, 5 failed: 6 runs of 6 cases on append-cow")
+    assert any("append-cow line 7: line 7: " in each for each in failures)
+    assert last.startswith("1 passed, 0 refused, 6 failed: 7 runs of 7 cases on append-cow")
     assert done.returncode == 1
 
 

@@ -67,7 +67,7 @@ def test_conditions_of_a_merge(spark: SparkSession) -> None:
         analyze_merge(spark, MergeSpec("s", on, (case,), "t", "s"), table(), _SOURCE)
 
     merge("t.code = s.code", "s.code = 'ab' AND t.code = 'ab  '")
-    with pytest.raises(NotSupportedError, match=r"ON: code is CHAR\(4\).*'ab'"):
+    with pytest.raises(NotSupportedError, match=r"ON: t.code is CHAR\(4\).*'ab'"):
         merge("t.word = s.word AND t.code = 'ab'", "s.word = 'x'")
-    with pytest.raises(NotSupportedError, match=r"condition of clause 1.*code is CHAR\(4\)"):
+    with pytest.raises(NotSupportedError, match=r"condition of clause 1.*t.code is CHAR\(4\)"):
         merge("t.code = s.code", "t.code = 'abcde'")

@@ -1,0 +1,121 @@
+"""Nodes of Catalyst's expressions and plans, and the comparisons that they hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+PLAN_EXPRESSIONS: Final = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
+# Where Spark notes the declared type of a column of STRING.
+DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
+_CHAR: Final = re.compile(r"char\((\d+)\)")
+_COMPARISONS: Final = (
+    "EqualTo",
+    "EqualNullSafe",
+    "LessThan",
+    "LessThanOrEqual",
+    "GreaterThan",
+    "GreaterThanOrEqual",
+    "In",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A part of a comparison: a column with its id and name, a text, or neither.
+
+    ``char_length``: the length of a column that Spark knows as CHAR.
+    """
+
+    attribute: int | None = None
+    name: str = ""
+    char_length: int | None = None
+    text: str | None = None
+
+
+def char_length(declared: str) -> int | None:
+    """The length of a type that is ``char(n)``; None for another one."""
+    found = _CHAR.fullmatch(declared)
+    return int(found[1]) if found else None
+
+
+def comparisons(
+    node: Any, definitions: Mapping[str, Any] | None = None
+) -> Iterator[tuple[Operand, ...]]:
+    """The operands of each comparison in an analysed expression, those of its subqueries too."""
+    known = definitions or {}
+    kind = class_name(node)
+    if kind == "Between":
+        yield from comparisons(node.replacement(), known)
+        return
+    if kind == "With":
+        named = {str(each.id()): each.child() for each in items(node.defs())}
+        yield from comparisons(node.child(), {**known, **named})
+        return
+    if kind in _COMPARISONS:
+        yield tuple(_operand(each, known) for each in items(node.children()))
+    elif kind == "InSubquery":
+        found = items(node.query().plan().output())
+        for value, column in zip(items(node.values()), found, strict=False):
+            yield _operand(value, known), _operand(column, known)
+    if kind in PLAN_EXPRESSIONS:
+        yield from _compared_in_plan(node.plan())
+    for child in items(node.children()):
+        yield from comparisons(child, known)
+
+
+def _compared_in_plan(plan: Any) -> Iterator[tuple[Operand, ...]]:
+    if class_name(plan) == "View":
+        return
+    for expression in items(plan.expressions()):
+        yield from comparisons(expression)
+    for child in items(plan.children()):
+        yield from _compared_in_plan(child)
+
+
+def _operand(node: Any, definitions: Mapping[str, Any]) -> Operand:
+    kind = class_name(node)
+    if kind == "CommonExpressionRef":
+        return _operand(definitions[str(node.id())], definitions)
+    if kind == "OuterReference":
+        return _operand(node.e(), definitions)
+    if kind == "AttributeReference":
+        metadata = node.metadata()
+        declared = metadata.getString(DECLARED_TYPE) if metadata.contains(DECLARED_TYPE) else ""
+        return Operand(int(node.exprId().id()), str(node.name()), char_length(declared))
+    if kind == "Literal" and node.value() is not None and _is_text(node):
+        return Operand(text=str(node.value()))
+    return Operand()
+
+
+def _is_text(node: Any) -> bool:
+    return str(node.dataType().simpleString()) == "string"
+
+
+def subquery_plans(expression: Any) -> Iterator[Any]:
+    """The plans of the subqueries in an expression."""
+    return (node.plan() for node in walk(expression) if class_name(node) in PLAN_EXPRESSIONS)
+
+
+def ids(attributes: Any) -> tuple[int, ...]:
+    """The ids of a set of attributes."""
+    return tuple(int(each.exprId().id()) for each in items(attributes.toSeq()))
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all below it."""
+    yield node
+    for child in items(node.children()):
+        yield from walk(child)
+
+
+def items(sequence: Any) -> Iterator[Any]:
+    """The items of a Scala sequence."""
+    return (sequence.apply(index) for index in range(sequence.size()))
+
+
+def class_name(instance: Any) -> str:
+    """The name of an object's class, without its package."""
+    return str(instance.getClass().getSimpleName())
