@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -117,7 +118,12 @@ def browsing(folder: Path) -> Iterator[Browser]:
     }
     wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
     with subprocess.Popen(
-        [driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [driver, "--port=0"],
+        # Dates are typed as a locale has them.
+        env={**os.environ, "LANGUAGE": "en_US"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         try:
             assert process.stdout is not None

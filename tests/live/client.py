@@ -17,7 +17,7 @@ from tests.live.waiting import wait_for
 _BUSY = (502, 503, 504)
 # What Airflow's API answers, with the status 500, when SQLite stays locked.
 _LOCKED = "Database error"
-_ENDED = ("success", "failed")
+ENDED = ("success", "failed")
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Client:
 
         def state() -> str:
             found = self.run_state(dag_id, run_id)
-            return found if found in _ENDED else ""
+            return found if found in ENDED else ""
 
         return wait_for(f"the end of {dag_id}, {run_id}", state, every=0.5)
 

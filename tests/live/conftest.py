@@ -23,6 +23,8 @@ atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 
 from tests.live import postgresql  # noqa: E402
+from tests.live.browser import Browser, browsing  # noqa: E402
+from tests.live.browser import NotInstalledError as BrowserNotInstalledError  # noqa: E402
 from tests.live.days import Days  # noqa: E402
 from tests.live.orders import Orders  # noqa: E402
 from tests.live.server import Server  # noqa: E402
@@ -143,12 +145,22 @@ def store(tmp_path: Path) -> Iterator[Store]:
     server.stop()
 
 
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    """A window of a real browser."""
+    try:
+        with browsing(tmp_path / "browser") as window:
+            yield window
+    except BrowserNotInstalledError as error:
+        pytest.skip(str(error))
+
+
 def _days(server: Server, spark_env: Path, request: pytest.FixtureRequest) -> Iterator[Days]:
     failures = request.session.testsfailed
     table = Days(server, server.folder / "warehouse", spark_env, _name(request))
     yield table
     if request.session.testsfailed > failures:
-        for dag_id in (table.dag_id, table.form, table.keyed):
+        for dag_id in (table.dag_id, table.form, table.keyed, table.dynamic):
             print(table.story(dag_id))  # noqa: T201 - pytest shows it with the failure
 
 

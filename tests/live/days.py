@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.live.client import ENDED
 from tests.live.table import Table
 from tests.live.waiting import wait_for
 
@@ -60,9 +61,28 @@ with DAG({name!r}, schedule=daily, params=form, **dates):
 with DAG("{name}_form", schedule=None, start_date=datetime(2026, 1, 1), params=form):
     overwrite(100)
 
+with DAG("{name}_dynamic", schedule=daily, params={{"late": "", "empty": ""}}, **dates):
+    InsertOverwriteOperator(
+        task_id="overwrite",
+        target="shop.{name}",
+        mode="dynamic",
+        expected_partitions=[{{"day": "{{{{ run_partition() }}}}"}}],
+        source=sql_source({arrivals!r}, sources={{}}),
+        retries=1,
+        retry_delay=timedelta(seconds=1),
+    )
+
 keyed = CronPartitionTimetable("@daily", timezone="UTC", key_format="%Y-%m-%d")
 with DAG("{name}_keyed", schedule=keyed, params=form, **dates):
     overwrite(1000)
+"""
+# What arrived on a day: rows of that day. On the day ``late`` one of them is of the day before, and
+# on the day ``empty`` there are none.
+_ARRIVALS = """
+SELECT CAST(date_sub(DATE '{{ ds }}', days_late) AS STRING) AS day,
+       id, id + 100 * day(DATE '{{ ds }}') AS n
+FROM (SELECT id, if(id = 2 AND '{{ ds }}' = '{{ params.late }}', 1, 0) AS days_late FROM range(3))
+WHERE '{{ ds }}' <> '{{ params.empty }}'
 """
 Rows = list[tuple[str, int, int]]
 
@@ -79,12 +99,12 @@ def new(day: str, factor: int = 100) -> Rows:
 
 @dataclass(frozen=True)
 class Days(Table):
-    """A table whose snapshot 1 holds the old rows of some days, and its three DAGs."""
+    """A table whose snapshot 1 holds the old rows of some days, and its four DAGs."""
 
     def create(self, days: Sequence[str]) -> None:
         """Make the table and the DAGs."""
         self.python(_CREATE.format(days=list(days)))
-        self.server.add_dag(self.dag_id, _DAG.format(name=self.name))
+        self.server.add_dag(self.dag_id, _DAG.format(name=self.name, arrivals=_ARRIVALS))
 
     @property
     def dag_id(self) -> str:
@@ -97,6 +117,11 @@ class Days(Table):
         return f"{self.name}_form"
 
     @property
+    def dynamic(self) -> str:
+        """The DAG with a schedule that overwrites what arrived on a day, dynamically."""
+        return f"{self.name}_dynamic"
+
+    @property
     def keyed(self) -> str:
         """The DAG of partitioned runs."""
         return f"{self.name}_keyed"
@@ -106,16 +131,25 @@ class Days(Table):
         found = json.loads(self.python(_ROWS).splitlines()[-1])
         return sorted((day, number, n) for day, number, n in found)
 
-    def backfill_runs(self) -> list[dict[str, Any]]:
-        """The ended runs of backfills, by date; waits for the end of the backfill itself."""
+    def backfill_runs(self, dag_id: str) -> list[dict[str, Any]]:
+        """The runs of a DAG's backfills, by date; waits until all have ended."""
+        path = f"/dags/{dag_id}/dagRuns"
+
+        def ended() -> list[dict[str, Any]]:
+            found = self.server.client.call("GET", path, run_type="backfill")["dag_runs"]
+            return found if all(run["state"] in ENDED for run in found) else []
+
+        runs = wait_for(f"the end of the backfill of {dag_id}", ended, every=1)
+        return sorted(runs, key=lambda run: str(run["logical_date"]))
+
+    def wait_for_completion(self, dag_id: str) -> None:
+        """Wait until Airflow has noticed the end of a backfill; it takes no other one before."""
         client = self.server.client
         wait_for(
-            f"the end of the backfill of {self.dag_id}",
-            lambda: all(each["completed_at"] for each in client.backfills(self.dag_id)),
+            f"the completion of the backfill of {dag_id}",
+            lambda: all(each["completed_at"] for each in client.backfills(dag_id)),
             every=1,
         )
-        runs = client.call("GET", f"/dags/{self.dag_id}/dagRuns", run_type="backfill")["dag_runs"]
-        return sorted(runs, key=lambda run: str(run["logical_date"]))
 
     def result(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """What the task of a run returned."""

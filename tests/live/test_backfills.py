@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from itertools import accumulate
 
-from tests.live.days import new, old
+from tests.live.days import TASK, new, old
 from tests.live.sabotage import kill_worker, pause_before_commit
 
-DAYS = [f"2026-01-{day:02}" for day in range(2, 12)]
-BEFORE, AFTER = "2026-01-01", "2026-01-12"
+DAYS = [f"2026-01-{day:02}" for day in range(2, 6)]
+BEFORE, AFTER = "2026-01-01", "2026-01-06"
 
 
 def most_at_once(runs):
@@ -19,61 +20,84 @@ def most_at_once(runs):
     return max(accumulate(step for _, step in sorted(starts + ends)))
 
 
-def check(days, dates, *, snapshots):
-    """Each run replaced its day in a snapshot of its own; tries by operation, runs at once."""
-    runs = days.backfill_runs()
-    assert [run["state"] for run in runs] == ["success"] * len(dates)
-    results = [days.result(days.dag_id, run["dag_run_id"]) for run in runs]
-    assert [each["partitions"] for each in results] == [[f"day={day}"] for day in dates]
-    assert sorted(each["snapshot_id"] for each in results) == snapshots
-    assert days.snapshots()[-1] == snapshots[-1]
-    replaced = [row for day in dates for row in new(day)]
+def results_of(days, runs):
+    """The result of each day's run, which replaced that day."""
+    assert [run["state"] for run in runs] == ["success"] * len(DAYS)
+    found = [days.result(days.dag_id, run["dag_run_id"]) for run in runs]
+    assert [each["partitions"] for each in found] == [[f"day={day}"] for day in DAYS]
+    replaced = [row for day in DAYS for row in new(day)]
     assert days.rows() == [*old(BEFORE), *replaced, *old(AFTER)]
-    tries = [days.tries(days.dag_id, run["dag_run_id"]) for run in runs]
-    operations = [each["operation_id"] for each in results]
-    return dict(zip(operations, tries, strict=True)), most_at_once(runs)
+    return dict(zip(DAYS, found, strict=True))
 
 
-def check_first(days, killed):
-    """Three runs at once, and the worker that was killed at its work; the tries by operation."""
-    tries, at_once = check(days, DAYS, snapshots=list(range(2, 2 + len(DAYS))))
-    assert tries == {**dict.fromkeys(tries, 1), killed: 2}
-    assert at_once == 3
-    return tries
+def values_of(results, name):
+    return sorted(each[name] for each in results)
 
 
-def kill_one(days):
-    """Kill a worker, and its job, before its commit; its operation."""
+# Airflow may find SQLite locked and is asked again; then days may have new runs, not second tries.
+def test_static_with_a_killed_worker_and_completed_days_again(days):
+    days.create([BEFORE, *DAYS, AFTER])
+    days.server.client.backfill(days.dag_id, DAYS[0], DAYS[-1], runs=3)
     killed = pause_before_commit(days)
     kill_worker(days, killed, with_job=True)
-    return killed
+
+    runs = days.backfill_runs(days.dag_id)
+    first = results_of(days, runs)
+    assert values_of(first.values(), "snapshot_id") == days.snapshots()[1:] == [2, 3, 4, 5]
+    tries = {
+        first[day]["operation_id"]: days.tries(days.dag_id, run["dag_run_id"])
+        for day, run in zip(DAYS, runs, strict=True)
+    }
+    assert tries == {**dict.fromkeys(tries, 1), killed: 2}
+    assert most_at_once(runs) == 3
+
+    again = DAYS[1:3]
+    days.wait_for_completion(days.dag_id)
+    days.server.client.backfill(
+        days.dag_id, again[0], again[-1], runs=3, reprocess_behavior="completed"
+    )
+
+    second = results_of(days, days.backfill_runs(days.dag_id))
+    anew = [second.pop(day) for day in again]
+    assert values_of(anew, "snapshot_id") == days.snapshots()[5:] == [6, 7]
+    assert {each["operation_id"] for each in anew}.isdisjoint(tries), "it is new work"
+    assert second == {day: first[day] for day in second}, "the other days did not run again"
 
 
-def test_ten_days(days):
-    days.create([BEFORE, *DAYS, AFTER])
-
-    days.server.client.backfill(days.dag_id, DAYS[0], DAYS[-1], runs=3)
-
-    check_first(days, kill_one(days))
-
-
-# A backfill is written into a database that the scheduler writes into as well: SQLite may be
-# locked, and then half of a backfill was made. So what needs two of them, or the command, is for
-# PostgreSQL.
-def test_ten_days_by_command_and_again_on_postgresql(days_on_postgresql):
+def test_dynamic_by_command_and_again_on_postgresql(days_on_postgresql):
     days = days_on_postgresql
     days.create([BEFORE, *DAYS, AFTER])
-    interval = ("--from-date", DAYS[0], "--to-date", DAYS[-1])
-    days.server.airflow(
-        "backfill", "create", "--dag-id", days.dag_id, *interval, "--max-active-runs", "3"
-    )
-    first = check_first(days, kill_one(days))
+    late, empty = DAYS[2:]
+    create(days, DAYS, late=late, empty=empty)
 
-    days.server.client.backfill(
-        days.dag_id, DAYS[0], DAYS[-1], runs=3, reprocess_behavior="completed"
-    )
+    runs = days.backfill_runs(days.dynamic)
+    assert [run["state"] for run in runs] == ["success", "success", "failed", "success"]
+    assert most_at_once(runs) == 3
+    first, second, refused, nothing = (run["dag_run_id"] for run in runs)
+    replaced = [days.result(days.dynamic, run_id) for run_id in (first, second)]
+    assert [each["partitions"] for each in replaced] == [[f"day={day}"] for day in DAYS[:2]]
+    assert "PARTITION_NOT_EXPECTED" in days.server.client.log(days.dynamic, refused, TASK, 1)
+    assert days.tries(days.dynamic, refused) == 1, "no retry can help"
+    assert days.result(days.dynamic, nothing)["snapshot_id"] is None
+    assert values_of(replaced, "snapshot_id") == days.snapshots()[1:] == [2, 3]
+    kept = [*old(late), *old(empty), *old(AFTER)]
+    assert days.rows() == [*old(BEFORE), *new(DAYS[0]), *new(DAYS[1]), *kept]
 
-    begin = 2 + len(DAYS)
-    again, _ = check(days, DAYS, snapshots=list(range(begin, begin + len(DAYS))))
-    assert again.keys().isdisjoint(first), "it is new work"
-    assert list(again.values()) == [tries + 1 for tries in first.values()]
+    days.wait_for_completion(days.dynamic)
+    create(days, [DAYS[1], late], "--reprocess-behavior", "completed", late="", empty="")
+
+    runs = days.backfill_runs(days.dynamic)
+    assert [run["state"] for run in runs] == ["success"] * len(DAYS)
+    tries = [days.tries(days.dynamic, run["dag_run_id"]) for run in runs]
+    assert tries == [1, 2, 2, 1]
+    anew = [days.result(days.dynamic, run_id) for run_id in (second, refused)]
+    assert values_of(anew, "snapshot_id") == days.snapshots()[3:] == [4, 5]
+    replaced = [row for day in DAYS[:3] for row in new(day)]
+    assert days.rows() == [*old(BEFORE), *replaced, *old(empty), *old(AFTER)]
+
+
+def create(days, dates, *options, **conf):
+    """What people type: a backfill of the dynamic DAG."""
+    interval = ("--from-date", dates[0], "--to-date", dates[-1], "--max-active-runs", "3")
+    conf = ("--dag-run-conf", json.dumps(conf))
+    days.server.airflow("backfill", "create", "--dag-id", days.dynamic, *interval, *conf, *options)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.live.browser import ENTER, NotInstalledError, browsing
+from tests.live.browser import ENTER
 from tests.live.store import ACCESS_KEY, SECRET_KEY
 from tests.live.waiting import wait_for
 from tests.paimon_metadata import TableFiles
@@ -14,15 +14,6 @@ from tests.paimon_metadata import TableFiles
 EXTRA_FIELDS = "//button[contains(., 'Extra Fields') and not(contains(., 'JSON'))]"
 METASTORE = "//div[@id='element_metastore']"
 READ = "s3://lake can be read; it has 1 databases."
-
-
-@pytest.fixture
-def browser(tmp_path):
-    try:
-        with browsing(tmp_path / "browser") as window:
-            yield window
-    except NotInstalledError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ with DAG(
 ):
     {TASK}("{{{{ run_partition('day') }}}}")
 """
-_DAYS = [f"2026-01-{day:02}" for day in range(2, 12)]
+_DAYS = [f"2026-01-{day:02}" for day in range(2, 7)]
 
 
 def found(server, run_id, dag_id=DAG_ID):
