@@ -1,4 +1,4 @@
-"""An archive of Spark's classes, with which Java starts a driver in half the time.
+"""An archive of Spark's classes, with which Java starts a driver some seconds sooner.
 
 Java's class-data sharing (JEP 350): classes that were loaded, checked and linked once are mapped
 into memory. An archive fits one Java and one class path, which Java checks, and then goes without.
