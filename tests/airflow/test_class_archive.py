@@ -218,9 +218,10 @@ def make(spark_env: str, folder: Path) -> Iterator[Make]:
 
     yield start
     for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        # Closes its pipes, and waits for its end.
+        with process:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _limited() -> None:
