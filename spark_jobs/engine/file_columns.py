@@ -174,14 +174,12 @@ def _inner(kind: pa.DataType) -> Sequence[pa.Field]:
 
 
 def _wanted(frame: DataFrame) -> list[str]:
-    from pyspark.sql.types import StructType
-
-    from spark_jobs.arrow_types import arrow_schema
+    from spark_jobs.arrow_types import arrow_type
 
     known = []
     for field in frame.schema:
         try:
-            known.append(arrow_schema(StructType([field])).field(0))
+            known.append(pa.field(field.name, arrow_type(field.dataType)))
         except Exception:  # noqa: BLE001 - types that Arrow lacks have no fields
             known.append(pa.field(field.name, pa.null()))
     return [*_paths(known)]
