@@ -68,8 +68,7 @@ def test_bytes_that_are_not_utf8(read_json: ReadJson, raw: bytes) -> None:
     assert found.bad[0].raw == raw
 
 
-# Python 3.11 reads about a thousand levels, 3.12 some thousands.
-@pytest.mark.parametrize("depth", [20_000, 100_000])
+@pytest.mark.parametrize("depth", [1200, 100_000])
 @pytest.mark.parametrize("pair", ["[]", '{"a":}'])
 def test_nesting_without_end_is_told(read_json: ReadJson, pair: str, depth: int) -> None:
     value = pair[:-1] * depth + "1" + pair[-1] * depth
