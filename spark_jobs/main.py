@@ -28,6 +28,7 @@ from spark_jobs.engine.maintenance import MaintenanceJob
 from spark_jobs.engine.operations import OperationLog
 from spark_jobs.engine.progress import Progress, log
 from spark_jobs.engine.redaction import Redaction
+from spark_jobs.engine.start import count_imports, count_launch
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 
@@ -49,7 +50,8 @@ def run(
     redaction = Redaction.of((credentials or {}).values())
     progress = progress or Progress()
     try:
-        connector = open_connector(request.catalog, credentials or {})
+        with progress.phase("catalog"):
+            connector = open_connector(request.catalog, credentials or {})
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, redaction.error(translated(error)))
     statement = request.statement
@@ -76,12 +78,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
     parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
     parser.add_argument("--answer", type=Path, help="where the last look is answered")
+    parser.add_argument("--launched", type=float, help="when it was launched, since 1970")
     parser.add_argument("--no-session", action="store_true", help="start no Spark session")
     parsed = parser.parse_args(arguments)
     progress, spark = Progress(), None
+    count_imports(progress)
     if not parsed.no_session:
         with progress.phase("session"):
             spark = SparkSession.builder.getOrCreate()
+        count_launch(progress, spark, parsed.launched)
         _say_application(spark)
     try:
         credentials = _credentials(parsed.credentials)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -27,6 +28,7 @@ from airflow_provider_merge.operators.pages import pages_of_result
 from airflow_provider_merge.operators.results import (
     asset_extra,
     result_table,
+    with_phases,
     xcom_value,
 )
 from airflow_provider_merge.operators.spark_conf import spark_conf
@@ -214,10 +216,11 @@ class TableOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job and return its result; a retry finds what an earlier try committed."""
+        started = time.monotonic()
         try:
             hook = catalog_hook(self.catalog_conn_id)
             request = self._request(context, hook)
-            result = self._run(request, hook, context)
+            result = self._run(request, hook, context, started)
             self._result = result
             self.pages |= pages_of_result(hook, self.target_table(), result)
         except JobError as error:
@@ -317,19 +320,17 @@ class TableOperator(BaseOperator):
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
         )
 
-    def _run(self, request: JobRequest, hook: CatalogHook, context: Context) -> JobResult:
+    def _run(
+        self, request: JobRequest, hook: CatalogHook, context: Context, started: float
+    ) -> JobResult:
         credentials = hook.credentials()
         for secret in credentials.values():
             mask_secret(secret)
-
-        def announce(application: SparkApplication) -> None:
-            self._link_application(context, application)
-
         job = SparkJob(
             f"{self.dag_id}.{self.task_id}",
             request,
             credentials,
-            announce,
+            announce=lambda application: self._link_application(context, application),
             ended=lambda: task_end(context["ti"]),
             give_up=lambda: give_up(request, hook),
         )
@@ -339,11 +340,13 @@ class TableOperator(BaseOperator):
         if self._killed:
             raise AirflowException("The task was ended before the job was started.")
         failure: SubmissionError | None = None
+        prepared = time.monotonic()
         try:
             self._submitter.submit(job)
         except SubmissionError as error:
             failure = error
-        return job_outcome(request, hook, failure)
+        result, read = job_outcome(request, hook, failure), time.monotonic()
+        return with_phases(result, request, prepared - started, read - prepared)
 
     def _link_application(self, context: Context, application: SparkApplication) -> None:
         """The page while the job runs, at once; that of later when the task ends."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             arguments += ["--credentials", name]
         if not cluster:
             # What a driver on a cluster prints is not read here.
-            arguments += ["--answer", str(files.answer)]
+            arguments += ["--answer", str(files.answer), "--launched", f"{time.time():.3f}"]
         try:
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,

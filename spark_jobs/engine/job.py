@@ -91,25 +91,28 @@ class Job:
         moment: StatementTime,
     ) -> JobResult:
         """Run the statement from fresh snapshots, unless it has been committed already."""
-        table = self.connector.metadata.load_table(self.request.target)
+        with self.progress.phase("catalog"):
+            table = self.connector.metadata.load_table(self.request.target)
         if self.request.dry_run:
             return self._tried(log, statement, table, moment)
-        log.clear_leftovers(self.request.operation_id)
-        earlier = self._earlier(log, table)
-        if earlier is not None:
-            require_same_work(self.request, earlier)
-            return earlier
-        ended = EndedTries.of(self.request, self.connector)
-        commits = ended.commits(table)
-        taken = ended.taken(commits)
-        if taken is not None:
-            return taken
-        scratch = log.new_scratch(self.request.operation_id)
-        log.lease(scratch).take()
+        with self.progress.phase("history"):
+            log.clear_leftovers(self.request.operation_id)
+            earlier = self._earlier(log, table)
+            if earlier is not None:
+                require_same_work(self.request, earlier)
+                return earlier
+            ended = EndedTries.of(self.request, self.connector)
+            commits = ended.commits(table)
+            taken = ended.taken(commits)
+            if taken is not None:
+                return taken
+            scratch = log.new_scratch(self.request.operation_id)
+            log.lease(scratch).take()
         try:
             result = self._changed(statement, table, scratch, attempt, moment)
         finally:
-            log.clear(scratch)
+            with self.progress.phase("clean"):
+                log.clear(scratch)
         return replace(result, warnings=warnings_of(commits))
 
     def _tried(
@@ -170,7 +173,8 @@ class Job:
             self.spark, self.connector, self.request, table, scratch, self.progress, moment
         )
         try:
-            sources.open()
+            with self.progress.phase("analyze"):
+                sources.open()
             outcome = _run_type(spec)(
                 spark=self.spark,
                 connector=self.connector,
