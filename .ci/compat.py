@@ -110,7 +110,8 @@ def make_environment(leg: Leg, variables: Mapping[str, str]) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
     lock = packages((REQUIREMENTS / f"{leg.lock}.txt").read_text())
     whole = WORK / f"{leg.name}.txt"
-    whole.write_text("".join((lock | packages(leg.difference.read_text())).values()))
+    different = packages(leg.difference.read_text()) if leg.replace else {}
+    whole.write_text("".join((lock | different).values()))
     project = ["--with-project"] if leg.lock == "airflow" else []
     command = [".ci/environment", leg.folder.name, str(whole), *project]
     subprocess.run(command, cwd=ROOT, env=dict(variables), check=True)
@@ -167,16 +168,17 @@ def main(action: str, *names: str) -> int:
     """Does what the module docstring says."""
     if action == "lock":
         for leg in legs(list(names)):
-            write_difference(leg)
+            if leg.replace:
+                write_difference(leg)
         return 0
     locked = dict(suites.ENVIRONMENTS)
     rows = []
     for leg in legs(list(names)):
         suites.ENVIRONMENTS |= locked
         rows += run_leg(leg)
-    print(f"\n{'leg':<14}{'suite':<14}{'seconds':>8}  result")
+    print(f"\n{'leg':<22}{'suite':<14}{'seconds':>8}  result")
     for row in rows:
-        print(f"{row.leg:<14}{row.suite:<14}{row.seconds:>8.1f}  {row.result}")
+        print(f"{row.leg:<22}{row.suite:<14}{row.seconds:>8.1f}  {row.result}")
     return 0 if all(row.passed for row in rows) else 1
 
 

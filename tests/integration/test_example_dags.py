@@ -70,3 +70,4 @@ def test_merge_update_delete(lake):
     land(lake, "forget", "customer\nbob\nnobody\n")
     assert "inserted 0 | updated 0 | deleted 1" in run(lake, "forget_customers")
     assert sorted(orders(lake)) == [1, 5]
+    assert not list((lake.folder / "tmp").glob("merge-job-*")), "request files are removed"

@@ -18,6 +18,7 @@ from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.extended
 def test_kill_while_the_driver_runs(lake, monkeypatch):
     spark = {"conn_type": "spark", "host": "local[1]"}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))

@@ -74,6 +74,7 @@ def triggerer(server):
     found.close()
 
 
+@pytest.mark.extended
 def test_a_deferred_sensor_is_released_by_a_merge(orders, server):
     table = orders()
     gate = f"{table.dag_id}_gate"

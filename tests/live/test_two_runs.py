@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.live.orders import SLOWLY, TWICE
 from tests.live.sabotage import pause_before_commit, resume
 
 
+@pytest.mark.extended
 def test_two_runs_at_once(orders):
     table = orders(retries=0, value=SLOWLY)
     table.trigger("slow")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.live.orders import BEFORE, ONCE, SLOWLY
 from tests.live.sabotage import kill_worker, lives, pause_after_commit, pause_before_commit
 
 
+@pytest.mark.extended
 def test_before_the_commit(orders):
     table = orders(retries=1, value=SLOWLY)
     table.trigger("run")
