@@ -169,7 +169,7 @@ class JobOptions:
     share of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table
     decides. ``filter_share``: up to how many source rows for each target row the target is read
     through a dynamic filter; None: the engine decides.
-    decides. ``isolation``: which commits of others are a conflict (rule 12); None is serializable.
+    ``isolation``: which commits of others are a conflict (rule 12); None is serializable.
     """
 
     session_time_zone: str = "UTC"
