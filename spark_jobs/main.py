@@ -1,8 +1,9 @@
 """The job: read the request, run its statement, store the result, set the exit code.
 
-``spark-submit … main.py --request FILE [--credentials FILE]``. The only place that composes the
-connectors' registry and the engine; ``run`` is the same for tests and notebooks. Statements that
-take care of a table need no Spark session: ``python main.py --no-session --request FILE``.
+``spark-submit … main.py --request FILE [--credentials FILE]``, or ``--batch FILE`` for several
+statements. The only place that composes the connectors' registry and the engine; ``run`` and
+``run_all`` are the same for tests and notebooks. Statements that take care of a table need no Spark
+session: ``python main.py --no-session --request FILE``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.batch import run_batch
 from spark_jobs.engine.failures import translated
 from spark_jobs.engine.job import Job
 from spark_jobs.engine.maintenance import MaintenanceJob
@@ -37,7 +40,7 @@ def run(
     spark: SparkSession | None,
     credentials: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    answer: Path | None = None,
+    answers: Path | None = None,
 ) -> JobResult:
     """Run a request on a session that exists; never raises for what the request or data did.
 
@@ -45,7 +48,7 @@ def run(
 
     The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the warehouse can not be reached. ``progress`` holds the
-    phases that ended before; ``answer`` as in ``LastLook``.
+    phases that ended before; ``answers`` as in ``LastLook``.
     """
     redaction = Redaction.of((credentials or {}).values())
     progress = progress or Progress()
@@ -64,7 +67,53 @@ def run(
             "Start the job without --no-session.",
         )
         return OperationLog.failed(request, problem)
-    return Job(request, spark, connector, progress, redaction, answer).run()
+    return Job(request, spark, connector, progress, redaction, answers).run()
+
+
+def run_all(
+    batch: JobBatch,
+    spark: SparkSession,
+    credentials: Mapping[str, str] | None = None,
+    answers: Path | None = None,
+) -> Mapping[int, JobResult]:
+    """Run the requests of a batch, each on a session of its own; as ``run``.
+
+    The results are by position, without those of requests that were not run.
+    """
+
+    def check_one(request: JobRequest) -> JobResult:
+        return _checked(request, spark.newSession(), credentials or {})
+
+    def run_one(request: JobRequest) -> JobResult:
+        result = _handed_over(request, spark.newSession(), credentials or {}, Progress(), answers)
+        log.info("%s", summary(result))
+        return result
+
+    return run_batch(batch, check_one, run_one)
+
+
+def _checked(request: JobRequest, spark: SparkSession, credentials: Mapping[str, str]) -> JobResult:
+    redaction = Redaction.of(credentials.values())
+    try:
+        connector = open_connector(request.catalog, credentials)
+    except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
+        return OperationLog.failed(request, redaction.error(translated(error)))
+    return Job(request, spark, connector, redaction=redaction).check()
+
+
+def _handed_over(
+    request: JobRequest,
+    spark: SparkSession | None,
+    credentials: Mapping[str, str],
+    progress: Progress,
+    answers: Path | None,
+) -> JobResult:
+    """``run``, and the result of a dry run where its operator finds it."""
+    result = run(request, spark, credentials, progress, answers)
+    if request.dry_run:
+        storage = open_connector(request.catalog, credentials).storage
+        OperationLog(storage).hand_over(result)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -75,9 +124,11 @@ def main(arguments: list[str] | None = None) -> int:
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(name).disabled = True
     parser = argparse.ArgumentParser(description="Run one statement on a lakehouse table.")
-    parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
+    work = parser.add_mutually_exclusive_group(required=True)
+    work.add_argument("--request", help="JobRequest document (JSON)")
+    work.add_argument("--batch", help="JobBatch document (JSON)")
     parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
-    parser.add_argument("--answer", type=Path, help="where the last look is answered")
+    parser.add_argument("--answers", type=Path, help="folder where last looks are answered")
     parser.add_argument("--launched", type=float, help="when it was launched, since 1970")
     parser.add_argument("--no-session", action="store_true", help="start no Spark session")
     parsed = parser.parse_args(arguments)
@@ -91,13 +142,16 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         credentials = _credentials(parsed.credentials)
         Redaction.of(credentials.values()).guard_logs()
-        request = JobRequest.from_json(
-            _located("--request", parsed.request).read_text(encoding="utf-8")
-        )
-        result = run(request, spark, credentials, progress, parsed.answer)
-        if request.dry_run:
-            storage = open_connector(request.catalog, credentials).storage
-            OperationLog(storage).hand_over(result)
+        if parsed.batch is not None:
+            assert spark is not None  # noqa: S101 - the operator starts a session for a batch
+            text = _located("--batch", parsed.batch).read_text(encoding="utf-8")
+            batch = JobBatch.from_json(text)
+            results = run_all(batch, spark, credentials, parsed.answers)
+            done = [each for each in results.values() if each.error is None]
+            return 0 if len(done) == len(batch.requests) else 1
+        text = _located("--request", parsed.request).read_text(encoding="utf-8")
+        request = JobRequest.from_json(text)
+        result = _handed_over(request, spark, credentials, progress, parsed.answers)
     except JobError as error:
         log.error("%s", error)
         return 1

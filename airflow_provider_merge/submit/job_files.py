@@ -25,11 +25,6 @@ class JobFiles:
     request: Path
     credentials: Path | None
 
-    @property
-    def answer(self) -> Path:
-        """Where the job finds the answer to its last question; there is none yet."""
-        return self.folder / "answer"
-
     def remove(self) -> None:
         """Remove all of them; nothing happens when they are gone already."""
         shutil.rmtree(self.folder, ignore_errors=True)

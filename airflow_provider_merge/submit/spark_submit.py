@@ -58,7 +58,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
-        hook.last_look = LastLook(job.request.operation_id, files.answer, job.ended)
+        hook.last_look = LastLook(files.folder, job.ended)
         _check_master(hook)
         self._hook, self._job = hook, job
 
@@ -108,7 +108,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             arguments += ["--credentials", name]
         if not cluster:
             # What a driver on a cluster prints is not read here.
-            arguments += ["--answer", str(files.answer), "--launched", f"{time.time():.3f}"]
+            arguments += ["--answers", str(files.folder), "--launched", f"{time.time():.3f}"]
         try:
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,

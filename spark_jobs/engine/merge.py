@@ -44,6 +44,14 @@ _FILTER_SHARE: Final = 0.25
 class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     """One attempt of MERGE, DELETE or UPDATE."""
 
+    def check(self) -> None:
+        """Hold the statement against the schemas.
+
+        Raises:
+            JobError: what is wrong.
+        """
+        self._processor(self._analyzed())
+
     def run(self) -> StatementOutcome:
         """Run the statement.
 

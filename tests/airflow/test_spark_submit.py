@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,11 @@ def submit(launcher, job=JOB, **settings):
 def test_client_mode_names_absolute_private_files(launcher):
     submit(launcher)
     arguments = launcher.arguments
-    main, *rest = arguments[-7:]
-    assert rest[0::2] == ["--request", "--credentials", "--answer"]
-    request, credentials, answer = rest[1::2]
-    assert Path(answer).parent == Path(request).parent
+    main, *rest = arguments[-9:]
+    assert rest[0::2] == ["--request", "--credentials", "--answers", "--launched"]
+    request, credentials, answers, launched = rest[1::2]
+    assert Path(answers) == Path(request).parent
+    assert float(launched) <= time.time()
     files = launcher.seen["files"]
     assert JobRequest.from_json(files[request]["text"]) == JOB.request
     assert json.loads(files[credentials]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}
