@@ -141,7 +141,7 @@ def test_each_has_its_own_snapshot(make_table: Callable[..., Harness]) -> None:
     ]
     assert again == results
     assert after.snapshot_id == before.snapshot_id + 2
-    assert {1001, 1002} <= {row["id"] for file in after.files for row in file.rows}
+    assert {1001, 1002} <= {row["id"] for file in after.files.values() for row in file.rows}
 
 
 def test_a_wrong_one_leaves_all_tables_as_they_were(make_table: Callable[..., Harness]) -> None:
