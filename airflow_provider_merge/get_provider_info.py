@@ -158,7 +158,7 @@ def _config() -> dict[str, Any]:
             "class_archive_folder": {
                 "description": (
                     "Folder of archives of Spark's classes. With one, a driver on this machine "
-                    "starts in half the time; `python -m airflow_provider_merge class-archive` "
+                    "starts some seconds sooner; `python -m airflow_provider_merge class-archive` "
                     "makes it. Empty: none is used."
                 ),
                 "version_added": "0.1.0",

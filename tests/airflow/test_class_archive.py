@@ -86,6 +86,12 @@ class TestChoice:
 
         assert len(keys) == 3
 
+    def test_a_spark_without_jars(self, folder: Path, environment: SparkEnvironment) -> None:
+        (environment.spark_home / "jars" / "spark-core.jar").unlink()
+        (environment.spark_home / "jars").rmdir()
+
+        assert usable_archive(folder, environment, {}, VARIABLES) is None
+
     def test_no_java(self, folder: Path, environment: SparkEnvironment, tmp_path: Path) -> None:
         assert usable_archive(folder, environment, {}, {"JAVA_HOME": str(tmp_path)}) is None
 
@@ -212,9 +218,10 @@ def make(spark_env: str, folder: Path) -> Iterator[Make]:
 
     yield start
     for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        # Closes its pipes, and waits for its end.
+        with process:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _limited() -> None:
@@ -225,6 +232,7 @@ def _limited() -> None:
 
 @pytest.mark.slow
 class TestMaking:
+    @pytest.mark.extended
     def test_a_disk_that_gets_full(self, make: Make, folder: Path) -> None:
         done = make(preexec_fn=_limited)
         _, said = done.communicate(timeout=600)

@@ -43,10 +43,16 @@ class LateSink:
             (self.signals / "second").touch()
             wait_for((self.signals / "go").exists)
             fragments = self.real.finish()
-            (self.signals / "written").write_text(str(sum(each.bytes_added for each in fragments)))
+            self._say_written(sum(each.bytes_added for each in fragments))
             return fragments
         wait_for((self.signals / "second").exists)
         raise DataError(ErrorCode.NOT_NULL_VIOLATION, "column a is NULL")
+
+    def _say_written(self, size: int) -> None:
+        """The file is complete as soon as it is there."""
+        unfinished = self.signals / "unfinished"
+        unfinished.write_text(str(size))
+        unfinished.rename(self.signals / "written")
 
     def abort(self) -> None:
         self.real.abort()

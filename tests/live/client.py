@@ -180,8 +180,13 @@ class Client:
 
     def _backfill(self, dag_id: str, body: Any, known: set[str]) -> bool:
         """Make a backfill, or nothing while SQLite is locked."""
-        if self._answer("POST", "/api/v2/backfills", body):
-            return True
+        try:
+            if self._answer("POST", "/api/v2/backfills", body):
+                return True
+        except urllib.error.HTTPError as error:
+            # One that was broken off by the lock goes on for a moment.
+            if error.code != HTTPStatus.CONFLICT:
+                raise
         for made in self.backfills(dag_id):
             if made["completed_at"] is None:
                 self.call("PUT", f"/backfills/{made['id']}/cancel")
