@@ -85,6 +85,9 @@ def run_all(
         return _checked(request, spark.newSession(), credentials or {})
 
     def run_one(request: JobRequest) -> JobResult:
+        if batch.max_parallel > 1:
+            # A pool each: else the tasks of the first statement would go before all others.
+            spark.sparkContext.setLocalProperty("spark.scheduler.pool", request.operation_id)
         result = _handed_over(request, spark.newSession(), credentials or {}, Progress(), answers)
         log.info("%s", summary(result))
         return result

@@ -26,6 +26,7 @@ from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
+from spark_jobs.contract.batch import JobBatch
 
 
 class _ReadingHook(SparkSubmitHook):
@@ -101,8 +102,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
     ) -> _ReadingHook:
         settings = self._settings
         cluster = self._cluster
-        shipped = [files.request] + ([files.credentials] if files.credentials else [])
-        arguments = ["--request", files.request.name if cluster else str(files.request)]
+        shipped = [files.work] + ([files.credentials] if files.credentials else [])
+        arguments = [files.option, files.work.name if cluster else str(files.work)]
         if files.credentials is not None:
             name = files.credentials.name if cluster else str(files.credentials)
             arguments += ["--credentials", name]
@@ -113,7 +114,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,
                 name=job.name,
-                conf=self._conf(None if cluster else environment),
+                conf=self._conf(job, None if cluster else environment),
                 spark_binary=str(environment.spark_submit) if environment else None,
                 py_files=str(files.package),
                 files=",".join(str(path) for path in shipped) if cluster else None,
@@ -133,7 +134,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
                 "Install apache-airflow-providers-cncf-kubernetes beside Airflow.",
             ) from None
 
-    def _conf(self, environment: SparkEnvironment | None) -> dict[str, str]:
+    def _conf(self, job: SparkJob, environment: SparkEnvironment | None) -> dict[str, str]:
         """The user's conf over what this provider sets by itself."""
         conf: dict[str, str] = {}
         if not self._cluster:
@@ -141,6 +142,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         else:
             # Tries are Airflow's: YARN would start the driver again under the same number.
             conf["spark.yarn.maxAppAttempts"] = "1"
+        if isinstance(job.work, JobBatch) and job.work.max_parallel > 1:
+            conf["spark.scheduler.mode"] = "FAIR"
         if environment is not None:
             conf["spark.pyspark.python"] = str(environment.python)
             conf["spark.pyspark.driver.python"] = str(environment.python)

@@ -17,10 +17,13 @@ OnFailure = Literal["stop", "continue"]
 class JobBatch:
     """Requests in their order, each with an operation and a snapshot of its own.
 
+    ``operation_id`` marks the job's files and processes; nothing is committed under it.
+
     Up to ``max_parallel`` run at once, where none needs what another one does. ``on_failure``: what
     happens to those behind one that failed: they are not run any more (``stop``), or are.
     """
 
+    operation_id: str
     requests: tuple[JobRequest, ...]
     max_parallel: int = 1
     on_failure: OnFailure = "stop"

@@ -249,6 +249,6 @@ def test_giving_up_takes_the_lease(warehouse):
         def storage_options():
             return {}
 
-    outcome.give_up(request, Hook())
+    outcome.give_up([request], Hook())
 
     assert not scratch.exists()

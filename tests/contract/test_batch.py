@@ -31,20 +31,21 @@ def request(operation_id: str, target: str, *sources: str) -> JobRequest:
 
 
 def test_a_batch_comes_back() -> None:
-    batch = JobBatch((request("one", "a"), request("two", "b")), 2, "continue")
+    batch = JobBatch("batch", (request("one", "a"), request("two", "b")), 2, "continue")
 
     assert JobBatch.from_json(batch.to_json()) == batch
 
 
 def test_what_needs_what() -> None:
     batch = JobBatch(
+        "batch",
         (
             request("one", "a"),
             request("two", "b", "a"),
             request("three", "c"),
             request("four", "A"),
             request("five", "c$branch_main"),
-        )
+        ),
     )
 
     needed = [sorted(batch.needed_by(index)) for index in range(5)]
@@ -54,7 +55,7 @@ def test_what_needs_what() -> None:
 def test_tables_of_two_catalogs_are_two_tables() -> None:
     other = replace(request("two", "a"), catalog=CatalogSpec("paimon", "/other"))
 
-    assert JobBatch((request("one", "a"), other)).needed_by(1) == frozenset()
+    assert JobBatch("batch", (request("one", "a"), other)).needed_by(1) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -68,4 +69,4 @@ def test_tables_of_two_catalogs_are_two_tables() -> None:
 )
 def test_what_is_no_batch(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
-        JobBatch(**{"requests": (request("one", "a"),), **fields})
+        JobBatch(**{"operation_id": "batch", "requests": (request("one", "a"),), **fields})

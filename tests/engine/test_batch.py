@@ -48,7 +48,7 @@ class Runs:
 def test_in_order() -> None:
     runs = Runs()
 
-    results = run_batch(JobBatch(tuple(map(request, "abc"))), good, runs)
+    results = run_batch(JobBatch("batch", tuple(map(request, "abc"))), good, runs)
 
     assert runs.names == ["a", "b", "c"]
     assert [each.operation_id for each in results.values()] == ["a", "b", "c"]
@@ -57,7 +57,7 @@ def test_in_order() -> None:
 def test_a_failure_stops_those_behind_it() -> None:
     runs = Runs("b")
 
-    results = run_batch(JobBatch(tuple(map(request, "abc"))), good, runs)
+    results = run_batch(JobBatch("batch", tuple(map(request, "abc"))), good, runs)
 
     assert runs.names == ["a", "b"]
     assert {index: each.status for index, each in results.items()} == {0: "committed", 1: "failed"}
@@ -66,7 +66,7 @@ def test_a_failure_stops_those_behind_it() -> None:
 def test_a_failure_does_not_stop_those_behind_it() -> None:
     runs = Runs("b")
 
-    results = run_batch(JobBatch(tuple(map(request, "abc")), 1, "continue"), good, runs)
+    results = run_batch(JobBatch("batch", tuple(map(request, "abc")), 1, "continue"), good, runs)
 
     assert runs.names == ["a", "b", "c"]
     assert [each.status for each in results.values()] == ["committed", "failed", "committed"]
@@ -75,7 +75,7 @@ def test_a_failure_does_not_stop_those_behind_it() -> None:
 def test_a_wrong_one_is_refused_before_the_first_runs() -> None:
     runs = Runs()
 
-    results = run_batch(JobBatch(tuple(map(request, "abc"))), Runs("c"), runs)
+    results = run_batch(JobBatch("batch", tuple(map(request, "abc"))), Runs("c"), runs)
 
     assert runs.names == []
     assert {index: each.status for index, each in results.items()} == {2: "failed"}
@@ -83,7 +83,7 @@ def test_a_wrong_one_is_refused_before_the_first_runs() -> None:
 
 def test_one_that_needs_another_is_not_judged_before_it() -> None:
     checks, runs = Runs("b"), Runs()
-    batch = JobBatch((request("a", "t"), request("b", "t")))
+    batch = JobBatch("batch", (request("a", "t"), request("b", "t")))
 
     run_batch(batch, checks, runs)
 
@@ -101,7 +101,7 @@ def test_several_at_once_but_none_before_what_it_needs() -> None:
         ended.append(request.operation_id)
         return good(request)
 
-    batch = JobBatch((request("a", "t"), request("b"), request("c", "t"), request("d")), 2)
+    batch = JobBatch("batch", (request("a", "t"), request("b"), request("c", "t"), request("d")), 2)
     results = run_batch(batch, good, run_one)
 
     assert sorted(ended[:2]) == ["a", "b"]
@@ -118,6 +118,7 @@ def test_each_has_its_own_snapshot(make_table: Callable[..., Harness]) -> None:
     before = harness.state()
     first, second = (
         JobBatch(
+            "batch",
             tuple(
                 replace(
                     request_of(add(number), harness),
@@ -125,7 +126,7 @@ def test_each_has_its_own_snapshot(make_table: Callable[..., Harness]) -> None:
                     origin=Origin("dag", "run", "task", try_number=try_, statement=str(number)),
                 )
                 for number in (1001, 1002)
-            )
+            ),
         )
         for try_ in (1, 2)
     )
@@ -151,7 +152,7 @@ def test_a_wrong_one_leaves_all_tables_as_they_were(make_table: Callable[..., Ha
     wrong = replace(wrong, target=TableName("db", "missing"))
     right = replace(request_of(add(1003), harness), operation_id="right")
 
-    results = run_all(JobBatch((right, wrong)), harness.spark)
+    results = run_all(JobBatch("batch", (right, wrong)), harness.spark)
 
     (error,) = [each.error for each in results.values()]
     assert error is not None
