@@ -18,6 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from airflow.sdk import DAG
+from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators.base import TableOperator
@@ -145,16 +146,15 @@ def operator_of(
             parameters["dry_run"] = dry_run
         elif dry_run:
             raise invalid("dry_run", "CREATE TABLE has none")
-        # Else the operator would become a task of the DAG that is being written.
-        dag = DAG("statement", schedule=None, auto_register=False)
         try:
-            return kind(
-                task_id="statement",
-                dag=dag,
-                task_group=dag.task_group,
-                **of_the_task,
-                **parameters,
-            )
+            with _outside_of_dags() as dag:
+                return kind(
+                    task_id="statement",
+                    dag=dag,
+                    task_group=dag.task_group,
+                    **of_the_task,
+                    **parameters,
+                )
         except TypeError as error:
             raise invalid(kind.__name__, str(error)) from None
 
@@ -186,6 +186,17 @@ def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> 
             raise invalid(name, "belongs to the task", "Give it to StatementsOperator.")
         if name not in known:
             raise invalid(name, f"is no parameter of {kind.__name__}")
+
+
+@contextmanager
+def _outside_of_dags() -> Iterator[DAG]:
+    """A DAG of its own for an operator that is no task of the DAG that is being written."""
+    active = SetupTeardownContext.active
+    SetupTeardownContext.active = False
+    try:
+        yield DAG("statement", schedule=None, auto_register=False)
+    finally:
+        SetupTeardownContext.active = active
 
 
 @contextmanager
