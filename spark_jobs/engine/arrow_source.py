@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyarrow import orc
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from spark_jobs.arrow_types import arrow_schema
 from spark_jobs.engine.arrow_reader import ArrowFileReader, FileSplit
 from spark_jobs.engine.landing_schema import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
@@ -108,7 +109,7 @@ def read_files(
     if not splits:
         return spark.createDataFrame([], schema)
     loads = tuple((split,) for split in splits)
-    reader = ArrowFileReader(filesystem, is_orc, loads, to_arrow_schema(schema))
+    reader = ArrowFileReader(filesystem, is_orc, loads, arrow_schema(schema))
     numbers = spark.range(0, len(splits), 1, min(len(splits), _MAX_TASKS))
     return map_in_arrow(numbers, reader, schema)
 

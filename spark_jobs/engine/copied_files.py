@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -28,6 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_jobs.arrow_types import arrow_type
 from spark_jobs.engine.arrow_reader import ArrowFileReader
 from spark_jobs.engine.arrow_source import listed, parquet_splits
 from spark_jobs.landing.files import FileVersion
@@ -118,7 +118,7 @@ def copied_files(
 def _plain_schema(schema: StructType) -> pa.Schema | None:
     if not all(isinstance(field.dataType, _PLAIN) for field in schema):
         return None
-    return pa.schema([pa.field(field.name, to_arrow_type(field.dataType)) for field in schema])
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType)) for field in schema])
 
 
 def _found(

@@ -174,13 +174,14 @@ def _inner(kind: pa.DataType) -> Sequence[pa.Field]:
 
 
 def _wanted(frame: DataFrame) -> list[str]:
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
+
+    from spark_jobs.arrow_types import arrow_schema
 
     known = []
     for field in frame.schema:
         try:
-            known.append(to_arrow_schema(StructType([field])).field(0))
+            known.append(arrow_schema(StructType([field])).field(0))
         except Exception:  # noqa: BLE001 - types that Arrow lacks have no fields
             known.append(pa.field(field.name, pa.null()))
     return [*_paths(known)]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import pyarrow as pa
 import pyarrow.fs as pafs
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -24,6 +22,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from spark_jobs.arrow_types import arrow_type
 from spark_jobs.engine.char_columns import char_lengths
 from spark_jobs.engine.older_spark import parsed_type
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
@@ -122,7 +121,7 @@ def _column(source: FileSource, field: StructField, *, is_flat: bool) -> Column:
             f"{kind.simpleString()}.",
             "Declare it as STRING and convert it in a query over the source.",
         )
-    return Column(field.name, _arrow_type(kind), kind.simpleString().upper())
+    return Column(field.name, arrow_type(kind), kind.simpleString().upper())
 
 
 def _is_readable(kind: DataType, *, is_flat: bool) -> bool:
@@ -137,10 +136,6 @@ def _is_readable(kind: DataType, *, is_flat: bool) -> bool:
     if isinstance(kind, StructType):
         return all(_is_readable(each.dataType, is_flat=False) for each in kind)
     return False
-
-
-def _arrow_type(kind: DataType) -> pa.DataType:
-    return to_arrow_type(kind)
 
 
 def _declared(source: FileSource) -> StructType:

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType
+
+from spark_jobs.arrow_types import arrow_schema
 
 
 def try_cast(value: Column, wanted: DataType) -> Column:
@@ -58,4 +59,4 @@ def collected_as_arrow(frame: DataFrame) -> pa.Table:
     if hasattr(DataFrame, "toArrow"):
         return frame.toArrow()
     old: Any = frame
-    return pa.Table.from_batches(old._collect_as_arrow(), to_arrow_schema(frame.schema))  # noqa: SLF001
+    return pa.Table.from_batches(old._collect_as_arrow(), arrow_schema(frame.schema))  # noqa: SLF001

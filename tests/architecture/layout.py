@@ -81,8 +81,10 @@ ALLOWED_IMPORTS = {
         "numpy",
         "fastavro",  # inside functions
     ),
+    "spark_jobs.arrow_types": ("pyspark", "pyarrow"),
     "spark_jobs.engine": (
         "spark_jobs.engine",
+        "spark_jobs.arrow_types",
         "spark_jobs.landing",
         "spark_jobs.spi",
         *_DOORS,
@@ -94,6 +96,7 @@ ALLOWED_IMPORTS = {
     "spark_jobs.connectors.registry": ("spark_jobs.connectors", "spark_jobs.spi", *_DOORS),
     "spark_jobs.connectors.paimon": (
         "spark_jobs.connectors.paimon",
+        "spark_jobs.arrow_types",
         "spark_jobs.files",
         "spark_jobs.spi",
         *_DOORS,

@@ -2,12 +2,11 @@
 
 Of the combinations of behaviour, connector and layout those run in which the layout can matter, for
 the time that each takes; and on all connectors but Paimon's plain tables only the tenth of the
-behaviours whose turn it is (``MERGE_TESTS_TURN``). ``MERGE_CONFORMANCE=all`` runs all of them.
+behaviours whose turn it is (``MERGE_TESTS_TURN``). ``make test-all`` runs all of them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -20,7 +19,6 @@ from tests.conformance.connectors import HARNESSES, OPTIONS
 from tests.table_kinds import APPEND_COW, KINDS
 from tests.turns import EVERYTHING, has_turn
 
-_ALL = EVERYTHING or os.environ.get("MERGE_CONFORMANCE") == "all"
 _PARTS = 10
 
 
@@ -28,7 +26,10 @@ def _cases() -> Iterator[object]:
     for number, behaviour in enumerate(BEHAVIOURS):
         for connector in HARNESSES:
             if not (
-                _ALL or has_turn(number, _PARTS) or behaviour.smoke or connector == APPEND_COW.name
+                EVERYTHING
+                or has_turn(number, _PARTS)
+                or behaviour.smoke
+                or connector == APPEND_COW.name
             ):
                 continue
             for partitioned in _layouts(behaviour, connector):
@@ -40,7 +41,7 @@ def _cases() -> Iterator[object]:
 def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
     """Partitioned, flat, or both."""
     kind = KINDS.get(connector)
-    if _ALL:
+    if EVERYTHING:
         return (True,) if behaviour.needs_partitions else (True, False)
     if connector in OPTIONS:
         reads = connector == "append-dv-pyarrow" and behaviour not in overwrites.BEHAVIOURS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
@@ -15,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
+from spark_jobs import arrow_types
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import Column, ColumnRange, PlannedFile
@@ -50,9 +49,7 @@ def ddl(columns: Sequence[Column]) -> str:
 def arrow_schema(spark: SparkSession, columns: Sequence[Column]) -> pa.Schema:
     """The columns as pyarrow writes them."""
     schema = spark.createDataFrame([], ddl(columns)).schema
-    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # from PySpark 4.3 on
-        return to_arrow_schema(schema, timezone="UTC")
-    return to_arrow_schema(schema)
+    return arrow_types.arrow_schema(schema)
 
 
 def latest_snapshot(folder: Path) -> int | None:

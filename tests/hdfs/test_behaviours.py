@@ -1,11 +1,10 @@
 """Tables in HDFS behave as those in a folder do: a statement of each kind.
 
-``MERGE_CONFORMANCE=all`` runs all behaviours.
+``make test-all`` runs all behaviours.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,13 +27,12 @@ NAMES = {
     "update: rows move to other partitions, new and old",
     "overwrite: dynamic replaces the partitions of the new rows",
 }
-_ALL = EVERYTHING or os.environ.get("MERGE_CONFORMANCE") == "all"
 
 
 def _cases() -> Iterator[object]:
     for behaviour in BEHAVIOURS:
         for name, kind in KINDS.items():
-            if _ALL or behaviour.name in NAMES:
+            if EVERYTHING or behaviour.name in NAMES:
                 yield pytest.param(behaviour, kind, id=f"{behaviour}-{name}")
 
 

@@ -1,11 +1,10 @@
 """Tables on an object store behave as those in a folder do: behaviours that cover the most.
 
-``MERGE_CONFORMANCE=all`` runs all of them.
+``make test-all`` runs all of them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,13 +22,12 @@ from tests.turns import EVERYTHING
 
 KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV)}
 _BOTH = ("all kinds of clauses together",)
-_ALL = EVERYTHING or os.environ.get("MERGE_CONFORMANCE") == "all"
 
 
 def _cases() -> Iterator[object]:
     for behaviour in BEHAVIOURS:
         for name, kind in KINDS.items():
-            if _ALL or (behaviour.smoke and kind is APPEND_DV) or behaviour.name in _BOTH:
+            if EVERYTHING or (behaviour.smoke and kind is APPEND_DV) or behaviour.name in _BOTH:
                 yield pytest.param(behaviour, kind, id=f"{behaviour}-{name}")
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
 
+from spark_jobs.arrow_types import arrow_type
 from spark_jobs.connectors.paimon.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.paimon.native import native
 from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
@@ -147,7 +147,7 @@ class PaimonScan:
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
     ) -> ArrowScan:
-        fields = tuple(pa.field(name, to_arrow_type(kind)) for name, kind in types.items())
+        fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         loads = self._loads(spark.sparkContext.defaultParallelism, table, files)
         return ArrowScan(self._filesystem, loads, fields, keys)
 
