@@ -41,7 +41,8 @@ class BatchOutcome:
             kind = AirflowFailException if final else AirflowException
             raise kind(self._told())
         if self.missing:
-            raise AirflowException(no_result(self.location, self.failure))
+            missing = f"No result: {', '.join(self.missing)}. {self._done()}"
+            raise AirflowException(f"{no_result(self.location, self.failure)}\n{missing}")
 
     def _told(self) -> str:
         total = len(self.results) + len(self.errors) + len(self.missing)
@@ -49,10 +50,10 @@ class BatchOutcome:
         lines += [f"{name}: {error}" for name, error in self.errors.items()]
         if self.missing:
             lines.append(f"Not run, because one before failed: {', '.join(self.missing)}")
-        if self.results:
-            done = ", ".join(self.results)
-            lines.append(f"Done, and not repeated by a retry: {done}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self._done()])
+
+    def _done(self) -> str:
+        return f"Done, and not repeated by a retry: {', '.join(self.results) or 'none'}."
 
 
 def batch_outcome(

@@ -155,7 +155,9 @@ def test_a_driver_that_died_without_a_word_is_told(dag_file, submitter, capsys):
     run = dag_file(three(), arguments=PARAMS).run()
 
     assert run.state == "failed"
-    assert "The Spark job failed: Cannot execute: spark-submit." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "The Spark job failed: Cannot execute: spark-submit." in said
+    assert "No result: old, done, gone. Done, and not repeated by a retry: none." in said
 
 
 def test_a_dry_run_is_one_of_each(dag_file, submitter, warehouse):
