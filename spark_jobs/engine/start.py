@@ -1,4 +1,4 @@
-"""What passed before a job's first line: phases that only the clocks of its processes tell.
+"""The start of a job: how long it took, and what can start beside it.
 
 In client mode the launcher (``bin/spark-submit``) becomes Spark's JVM, which starts the driver's
 Python, which imports the job.
@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.engine.progress import Progress
+from spark_jobs.spi.arrow_tasks import map_in_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What almost every task imports, and what takes long to import.
+_OF_TASKS: Final = ("pandas", "pyarrow.compute", "pyarrow.fs", "pyarrow.parquet")
 
 
 def count_imports(progress: Progress) -> None:
@@ -37,6 +48,29 @@ def count_launch(progress: Progress, spark: SparkSession, launched: float | None
     progress.spent("jvm", python_started - jvm_started)
     if launched is not None:
         progress.spent("launcher", max(0.0, jvm_started - launched))
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Start the Python workers of this machine in the background, beside the analysis.
+
+    On a cluster they are the executors', which may not be there yet.
+    """
+    if str(spark.sparkContext.master).startswith("local"):
+        Thread(target=_start_workers, args=(spark,), daemon=True).start()
+
+
+def _start_workers(spark: SparkSession) -> None:
+    # If it fails, so will the statement, which can say it better.
+    with suppress(Exception):
+        size = spark.sparkContext.defaultParallelism
+        map_in_arrow(spark.range(size, numPartitions=size), _load, "id long").collect()
+
+
+def _load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for name in _OF_TASKS:
+        import_module(name)
+    # A worker whose input was not read is not used again.
+    yield from batches
 
 
 def _python_started() -> float | None:

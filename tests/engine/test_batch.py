@@ -11,7 +11,7 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableNa
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.batch import run_batch
-from spark_jobs.main import run_all
+from spark_jobs.run import run_all
 from tests.conformance.behaviour import Behaviour, insert, not_matched
 from tests.conformance.check import request_of
 from tests.conformance.harness import TARGET, Harness
