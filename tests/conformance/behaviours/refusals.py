@@ -84,6 +84,7 @@ BEHAVIOURS = [
         "a nondeterministic value for a partition column",
         _SOURCE,
         (matched(update(p="uuid()")),),
+        needs_partitions=True,
         fails=fails(ErrorCode.EXPRESSION_NOT_ALLOWED, "value of p", "nondeterministic"),
     ),
     Behaviour(
