@@ -19,6 +19,7 @@ from airflow_provider_merge.submit.class_archive import (
     launcher_options,
     usable_archive,
 )
+from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
@@ -75,6 +76,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)
+        if not self._cluster:
+            variables[OPTIONS] = compiler_options(variables)
         if self._archive is not None:
             variables[OPTIONS] = launcher_options(self._archive, variables)
         try:

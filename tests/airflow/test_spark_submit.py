@@ -42,7 +42,7 @@ def test_client_mode_names_absolute_private_files(launcher):
     assert Path(answers) == Path(request).parent
     assert float(launched) <= time.time()
     files = launcher.seen["files"]
-    assert JobRequest.from_json(files[request]["text"]) == JOB.request
+    assert JobRequest.from_json(files[request]["text"]) == JOB.work
     assert json.loads(files[credentials]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}
     assert files[request]["mode"] == files[credentials]["mode"] == "0o600"
     assert files[request]["folder_mode"] == "0o700"
@@ -67,7 +67,7 @@ def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
 
 
 def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):
-    mine = tmp_path / f"merge-job-{JOB.request.operation_id}-old"
+    mine = tmp_path / f"merge-job-{JOB.work.operation_id}-old"
     other = tmp_path / "merge-job-other-old"
     for folder in (mine, other):
         folder.mkdir()
@@ -194,6 +194,23 @@ def test_missing_connection_is_not_yarn(launcher):
     assert not launcher.record.exists()
 
 
+def test_compilers_wait_longer_unless_somebody_says_else(launcher, monkeypatch):
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4BackEdgeThreshold=40000")
+    submit(launcher)
+    options = launcher.seen["environment"]["SPARK_SUBMIT_OPTS"].split()
+    assert "-XX:Tier4InvocationThreshold=500000" in options
+    assert options.index("-XX:+IgnoreUnrecognizedVMOptions") == 0
+    assert options.index("-XX:Tier4BackEdgeThreshold=4000000") < len(options) - 1
+    assert options[-1] == "-XX:Tier4BackEdgeThreshold=40000"
+
+
+def test_compilers_of_drivers_elsewhere_are_left_alone(launcher, monkeypatch):
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)
+    connection(monkeypatch, "spark_default", conn_type="spark", host="yarn")
+    submit(launcher, deploy_mode="cluster")
+    assert "SPARK_SUBMIT_OPTS" not in launcher.seen["environment"]
+
+
 def test_environment_from_the_connection(launcher, monkeypatch):
     extra = {"spark-env": str(launcher.folder)}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local", extra=extra)
@@ -221,5 +238,5 @@ def test_no_spark_submit_anywhere(launcher, monkeypatch, tmp_path):
 
 def test_mark_is_set_for_the_job_only(launcher):
     submit(launcher)
-    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == JOB.request.operation_id
+    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == JOB.work.operation_id
     assert "AIRFLOW_MERGE_OPERATION" not in os.environ
