@@ -69,7 +69,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            keys = dynamic_filter(merge, source, self.options.broadcast_limit, self.moment)
+            limit, filesystem = self.options.broadcast_limit, self.connector.storage.filesystem
+            keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
             pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
         self.progress.say(
