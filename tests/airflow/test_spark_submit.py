@@ -12,6 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.errors import RequestError
 from tests.airflow.launcher import Launcher
@@ -49,6 +50,17 @@ def test_client_mode_names_absolute_private_files(launcher):
     assert Path(main).name == "main.py"
     assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
     assert launcher.option("--files") is None
+
+
+@pytest.mark.parametrize(("most", "mode"), [(1, None), (2, "FAIR")])
+def test_several_statements_go_as_one_file(launcher, most, mode):
+    batch = JobBatch("batch-1", (example_request(), example_request()), max_parallel=most)
+    submit(launcher, SparkJob("dag.task", batch))
+    path = launcher.option("--batch")
+    assert JobBatch.from_json(launcher.seen["files"][path]["text"]) == batch
+    assert launcher.option("--request") is None
+    assert launcher.conf.get("spark.scheduler.mode") == mode
+    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == "batch-1"
 
 
 def test_files_are_removed_afterwards(launcher, tmp_path):
