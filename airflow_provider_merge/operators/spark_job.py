@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -126,6 +127,10 @@ class SparkJobOperator(BaseOperator):
         environment = jinja_env or self.get_template_env()
         environment.globals.setdefault("run_partition", run_partition)
         return super().render_template(content, context, environment, seen_oids)
+
+    @abstractmethod
+    def execute(self, context: Context) -> Any:
+        """Run the job; a retry finds what an earlier try committed."""
 
     def needs_session(self) -> bool:
         """Whether the job needs a Spark session, from parameters that are all rendered."""
