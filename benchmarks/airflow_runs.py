@@ -111,6 +111,8 @@ def _environment(side: Side, home: Path, master: str) -> Mapping[str, str]:
 def _airflow(variables: Mapping[str, str], *arguments: str) -> None:
     done = subprocess.run(
         [*_AIRFLOW, *arguments],
+        # Python puts the current folder on its path, where this checkout would hide another one.
+        cwd=variables["AIRFLOW_HOME"],
         env=variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
