@@ -32,6 +32,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.truncate_table",
                     "airflow_provider_merge.operators.drop_partitions",
                     "airflow_provider_merge.operators.create_table",
+                    "airflow_provider_merge.operators.statements",
                     "airflow_provider_merge.operators.expire_snapshots",
                     "airflow_provider_merge.operators.remove_orphan_files",
                     "airflow_provider_merge.operators.tags",

@@ -1,8 +1,9 @@
-"""Cold time of one merge: from the operator's start to the snapshot, split into its parts.
+"""A small merge from a cold start: from the operator's first line to the snapshot, wall and CPU.
 
-``.venv/bin/python -m benchmarks.cold`` (the Airflow environment; ``python -m benchmarks.merge`` has
-prepared the table). 1,000 source rows into the 10 M table, by a real ``airflow dags test`` and a
-real spark-submit. Spark's event log tells when the application started and how long stages took.
+``.venv/bin/python -m benchmarks.cold [--base COMMIT] [--cluster]`` (the Airflow environment). 1,000
+source rows into one file of 500,000, by ``airflow dags test`` and spark-submit: with an archive of
+Spark's classes, without one, and with ``--base`` as the project was at that commit, in turns. The
+phases are those that the result names; the rest of the wall time is ``other``.
 """
 
 from __future__ import annotations
@@ -10,24 +11,34 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
-import sqlite3
+import statistics
 import subprocess
-import sys
 import time
-import uuid
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(".bench").absolute()
-SPARK_ENV = Path(".venv-spark").absolute()
+from benchmarks.airflow_runs import (
+    PROJECT,
+    ROOT,
+    SPARK_ENV,
+    Run,
+    Side,
+    checkout,
+    make_archive,
+    run_of,
+)
+
 DAG = """
 from airflow.sdk import DAG
 from airflow_provider_merge.operators.clauses import when_matched, when_not_matched
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.sources import sql_source, file_source
+from airflow_provider_merge.operators.sources import file_source, sql_source
 
-with DAG("cold", schedule=None):
+with DAG("bench", schedule=None):
     MergeIntoOperator(
         task_id="merge",
         target="bench.lineitem",
@@ -41,104 +52,132 @@ with DAG("cold", schedule=None):
             when_matched().update({{"price": "s.price", "comment": "s.comment"}}),
             when_not_matched().insert({{"id": "s.id", "price": "s.price", "comment": "s.comment"}}),
         ],
-        conf={{
-            "spark.eventLog.enabled": True,
-            "spark.eventLog.dir": "file://{events}",
-            "spark.eventLog.rolling.enabled": False,
-            "spark.eventLog.compress": False,
-        }},
-        spark_env="{spark_env}",
     )
 """
+_PREPARE = """
+from benchmarks.merge import Bench
+Bench(None, {rows}, {changes}, False).prepare()
+"""
+_AFTER_THE_SNAPSHOT = ("clean", "end")
 
 
-def environment(home: Path, warehouse: Path) -> dict[str, str]:
-    """Variables of a private Airflow with both connections."""
-    connection = {"conn_type": "paimon", "extra": {"warehouse": str(warehouse)}}
-    return {
-        **os.environ,
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
-        "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(connection),
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
-    }
+@dataclass(frozen=True)
+class Cold:
+    """One merge: seconds until the snapshot, CPU seconds until the end, seconds by phase."""
+
+    wall: float
+    cpu: float
+    kinds: Mapping[str, float]
+    phases: Mapping[str, float]
+
+    @property
+    def other(self) -> float:
+        """Wall time until the snapshot that no phase names."""
+        named = sum(v for name, v in self.phases.items() if name not in _AFTER_THE_SNAPSHOT)
+        return self.wall - named
 
 
-def run_once(changes: Path, master: Path) -> dict[str, float]:
-    """Seconds of each part of one cold merge, in their order."""
-    home = ROOT / f"cold-{uuid.uuid4().hex}"
-    warehouse, events = home / "warehouse", home / "events"
-    for folder in (home / "dags", events):
-        folder.mkdir(parents=True)
-    shutil.copytree(master, warehouse)
-    dag = DAG.format(changes=changes, events=events, spark_env=SPARK_ENV)
-    (home / "dags" / "cold.py").write_text(dag)
-    airflow = [str(Path(sys.executable).parent / "airflow")]
-    variables = environment(home, warehouse)
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    subprocess.run([*airflow, "db", "migrate"], env=variables, check=True, **output)
-    subprocess.run([*airflow, "dags", "reserialize"], env=variables, check=True, **output)
-    launched = time.time()
-    done = subprocess.run([*airflow, "dags", "test", "cold"], env=variables, check=False, **output)
-    if done.returncode:
-        raise SystemExit(done.stdout[-3000:])
-    parts = split(launched, home, warehouse, events)
-    shutil.rmtree(home)
-    return parts
+def cold(run: Run) -> Cold:
+    """What the run's result, snapshot and processes tell."""
+    phases = run.xcoms["merge"]["metrics"]["seconds"]
+    snapshots = [json.loads(path.read_text()) for path in run.warehouse.rglob("snapshot-*")]
+    newest = max(snapshots, key=lambda each: int(each["id"]))
+    wall = newest["timeMillis"] / 1000 - run.started
+    return Cold(wall, run.cpu.seconds, run.cpu.by_kind(), phases)
 
 
-def split(launched: float, home: Path, warehouse: Path, events: Path) -> dict[str, float]:
-    """The parts, from Airflow's database, Spark's event log, the result and the snapshot."""
-    with sqlite3.connect(home / "airflow.db") as database:
-        (text,) = database.execute("SELECT start_date FROM task_instance").fetchone()
-    operator_start = datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
-    (result_path,) = (warehouse / "_operations").glob("*.json")
-    seconds = json.loads(result_path.read_text())["metrics"]["seconds"]
-    log = [json.loads(line) for path in events.rglob("*") if path.is_file()
-           for line in path.read_text().splitlines()]  # fmt: skip
-    application = next(
-        each["Timestamp"] / 1000 for each in log if each["Event"] == "SparkListenerApplicationStart"
-    )
-    snapshot = max(
-        (json.loads(path.read_text()) for path in warehouse.rglob("snapshot-*")),
-        key=lambda each: int(each["id"]),
-    )
-    sink = sink_seconds(log)
-    return {
-        "(airflow dags test until the operator starts)": operator_start - launched,
-        "spark-submit until the application starts": application - operator_start,
-        "session": seconds["session"],
-        "analyze": seconds["analyze"],
-        "plan and prune": seconds["plan"] + seconds["prune"],
-        "source": seconds["source"],
-        "join": seconds["write"] - sink,
-        "sink": sink,
-        "publish": seconds["commit"],
-        "operator start to snapshot": snapshot["timeMillis"] / 1000 - operator_start,
-    }
+@contextmanager
+def standalone() -> Iterator[tuple[str, int]]:
+    """A master and a worker of two cores on this machine: the address, and the worker's pid."""
+    (home,) = SPARK_ENV.glob("lib/python3.*/site-packages/pyspark")
+    folder = ROOT / "standalone"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    variables = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", *arguments]
+        with (folder / "log").open("ab") as log:
+            return subprocess.Popen([*command], env=variables, stdout=log, stderr=log)
+
+    local = ("--host", "127.0.0.1", "--webui-port", "0")
+    processes = [start("master.Master", *local, "--port", "0")]
+    try:
+        address = _said(folder / "log", r"Starting Spark master at (spark://\S+)")
+        size = ("--cores", "2", "--memory", "2g", "--work-dir", str(folder))
+        processes.append(start("worker.Worker", *local, *size, address))
+        _said(folder / "log", r"Successfully (registered) with master")
+        yield address, processes[1].pid
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
 
 
-def sink_seconds(log: list[dict[str, object]]) -> float:
-    """Wall time of the last stage that ran before the commit: that of the sink tasks."""
-    stages = [each["Stage Info"] for each in log if each["Event"] == "SparkListenerStageCompleted"]
-    last = max(stages, key=lambda stage: stage["Completion Time"])  # type: ignore[index]
-    return (last["Completion Time"] - last["Submission Time"]) / 1000  # type: ignore[index]
+def _said(log: Path, pattern: str) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = re.search(pattern, log.read_text()) if log.exists() else None
+        if found:
+            return found[1]
+        time.sleep(0.1)
+    raise SystemExit(log.read_text())
+
+
+def measure(sides: list[Side], runs: int, rows: int, changes: int, *, cluster: bool) -> None:
+    """Run the sides in turns and print their medians."""
+    dag = DAG.format(changes=ROOT / f"changes-{rows}-{changes}.parquet")
+    found: dict[str, list[Cold]] = {side.name: [] for side in sides}
+    with standalone() if cluster else _local() as (master, *roots):
+        for _ in range(runs):
+            for side in sides:
+                with run_of(side, dag, ROOT / f"master-{rows}", master, tuple(roots)) as run:
+                    found[side.name].append(cold(run))
+    for name, each in found.items():
+        _show(name, each)
+    _ratios(found)
+
+
+@contextmanager
+def _local() -> Iterator[tuple[str]]:
+    yield ("local[2]",)
+
+
+def _show(name: str, runs: list[Cold]) -> None:
+    best = sorted(runs, key=lambda run: run.wall)[len(runs) // 2]
+    print(f"{name}: {best.wall:.1f} s until the snapshot, {best.cpu:.1f} s of CPU")
+    phases = " | ".join(f"{phase} {value:.2f}" for phase, value in best.phases.items())
+    print(f"  {phases} | other {best.other:.2f}")
+    print("  CPU: " + " | ".join(f"{kind} {value:.1f}" for kind, value in best.kinds.items()))
+
+
+def _ratios(found: Mapping[str, list[Cold]]) -> None:
+    first, *others = found
+    for name in others:
+        wall, cpu = (
+            statistics.median(getattr(each, field) for each in found[name])
+            / statistics.median(getattr(each, field) for each in found[first])
+            for field in ("wall", "cpu")
+        )
+        print(f"{first} beside {name}: {wall:.2f} times as fast, {100 / cpu:.0f} % of its CPU")
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--changes", type=int, default=120_000)
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--changes", type=int, default=60_000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--base", help="a commit to measure beside this one")
+    parser.add_argument("--cluster", action="store_true", help="a standalone cluster, not local[2]")
     parsed = parser.parse_args()
-    master = ROOT / f"master-{parsed.rows}"
-    changes = ROOT / f"changes-{parsed.rows}-{parsed.changes}.parquet"
-    for number in range(parsed.runs):
-        print(f"run {number + 1}")
-        for name, value in run_once(changes, master).items():
-            print(f"  {name:<46} {value:6.2f} s")
+    prepare = _PREPARE.format(rows=parsed.rows, changes=parsed.changes)
+    subprocess.run([SPARK_ENV / "bin" / "python", "-c", prepare], check=True)
+    make_archive()
+    sides = [Side("here", PROJECT, True), Side("without an archive", PROJECT, False)]
+    if parsed.base:
+        sides.append(Side(f"at {parsed.base}", checkout(parsed.base), False))
+    measure(sides, parsed.runs, parsed.rows, parsed.changes, cluster=parsed.cluster)
 
 
 if __name__ == "__main__":

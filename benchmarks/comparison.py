@@ -22,7 +22,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Statement
-from spark_jobs.main import run
+from spark_jobs.run import run
 
 ROOT = Path(".bench").absolute()
 

@@ -31,7 +31,7 @@ from spark_jobs.contract.statements import (
     UpdateAction,
 )
 from spark_jobs.files.statistics import ColumnStatistics
-from spark_jobs.main import run
+from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
 
 NAME = TableName("bench", "many_files")

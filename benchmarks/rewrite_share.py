@@ -21,7 +21,7 @@ from benchmarks.merge import TABLE, Bench, enable_vectors
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.main import run
+from spark_jobs.run import run
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 _SCATTERED = "pmod(hash(id), 1000) < {}"

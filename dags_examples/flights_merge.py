@@ -1,9 +1,10 @@
-"""Schedule first, actuals day by day: one MERGE per load into a table of real flights.
+"""Schedule first, actuals day by day: one MERGE for each load into a table of real flights.
 
 The table ``flights.flight`` starts with the schedule of January 2013 for the three airports of
 New York; every 50th flight of a day is left out, so that the actuals bring something new. Then each
 day's actuals are merged in order: flights that took off get their times and delays, cancelled
-flights are deleted, flights that nobody had scheduled are inserted.
+flights are deleted, flights that nobody had scheduled are inserted. The days are one task, and so
+one Spark application: each is a statement, with a snapshot of its own.
 
 A flight is known by its date, carrier, number and origin: the combination is unique in the data.
 
@@ -25,6 +26,8 @@ from airflow_provider_merge.operators.clauses import when_matched, when_not_matc
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source
+from airflow_provider_merge.operators.statement_list import merge_into
+from airflow_provider_merge.operators.statements import StatementsOperator
 
 TABLE = "flights.flight"
 VARIABLE = "flights_csv"
@@ -143,19 +146,22 @@ with DAG(
         when=[when_not_matched().insert({name: f"s.{name}" for name in SCHEDULED_COLUMNS})],
     )
 
-    merge_days = [
-        MergeIntoOperator(
-            task_id=f"merge_actuals_{day.replace('-', '_')}",
-            target=TABLE,
-            source=sql_source(ACTUALS.format(day=day), sources={"flights_csv": flights_csv()}),
-            on=SAME_FLIGHT,
-            when=[
-                when_matched("s.dep_time IS NULL").delete(),
-                when_matched().update({name: f"s.{name}" for name in ACTUAL_COLUMNS}),
-                when_not_matched("s.dep_time IS NOT NULL").insert_all(),
-            ],
-        )
-        for day in DAYS
-    ]
+    merge_actuals = StatementsOperator(
+        task_id="merge_actuals",
+        statements=[
+            merge_into(
+                day,
+                target=TABLE,
+                source=sql_source(ACTUALS.format(day=day), sources={"flights_csv": flights_csv()}),
+                on=SAME_FLIGHT,
+                when=[
+                    when_matched("s.dep_time IS NULL").delete(),
+                    when_matched().update({name: f"s.{name}" for name in ACTUAL_COLUMNS}),
+                    when_not_matched("s.dep_time IS NOT NULL").insert_all(),
+                ],
+            )
+            for day in DAYS
+        ],
+    )
 
-    chain(check_input(), create_table, load_schedule, *merge_days)
+    chain(check_input(), create_table, load_schedule, merge_actuals)

@@ -19,8 +19,9 @@ HEADER = ("id", "time (UTC)", "operation", "inserted", "updated", "deleted", "fi
 def read_timeline(warehouse: Path, table: str) -> list[dict[str, Any]]:
     """One entry for each snapshot of ``table``, oldest first.
 
-    Keys: ``id``, ``time`` (ISO 8601, UTC), ``operation`` (the task that made it, else Paimon's kind
-    of commit) and the counts of ``COUNTS``, None where no job recorded them.
+    Keys: ``id``, ``time`` (ISO 8601, UTC), ``operation`` and the counts of ``COUNTS``, None where
+    no job recorded them. The operation is the task that made it, with the name of its statement if
+    it has several, else Paimon's kind of commit.
     """
     database, name = table.split(".")
     timeline = []
@@ -33,7 +34,7 @@ def read_timeline(warehouse: Path, table: str) -> list[dict[str, Any]]:
             {
                 "id": snapshot["id"],
                 "time": moment.isoformat(timespec="seconds"),
-                "operation": properties.get("merge.task-id") or snapshot["commitKind"],
+                "operation": _operation(properties) or snapshot["commitKind"],
                 **{count: metrics.get(count) for count in COUNTS},
             }
         )
@@ -51,6 +52,11 @@ def render_timeline(timeline: Sequence[Mapping[str, Any]]) -> str:
         numbers = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
         lines.append("  ".join(words + numbers).rstrip())
     return "\n".join(lines)
+
+
+def _operation(properties: Mapping[str, str]) -> str:
+    names = (properties.get(f"merge.{each}") for each in ("task-id", "statement-name"))
+    return " ".join(name for name in names if name)
 
 
 def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:

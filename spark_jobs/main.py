@@ -1,8 +1,9 @@
 """The job: read the request, run its statement, store the result, set the exit code.
 
-``spark-submit … main.py --request FILE [--credentials FILE]``. The only place that composes the
-connectors' registry and the engine; ``run`` is the same for tests and notebooks. Statements that
-take care of a table need no Spark session: ``python main.py --no-session --request FILE``.
+``spark-submit … main.py --request FILE [--credentials FILE]``, or ``--batch FILE`` for several
+statements; statements that take care of a table need no Spark session: ``python main.py
+--no-session --request FILE``. ``spark_jobs.run`` does the same for tests and notebooks; it is
+imported, and the catalog opened, while Java makes the session.
 """
 
 from __future__ import annotations
@@ -11,99 +12,105 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.failures import translated
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.maintenance import MaintenanceJob
-from spark_jobs.engine.operations import OperationLog
 from spark_jobs.engine.progress import Progress, log
 from spark_jobs.engine.redaction import Redaction
+from spark_jobs.engine.start import count_imports, count_launch, start_workers
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
-
-def run(
-    request: JobRequest,
-    spark: SparkSession | None,
-    credentials: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-    answer: Path | None = None,
-) -> JobResult:
-    """Run a request on a session that exists; never raises for what the request or data did.
-
-    ``spark`` may be None for statements that take care of a table.
-
-    The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless it is that
-    of a dry run or the warehouse can not be reached. ``progress`` holds the
-    phases that ended before; ``answer`` as in ``LastLook``.
-    """
-    redaction = Redaction.of((credentials or {}).values())
-    progress = progress or Progress()
-    try:
-        connector = open_connector(request.catalog, credentials or {})
-    except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
-        return OperationLog.failed(request, redaction.error(translated(error)))
-    statement = request.statement
-    if isinstance(statement, MaintenanceStatement):
-        return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
-    if spark is None:
-        problem = RequestError(
-            ErrorCode.REQUEST_INVALID,
-            f"{statement.kind}: needs a Spark session",
-            "Start the job without --no-session.",
-        )
-        return OperationLog.failed(request, problem)
-    return Job(request, spark, connector, progress, redaction, answer).run()
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 when the statement is done, 1 when it failed."""
+    _set_up_logs()
+    parsed = _parser().parse_args(arguments)
+    progress, spark = Progress(), None
+    count_imports(progress)
+    with ThreadPoolExecutor(1, "ahead") as ahead:
+        opened = ahead.submit(_opened, parsed) if _opens_ahead(parsed) else None
+        if not parsed.no_session:
+            with progress.phase("session"):
+                spark = SparkSession.builder.getOrCreate()
+            count_launch(progress, spark, parsed.launched)
+            start_workers(spark)
+            _say_application(spark)
+        try:
+            return 0 if _is_done(parsed, spark, progress, opened) else 1
+        except JobError as error:
+            log.error("%s", error)
+        except Exception:  # noqa: BLE001 - told here: a trace that Python prints has secrets
+            log.exception("The job failed without a result.")
+        finally:
+            if spark is not None:
+                spark.stop()
+    return 1
+
+
+def _is_done(
+    parsed: argparse.Namespace,
+    spark: SparkSession | None,
+    progress: Progress,
+    opened: Future[Connector] | None,
+) -> bool:
+    """Run what is asked for; whether all of it ended well."""
+    with progress.phase("imports"):
+        from spark_jobs.run import run_all, run_and_hand_over, summary
+    credentials = _credentials(parsed.credentials)
+    Redaction.of(credentials.values()).guard_logs()
+    if parsed.batch is not None:
+        assert spark is not None  # noqa: S101 - the operator starts a session for a batch
+        batch = JobBatch.from_json(_text("--batch", parsed.batch))
+        results = run_all(batch, spark, credentials, parsed.answers)
+        done = [each for each in results.values() if each.error is None]
+        return len(done) == len(batch.requests)
+    request = JobRequest.from_json(_text("--request", parsed.request))
+    result = run_and_hand_over(request, spark, credentials, progress, parsed.answers, opened)
+    log.info("%s", summary(result))
+    return result.error is None
+
+
+def _opens_ahead(parsed: argparse.Namespace) -> bool:
+    """Whether the documents are here before there is a session: not if spark-submit ships them."""
+    names = [parsed.request, parsed.credentials]
+    return parsed.request is not None and all(Path(name).is_file() for name in names if name)
+
+
+def _opened(parsed: argparse.Namespace) -> Connector:
+    from spark_jobs.run import open_of
+
+    credentials = _credentials(parsed.credentials)
+    Redaction.of(credentials.values()).guard_logs()
+    return open_of(JobRequest.from_json(_text("--request", parsed.request)), credentials)
+
+
+def _set_up_logs() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     # They repeat each error of an expression with its JVM trace; the result says it in a line.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(name).disabled = True
-    parser = argparse.ArgumentParser(description="Run one statement on a lakehouse table.")
-    parser.add_argument("--request", required=True, help="JobRequest document (JSON)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Run statements on lakehouse tables.")
+    work = parser.add_mutually_exclusive_group(required=True)
+    work.add_argument("--request", help="JobRequest document (JSON)")
+    work.add_argument("--batch", help="JobBatch document (JSON)")
     parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
-    parser.add_argument("--answer", type=Path, help="where the last look is answered")
+    parser.add_argument("--answers", type=Path, help="folder where last looks are answered")
+    parser.add_argument("--launched", type=float, help="when it was launched, since 1970")
     parser.add_argument("--no-session", action="store_true", help="start no Spark session")
-    parsed = parser.parse_args(arguments)
-    progress, spark = Progress(), None
-    if not parsed.no_session:
-        with progress.phase("session"):
-            spark = SparkSession.builder.getOrCreate()
-        _say_application(spark)
-    try:
-        credentials = _credentials(parsed.credentials)
-        Redaction.of(credentials.values()).guard_logs()
-        request = JobRequest.from_json(
-            _located("--request", parsed.request).read_text(encoding="utf-8")
-        )
-        result = run(request, spark, credentials, progress, parsed.answer)
-        if request.dry_run:
-            storage = open_connector(request.catalog, credentials).storage
-            OperationLog(storage).hand_over(result)
-    except JobError as error:
-        log.error("%s", error)
-        return 1
-    except Exception:  # noqa: BLE001 - told here: in a trace that Python prints secrets would show
-        log.exception("The job failed without a result.")
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    log.info("%s", summary(result))
-    return 0 if result.error is None else 1
+    return parser
 
 
 def _say_application(spark: SparkSession) -> None:
@@ -111,36 +118,6 @@ def _say_application(spark: SparkSession) -> None:
     context = spark.sparkContext
     page = context.uiWebUrl or "none"
     log.info("Spark application id: %s, web UI: %s", context.applicationId, page)
-
-
-def summary(result: JobResult) -> str:
-    """The result as a short table for the log."""
-    if result.error is not None:
-        error = result.error
-        return f"{error.code}: {error.message}" + (
-            f" Remedy: {error.remedy}" if error.remedy else ""
-        )
-    metrics = result.metrics
-    if result.maintenance is not None:
-        return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
-    cells = {
-        "status": result.status,
-        "snapshot": f"{result.base_snapshot_id} -> {result.new_snapshot_id}",
-        "source rows": metrics.source_rows,
-        "matched": metrics.matched,
-        "inserted": metrics.inserted,
-        "updated": metrics.updated,
-        "deleted": metrics.deleted,
-        "carried": metrics.carried,
-        "partitions": metrics.partitions_changed,
-        "files": f"{metrics.files_scanned} of {metrics.files_total} scanned, "
-        f"{metrics.files_rewritten} rewritten, {metrics.files_added} added, "
-        f"{metrics.files_removed} removed",
-        "seconds": ", ".join(f"{name} {value}" for name, value in metrics.seconds.items()),
-    }
-    width = max(map(len, cells))
-    lines = [f"  {name:<{width}}  {value}" for name, value in cells.items()]
-    return "\n".join([f"{result.target}: operation {result.operation_id}", *lines])
 
 
 def _located(option: str, name: str) -> Path:
@@ -159,11 +136,15 @@ def _located(option: str, name: str) -> Path:
     )
 
 
+def _text(option: str, name: str) -> str:
+    return _located(option, name).read_text(encoding="utf-8")
+
+
 def _credentials(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
     try:
-        document = json.loads(_located("--credentials", name).read_text(encoding="utf-8"))
+        document = json.loads(_text("--credentials", name))
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):

@@ -31,7 +31,7 @@ from spark_jobs.contract.statements import (
     Statement,
     UpdateAction,
 )
-from spark_jobs.main import run
+from spark_jobs.run import run
 
 _TARGET = TableName("training", "orders")
 _COLUMNS = {

@@ -139,6 +139,25 @@ def task_lineage(
     return facts.lineage(result)
 
 
+def batch_lineage(
+    operators: Mapping[str, TableOperator], results: Mapping[str, JobResult]
+) -> OperatorLineage[Any, Any]:
+    """What the statements of a task tell, in their order; ``results`` by the same names."""
+    from airflow.providers.common.compat.openlineage.facet import SQLJobFacet
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    told = [task_lineage(each, results.get(name)) for name, each in operators.items()]
+    found = [each for each in told if each is not None]
+    inputs = {(each.namespace, each.name): each for one in found for each in one.inputs}
+    texts = [each.statement_text() for each in operators.values()]
+    query = ";\n".join(text for text in texts if text)
+    return OperatorLineage(
+        inputs=[inputs[key] for key in sorted(inputs)],
+        outputs=[each for one in found for each in one.outputs],
+        job_facets={"sql": SQLJobFacet(query=query)} if query else {},
+    )
+
+
 def _dataset(name: DatasetName) -> Any:
     from openlineage.client.event_v2 import InputDataset
 

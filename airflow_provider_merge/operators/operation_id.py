@@ -5,6 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow_provider_merge.exceptions import invalid
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
 
 _NAMESPACE = uuid.UUID("6f1f6a0e-5b1c-5c55-9d53-0a3a5ad5f6c1")
 
@@ -17,6 +23,7 @@ def operation_id(
     task_id: str,
     map_index: int,
     max_tries: int,
+    statement: str = "",
     dry_run: bool = False,
 ) -> str:
     """The same for every try of one piece of work, another for every other.
@@ -29,5 +36,28 @@ def operation_id(
     """
     start = run_start_date.astimezone(UTC).isoformat(timespec="microseconds")
     parts = [dag_id, run_id, start, task_id, map_index, max_tries]
+    if statement:
+        parts.append(["statement", statement])
     name = json.dumps([*parts, "dry run"] if dry_run else parts)
     return str(uuid.uuid5(_NAMESPACE, name))
+
+
+def task_operation_id(context: Context, *, statement: str = "", dry_run: bool = False) -> str:
+    """The id for a running task, or for its ``statement`` of that name.
+
+    Raises:
+        RequestError: REQUEST_INVALID: the run has not started.
+    """
+    ti, run = context["ti"], context["dag_run"]
+    if run.start_date is None:
+        raise invalid("dag_run.start_date", "the run has not started")
+    return operation_id(
+        dag_id=ti.dag_id,
+        run_id=ti.run_id,
+        run_start_date=run.start_date,
+        task_id=ti.task_id,
+        map_index=-1 if ti.map_index is None else ti.map_index,
+        max_tries=ti.max_tries,
+        statement=statement,
+        dry_run=dry_run,
+    )

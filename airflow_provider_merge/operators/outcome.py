@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from airflow.providers.common.compat.sdk import AirflowException
 
@@ -34,20 +35,25 @@ def job_outcome(
         AirflowException: the job failed, or nothing is known of it.
     """
     read = read_result_of_try if failure else read_result
-    result = read(request, hook.storage_options())
-    if request.dry_run:
-        _clean_up(request, hook)
-    elif result is None:
-        result = _recorded(request, hook)
+    result = _left(request, hook, read(request, hook.storage_options()))
     if result is None:
-        raise AirflowException(_no_result(request, failure))
-    if result.error is not None:
-        raise airflow_exception(result.error)
-    if result.request_digest != request.digest():
-        raise _reused(result_location(request), "belongs to another request")
+        raise AirflowException(no_result(result_location(request), failure))
     if failure is not None:
         log.warning("The job was done, then its process failed: %s", failure)
     return result
+
+
+def statement_outcome(request: JobRequest, hook: CatalogHook) -> JobResult | None:
+    """The result of one of the statements of a job, of this try or an earlier one.
+
+    None: it was not run, or died without a trace.
+
+    Raises:
+        JobError, AirflowException: as ``job_outcome``.
+    """
+    options = hook.storage_options()
+    result = read_result_of_try(request, options) or read_result(request, options)
+    return _left(request, hook, result)
 
 
 def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
@@ -66,12 +72,28 @@ def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
         log.warning("If this task is cleared, it will take this try for an ended one: %s", error)
 
 
-def give_up(request: JobRequest, hook: CatalogHook) -> None:
-    """Take from a job that may run on what it needs to publish."""
-    try:
-        remove_leftovers(request, hook.storage_options())
-    except OSError as error:
-        log.warning("The job may still publish: %s", error)
+def give_up(requests: Iterable[JobRequest], hook: CatalogHook) -> None:
+    """Take from a job that may run on what its requests need to publish."""
+    for request in requests:
+        try:
+            remove_leftovers(request, hook.storage_options())
+        except OSError as error:
+            log.warning("Operation %s may still publish: %s", request.operation_id, error)
+
+
+def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> JobResult | None:
+    """What the job left: the result that it stored, else what the table tells, checked."""
+    if request.dry_run:
+        _clean_up(request, hook)
+    elif result is None:
+        result = _recorded(request, hook)
+    if result is None:
+        return None
+    if result.error is not None:
+        raise airflow_exception(result.error)
+    if result.request_digest != request.digest():
+        raise _reused(result_location(request), "belongs to another request")
+    return result
 
 
 def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
@@ -123,10 +145,11 @@ def _reused(what: str, problem: str) -> CommitError:
     )
 
 
-def _no_result(request: JobRequest, failure: SubmissionError | None) -> str:
+def no_result(location: str, failure: SubmissionError | None) -> str:
+    """What is said of a job that left nothing of this try at ``location``."""
     ended = f"The Spark job failed: {failure}" if failure else "The Spark job ended"
     return (
-        f"{ended}\nIt left no result of this try at {result_location(request)}. The reason stands "
+        f"{ended}\nIt left no result of this try at {location}. The reason stands "
         "in the driver's log: above in client mode, in the cluster's application log in cluster "
         "mode."
     )

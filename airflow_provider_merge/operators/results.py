@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
+from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
 
 _COUNTS = (
@@ -30,6 +32,22 @@ _REMOVED = (
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
 _FILES = ("files_total", "files_scanned", "files_rewritten", "files_added", "files_removed")
+
+
+def with_phases(
+    result: JobResult, request: JobRequest, prepared: float, submitted: float
+) -> JobResult:
+    """The result with the seconds of this side: ``prepare``, and ``end`` behind the job's own.
+
+    ``submitted``: seconds from the submission until the result was read. A result of an earlier
+    try keeps the seconds of that one.
+    """
+    seconds = result.metrics.seconds
+    if result.maintenance is not None or result.try_number != request.origin.try_number:
+        return result
+    rest = max(0.0, submitted - sum(seconds.values()))
+    phases = {"prepare": round(prepared, 3), **seconds, "end": round(rest, 3)}
+    return replace(result, metrics=replace(result.metrics, seconds=phases))
 
 
 def xcom_value(result: JobResult) -> dict[str, Any]:

@@ -13,22 +13,22 @@ from pathlib import Path
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.submitter import SparkJob
+from spark_jobs.contract.batch import JobBatch
 
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """Absolute local paths; ``credentials`` is None where access is ambient."""
+    """Absolute local paths; ``credentials`` is None where access is ambient.
+
+    ``option``: what the job calls its ``work``, such as ``--request``.
+    """
 
     folder: Path
     main: Path
     package: Path
-    request: Path
+    work: Path
+    option: str
     credentials: Path | None
-
-    @property
-    def answer(self) -> Path:
-        """Where the job finds the answer to its last question; there is none yet."""
-        return self.folder / "answer"
 
     def remove(self) -> None:
         """Remove all of them; nothing happens when they are gone already."""
@@ -41,7 +41,7 @@ def job_files(job: SparkJob) -> Iterator[JobFiles]:
 
     Folders that an earlier try of the same operation left, because its worker was killed, go too.
     """
-    prefix = f"merge-job-{job.request.operation_id}-"
+    prefix = f"merge-job-{job.work.operation_id}-"
     for leftover in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=prefix))
@@ -58,12 +58,13 @@ def _write(job: SparkJob, folder: Path) -> JobFiles:
     shutil.copyfile(job_package.main_file(), main)
     package = folder / f"{job_package.NAME}.zip"
     job_package.write_zip(package)
-    request = _write_private(folder / "request.json", job.request.to_json())
+    kind = "batch" if isinstance(job.work, JobBatch) else "request"
+    work = _write_private(folder / f"{kind}.json", job.work.to_json())
     credentials = None
     if job.credentials:
         text = json.dumps(dict(job.credentials))
         credentials = _write_private(folder / "credentials.json", text)
-    return JobFiles(folder, main, package, request, credentials)
+    return JobFiles(folder, main, package, work, f"--{kind}", credentials)
 
 
 def _write_private(path: Path, text: str) -> Path:

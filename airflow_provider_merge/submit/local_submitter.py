@@ -40,7 +40,7 @@ class LocalSubmitter(ABC):
         self._extra = spark_connection(self._settings.spark_conn_id)
         self._cluster = deploy_mode(self._settings, self._extra) == "cluster"
         environment = environment_of(self._settings, self._extra)
-        self._operation_id = job.request.operation_id
+        self._operation_id = job.work.operation_id
         end_processes(self._operation_id)
         with job_files(job) as files:
             self._prepare(job, files, environment)

@@ -52,7 +52,7 @@ class PlainPythonSubmitter(LocalSubmitter):
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
         assert environment is not None  # noqa: S101 - see submit
         command = [str(environment.python), str(files.main), "--no-session"]
-        command += ["--request", str(files.request)]
+        command += [files.option, str(files.work)]
         if files.credentials is not None:
             command += ["--credentials", str(files.credentials)]
         variables = {**self._variables(), "PYTHONPATH": str(files.package)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from airflow_provider_merge.submit.class_archive import (
     launcher_options,
     usable_archive,
 )
+from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
@@ -25,6 +27,7 @@ from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
+from spark_jobs.contract.batch import JobBatch
 
 
 class _ReadingHook(SparkSubmitHook):
@@ -57,7 +60,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
-        hook.last_look = LastLook(job.request.operation_id, files.answer, job.ended)
+        hook.last_look = LastLook(files.folder, job.ended)
         _check_master(hook)
         self._hook, self._job = hook, job
 
@@ -73,6 +76,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)
+        if not self._cluster:
+            variables[OPTIONS] = compiler_options(variables)
         if self._archive is not None:
             variables[OPTIONS] = launcher_options(self._archive, variables)
         try:
@@ -100,19 +105,19 @@ class SparkSubmitSubmitter(LocalSubmitter):
     ) -> _ReadingHook:
         settings = self._settings
         cluster = self._cluster
-        shipped = [files.request] + ([files.credentials] if files.credentials else [])
-        arguments = ["--request", files.request.name if cluster else str(files.request)]
+        shipped = [files.work] + ([files.credentials] if files.credentials else [])
+        arguments = [files.option, files.work.name if cluster else str(files.work)]
         if files.credentials is not None:
             name = files.credentials.name if cluster else str(files.credentials)
             arguments += ["--credentials", name]
         if not cluster:
             # What a driver on a cluster prints is not read here.
-            arguments += ["--answer", str(files.answer)]
+            arguments += ["--answers", str(files.folder), "--launched", f"{time.time():.3f}"]
         try:
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,
                 name=job.name,
-                conf=self._conf(None if cluster else environment),
+                conf=self._conf(job, None if cluster else environment),
                 spark_binary=str(environment.spark_submit) if environment else None,
                 py_files=str(files.package),
                 files=",".join(str(path) for path in shipped) if cluster else None,
@@ -132,7 +137,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
                 "Install apache-airflow-providers-cncf-kubernetes beside Airflow.",
             ) from None
 
-    def _conf(self, environment: SparkEnvironment | None) -> dict[str, str]:
+    def _conf(self, job: SparkJob, environment: SparkEnvironment | None) -> dict[str, str]:
         """The user's conf over what this provider sets by itself."""
         conf: dict[str, str] = {}
         if not self._cluster:
@@ -140,6 +145,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         else:
             # Tries are Airflow's: YARN would start the driver again under the same number.
             conf["spark.yarn.maxAppAttempts"] = "1"
+        if isinstance(job.work, JobBatch) and job.work.max_parallel > 1:
+            conf["spark.scheduler.mode"] = "FAIR"
         if environment is not None:
             conf["spark.pyspark.python"] = str(environment.python)
             conf["spark.pyspark.driver.python"] = str(environment.python)

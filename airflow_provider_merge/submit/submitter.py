@@ -9,6 +9,7 @@ from typing import Protocol
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 
 _DEPLOY_MODES = ("client", "cluster")
@@ -20,7 +21,7 @@ class SubmissionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """One request, and the secrets that it needs and must not hold.
+    """A request or several, and the secrets that they need and must not hold.
 
     ``announce`` hears of the Spark application as soon as anything of it is known. ``ended`` tells
     what became of the job's task, empty as long as it goes on; it is asked before anything is
@@ -28,7 +29,7 @@ class SparkJob:
     """
 
     name: str
-    request: JobRequest
+    work: JobRequest | JobBatch
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     announce: Callable[[SparkApplication], None] = field(default=lambda _: None, repr=False)
     ended: Callable[[], str] = field(default=lambda: "", repr=False)

@@ -1,14 +1,16 @@
 """What a job prints before it publishes, and what whoever started it answers.
 
-The answer is a file beside the request: empty as long as the job's task goes on, else it tells what
-became of the task.
+The answer is a file in a folder that both know: empty as long as the job's task goes on, else it
+tells what became of the task.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _QUESTION: Final = "About to publish. Does the task of operation {} still run?"
+_ASKED: Final = re.compile(re.escape(_QUESTION).replace(r"\{\}", r"([\w-]+)"))
 
 
 def question(operation_id: str) -> str:
@@ -16,6 +18,12 @@ def question(operation_id: str) -> str:
     return _QUESTION.format(operation_id)
 
 
-def asks(line: str, operation_id: str) -> bool:
-    """Whether a line of a job's output is its question."""
-    return question(operation_id) in line
+def asking(line: str) -> str | None:
+    """The operation whose question a line of a job's output is; None: it is none."""
+    found = _ASKED.search(line)
+    return found[1] if found else None
+
+
+def answer_name(operation_id: str) -> str:
+    """The name of the file with the answer."""
+    return f"answer-{operation_id}"

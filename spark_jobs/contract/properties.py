@@ -24,6 +24,7 @@ DAG_ID: Final = "merge.dag-id"
 RUN_ID: Final = "merge.run-id"
 TASK_ID: Final = "merge.task-id"
 MAP_INDEX: Final = "merge.map-index"
+STATEMENT_NAME: Final = "merge.statement-name"
 
 # The most that any of the numbers has.
 _DIGITS: Final = 19
@@ -43,6 +44,7 @@ def operation_properties(request: JobRequest, base_snapshot_id: int | None) -> d
         RUN_ID: origin.run_id,
         TASK_ID: origin.task_id,
         MAP_INDEX: str(origin.map_index),
+        **({STATEMENT_NAME: origin.statement} if origin.statement else {}),
     }
 
 

@@ -149,7 +149,10 @@ Source = FileSource | TableSource | SqlSource
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who asked: shown in the snapshot's properties, without meaning for the rows."""
+    """Who asked: shown in the snapshot's properties, without meaning for the rows.
+
+    ``statement``: its name, where the task has several.
+    """
 
     dag_id: str = ""
     run_id: str = ""
@@ -157,6 +160,7 @@ class Origin:
     map_index: int = -1
     try_number: int = 1
     retries: int = 0
+    statement: str = ""
 
 
 @dataclass(frozen=True, slots=True)

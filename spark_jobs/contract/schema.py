@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from spark_jobs.contract import codec, request, result
+from spark_jobs.contract import batch, codec, request, result
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -43,6 +43,7 @@ def published() -> dict[str, str]:
         f"job_request.v{request.VERSION}.schema.json": schema_of(
             request.JobRequest, request.VERSION
         ),
+        f"job_batch.v{request.VERSION}.schema.json": schema_of(batch.JobBatch, request.VERSION),
         f"job_result.v{result.VERSION}.schema.json": schema_of(result.JobResult, result.VERSION),
     }
     return {

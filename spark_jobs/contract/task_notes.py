@@ -23,6 +23,8 @@ def note_name(origin: Origin) -> str | None:
     if not origin.dag_id:
         return None
     parts = [origin.dag_id, origin.run_id, origin.task_id, origin.map_index]
+    if origin.statement:
+        parts.append(origin.statement)
     return f"{uuid.uuid5(_NAMESPACE, json.dumps(parts))}.tries"
 
 

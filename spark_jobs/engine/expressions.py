@@ -103,11 +103,15 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class JoinKey:
-    """An equality of a target column of type ``type`` and an expression of the source."""
+    """An equality of a target column of type ``type`` and an expression of the source.
+
+    ``source_column``: the column that the expression is, if it is one and nothing more.
+    """
 
     target_column: str
     type: DataType
     source: Expression
+    source_column: str | None = None
 
 
 class ExpressionAnalyzer:
@@ -269,8 +273,13 @@ class ExpressionAnalyzer:
             if plain and source.source_columns and not source.target_columns:
                 column = next(iter(target.target_columns))
                 if self._is_plain(target.text, column):
-                    return JoinKey(column, target.type, source)
+                    return JoinKey(column, target.type, source, self._plain_column(source))
         return None
+
+    def _plain_column(self, source: Expression) -> str | None:
+        column = next(iter(source.source_columns))
+        is_one = len(source.source_columns) == 1 and self._is_plain(source.text, column)
+        return column if is_one else None
 
     def _is_plain(self, text: str, column: str) -> bool:
         names = parse_expression(self._spark, text).names

@@ -44,14 +44,14 @@ _NAMED_PARTITIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on an open catalog and session; ``answer`` as in ``LastLook``."""
+    """A request on an open catalog and session; ``answers`` as in ``LastLook``."""
 
     request: JobRequest
     spark: SparkSession
     connector: Connector
     progress: Progress = field(default_factory=Progress)
     redaction: Redaction = field(default_factory=Redaction)
-    answer: Path | None = None
+    answers: Path | None = None
 
     def run(self) -> JobResult:
         """Run the request and store its result, but for a dry run; a failure is a result too."""
@@ -66,6 +66,41 @@ class Job:
             log.store(result)
             self._release_guard(result)
         return result
+
+    def check(self) -> JobResult:
+        """Hold the statement against the schemas, and change nothing; a failure is a result too.
+
+        What an earlier try committed is not looked at again.
+        """
+        log = OperationLog(self.connector.storage)
+        settings = meaningful_settings(self.request.options.session_time_zone)
+        try:
+            with fixed_settings(self.spark, settings):
+                self._check(log)
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+            if not self.request.dry_run:
+                log.store(result)
+            return result
+        return self._result("unchanged", Metrics())
+
+    def _check(self, log: OperationLog) -> None:
+        statement = self.request.statement
+        if isinstance(statement, CreateTableSpec | MaintenanceStatement):
+            return
+        table = self.connector.metadata.load_table(self.request.target)
+        if not self.request.dry_run and self._earlier(log, table) is not None:
+            return
+        scratch = log.new_scratch(self.request.operation_id)
+        moment = StatementTime(self.spark)
+        sources = Sources(
+            self.spark, self.connector, self.request, table, scratch, self.progress, moment
+        )
+        try:
+            sources.open()
+            self._statement_run(statement, table, sources, scratch, 1).check()
+        finally:
+            sources.close()
 
     def _done(self, log: OperationLog) -> JobResult:
         statement = self.request.statement
@@ -91,25 +126,28 @@ class Job:
         moment: StatementTime,
     ) -> JobResult:
         """Run the statement from fresh snapshots, unless it has been committed already."""
-        table = self.connector.metadata.load_table(self.request.target)
+        with self.progress.phase("catalog"):
+            table = self.connector.metadata.load_table(self.request.target)
         if self.request.dry_run:
             return self._tried(log, statement, table, moment)
-        log.clear_leftovers(self.request.operation_id)
-        earlier = self._earlier(log, table)
-        if earlier is not None:
-            require_same_work(self.request, earlier)
-            return earlier
-        ended = EndedTries.of(self.request, self.connector)
-        commits = ended.commits(table)
-        taken = ended.taken(commits)
-        if taken is not None:
-            return taken
-        scratch = log.new_scratch(self.request.operation_id)
-        log.lease(scratch).take()
+        with self.progress.phase("history"):
+            log.clear_leftovers(self.request.operation_id)
+            earlier = self._earlier(log, table)
+            if earlier is not None:
+                require_same_work(self.request, earlier)
+                return earlier
+            ended = EndedTries.of(self.request, self.connector)
+            commits = ended.commits(table)
+            taken = ended.taken(commits)
+            if taken is not None:
+                return taken
+            scratch = log.new_scratch(self.request.operation_id)
+            log.lease(scratch).take()
         try:
             result = self._changed(statement, table, scratch, attempt, moment)
         finally:
-            log.clear(scratch)
+            with self.progress.phase("clean"):
+                log.clear(scratch)
         return replace(result, warnings=warnings_of(commits))
 
     def _tried(
@@ -170,23 +208,9 @@ class Job:
             self.spark, self.connector, self.request, table, scratch, self.progress, moment
         )
         try:
-            sources.open()
-            outcome = _run_type(spec)(
-                spark=self.spark,
-                connector=self.connector,
-                table=table,
-                spec=spec,
-                sources=sources,
-                operation=self._operation(table),
-                options=self.request.options,
-                scratch=scratch,
-                progress=self.progress,
-                moment=moment,
-                last_look=LastLook(self.request.operation_id, self.answer),
-                attempt=attempt,
-                reads_itself=_is_among(self.request.target, self.request.sources),
-                dry_run=self.request.dry_run,
-            ).run()
+            with self.progress.phase("analyze"):
+                sources.open()
+            outcome = self._statement_run(spec, table, sources, scratch, attempt).run()
         finally:
             sources.close()
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
@@ -195,6 +219,31 @@ class Job:
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
+        )
+
+    def _statement_run(
+        self,
+        spec: RowStatement | PartitionStatement,
+        table: TableHandle,
+        sources: Sources,
+        scratch: str,
+        attempt: int,
+    ) -> MergeRun | OverwriteRun:
+        return _run_type(spec)(
+            spark=self.spark,
+            connector=self.connector,
+            table=table,
+            spec=spec,
+            sources=sources,
+            operation=self._operation(table),
+            options=self.request.options,
+            scratch=scratch,
+            progress=self.progress,
+            moment=sources.moment,
+            last_look=LastLook(self.request.operation_id, self.answers),
+            attempt=attempt,
+            reads_itself=_is_among(self.request.target, self.request.sources),
+            dry_run=self.request.dry_run,
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from spark_jobs.contract.last_look import question
+from spark_jobs.contract.last_look import answer_name, question
 from spark_jobs.engine.progress import log
 from spark_jobs.errors import CommitError, ErrorCode
 
@@ -21,10 +21,10 @@ _PATIENCE: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class LastLook:
-    """Asks whoever started the job, who answers with the file ``answer``; None: nobody does."""
+    """Asks whoever started the job, who answers in the folder ``answers``; None: nobody does."""
 
     operation_id: str
-    answer: Path | None = None
+    answers: Path | None = None
 
     def require_task(self, patience: float = _PATIENCE) -> None:
         """Check that the task still runs; wait for the answer up to so many seconds.
@@ -32,16 +32,17 @@ class LastLook:
         Raises:
             CommitError: RUN_GIVEN_UP.
         """
-        if self.answer is None:
+        if self.answers is None:
             return
         log.info("%s", question(self.operation_id))
         deadline = time.monotonic() + patience
-        while not self.answer.exists():
-            if time.monotonic() > deadline or not self.answer.parent.exists():
+        answer = self.answers / answer_name(self.operation_id)
+        while not answer.exists():
+            if time.monotonic() > deadline or not self.answers.exists():
                 raise _given_up("nobody answers whether its task still runs")
             time.sleep(_STEP)
-        ended = self.answer.read_text(encoding="utf-8")
-        self.answer.unlink()
+        ended = answer.read_text(encoding="utf-8")
+        answer.unlink()
         if ended:
             raise _given_up(f"its task was ended: {ended}")
 

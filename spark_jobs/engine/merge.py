@@ -44,6 +44,14 @@ _FILTER_SHARE: Final = 0.25
 class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     """One attempt of MERGE, DELETE or UPDATE."""
 
+    def check(self) -> None:
+        """Hold the statement against the schemas.
+
+        Raises:
+            JobError: what is wrong.
+        """
+        self._processor(self._analyzed())
+
     def run(self) -> StatementOutcome:
         """Run the statement.
 
@@ -61,7 +69,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            keys = dynamic_filter(merge, source, self.options.broadcast_limit, self.moment)
+            limit, filesystem = self.options.broadcast_limit, self.connector.storage.filesystem
+            keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
             pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
         self.progress.say(

@@ -80,6 +80,14 @@ class NewRows:
 class OverwriteRun(StatementRun[PartitionStatement]):
     """One attempt of INSERT, INSERT OVERWRITE, TRUNCATE or DROP PARTITION."""
 
+    def check(self) -> None:
+        """Hold the statement against the schemas.
+
+        Raises:
+            JobError: what is wrong.
+        """
+        self._analyzed(self._replacement())
+
     def run(self) -> StatementOutcome:
         """Run the statement.
 
@@ -87,10 +95,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             JobError: whatever is wrong; the table is unchanged.
         """
         with self.progress.phase("analyze"):
-            # Refuses what can not be written here, before anything is read.
-            self.connector.metadata.row_change_paradigm(self.table)
-            specs = partition_specs(self.spark, self.table, self.moment)
-            replacement = Replacement.of(self.spec, self.table, specs)
+            replacement = self._replacement()
             insert = self._analyzed(replacement)
         with self.progress.phase("plan"):
             planned = self.connector.metadata.plan_files(self.table)
@@ -117,6 +122,12 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         if not partitions and not replaced:
             return StatementOutcome(None, metrics)
         return self._write(insert, new, replacement, replaced, metrics)
+
+    def _replacement(self) -> Replacement:
+        # Refuses what can not be written here, before anything is read.
+        self.connector.metadata.row_change_paradigm(self.table)
+        specs = partition_specs(self.spark, self.table, self.moment)
+        return Replacement.of(self.spec, self.table, specs)
 
     def _analyzed(self, replacement: Replacement) -> AnalyzedInsert | None:
         if not isinstance(self.spec, InsertIntoSpec | InsertOverwriteSpec):

@@ -23,8 +23,11 @@ class Progress:
         try:
             yield
         finally:
-            elapsed = time.monotonic() - started
-            self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 3)
+            self.spent(name, time.monotonic() - started)
+
+    def spent(self, name: str, seconds: float) -> None:
+        """Count the seconds of a phase that was timed elsewhere."""
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
 
     def say(self, message: str) -> None:
         """Write a progress line."""

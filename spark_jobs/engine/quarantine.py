@@ -110,8 +110,10 @@ def _task_folder(request: JobRequest) -> str:
     if not origin.dag_id:
         return _safe(request.operation_id)
     folder = "/".join(map(_safe, (origin.dag_id, origin.run_id, origin.task_id)))
-    # No task id has this character, once it is made safe.
-    return folder if origin.map_index < 0 else f"{folder}~{origin.map_index}"
+    if origin.map_index >= 0:
+        # No task id has this character, once it is made safe.
+        folder = f"{folder}~{origin.map_index}"
+    return f"{folder}/{_safe(origin.statement)}" if origin.statement else folder
 
 
 def _safe(name: str) -> str:

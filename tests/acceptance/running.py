@@ -14,7 +14,7 @@ from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.statements import Cardinality, MergeSpec
 from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.main import run
+from spark_jobs.run import run
 from tests.acceptance.cases import CATEGORIES, Case, Expected
 from tests.acceptance.tables import PaimonTable, Warehouse
 from tests.acceptance.values import as_arrow, comparable, difference

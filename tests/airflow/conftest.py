@@ -29,7 +29,7 @@ os.environ.update(
 
 import pytest  # noqa: E402
 
-from airflow_provider_merge.operators.base import TableOperator  # noqa: E402
+from airflow_provider_merge.operators.spark_job import SparkJobOperator  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
 
 
@@ -62,7 +62,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def submitter(monkeypatch: pytest.MonkeyPatch) -> FakeSubmitter:
     """Takes the place of Spark behind every operator."""
     fake = FakeSubmitter()
-    monkeypatch.setattr(TableOperator, "get_submitter", lambda _: fake)
+    monkeypatch.setattr(SparkJobOperator, "get_submitter", lambda _: fake)
     return fake
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from airflow_provider_merge.metadata.operations import result_location
 from airflow_provider_merge.submit.submitter import SparkJob, SubmissionError
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName, TableSource
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
@@ -37,6 +38,10 @@ from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
+from airflow_provider_merge.operators.statement_list import (
+    create_table, delete_from, insert_overwrite, merge_into, sql_statement, update
+)
+from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 
@@ -91,10 +96,11 @@ class FakeSubmitter:
 
     def submit(self, job: SparkJob) -> None:
         self.jobs.append(job)
-        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
-        result = outcome(job.request)
-        if result is not None:
-            store(job.request, result)
+        for request in job.work.requests if isinstance(job.work, JobBatch) else (job.work,):
+            outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+            result = outcome(request)
+            if result is not None:
+                store(request, result)
         if self.process_fails:
             raise SubmissionError("Cannot execute: spark-submit. Error code is: 1.")
 
@@ -105,7 +111,7 @@ class FakeSubmitter:
     def request(self) -> JobRequest:
         """The only request."""
         (job,) = self.jobs
-        return job.request
+        return job.work
 
 
 @dataclass(frozen=True)

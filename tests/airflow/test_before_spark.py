@@ -89,7 +89,7 @@ def test_planted_password_is_only_in_the_credentials(
     assert run.state == "success"
     (job,) = submitter.jobs
     assert PASSWORD in job.credentials.values()
-    assert PASSWORD not in job.request.to_json()
+    assert PASSWORD not in job.work.to_json()
     assert PASSWORD not in capsys.readouterr().out
     (ti,) = run.get_task_instances()
     assert PASSWORD not in json.dumps(ti.xcom_pull(task_ids="merge"))

@@ -73,7 +73,7 @@ def test_the_real_run_is_another_operation(dag_file, submitter, warehouse):
     tasks = [DELETE.format(value).replace('"t"', f'"{value}"') for value in (True, False)]
     dag_file(" >> ".join(tasks)).run()
 
-    dry, real = (job.request for job in submitter.jobs)
+    dry, real = (job.work for job in submitter.jobs)
     assert (dry.dry_run, real.dry_run) == (True, False)
     assert dry.operation_id != real.operation_id
     assert dry.digest() != real.digest()

@@ -14,7 +14,7 @@ from airflow_provider_merge.operators.task_end import task_end
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
-from spark_jobs.contract.last_look import question
+from spark_jobs.contract.last_look import answer_name, question
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.contract.task_notes import note_name, note_text
 from tests.airflow.launcher import Launcher
@@ -24,7 +24,7 @@ from tests.airflow.test_kill import wait_for
 # A driver that asks twice, and says what it hears.
 ASKING = """
 from pathlib import Path
-answer = Path(arguments[arguments.index("--answer") + 1])
+answer = Path(arguments[arguments.index("--answers") + 1], {name!r})
 for _ in range(2):
     print("2026-11-22 INFO airflow_provider_merge.job:", {question!r}, flush=True)
     while not answer.exists():
@@ -78,7 +78,9 @@ def note_of(request):
 def test_the_job_is_told_what_became_of_its_task(temporary, monkeypatch, capsys):
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     request = example_request()
-    then = ASKING.format(question=question(request.operation_id))
+    then = ASKING.format(
+        question=question(request.operation_id), name=answer_name(request.operation_id)
+    )
     launcher = Launcher.make(temporary / "env", then)
     ends = iter(["", "its state is failed"])
     submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
@@ -114,7 +116,7 @@ def test_a_driver_on_a_cluster_can_not_publish_any_more(temporary, monkeypatch):
         thread.join(60)
 
     assert given_up == [request.operation_id]
-    assert "--answer" not in launcher.arguments
+    assert "--answers" not in launcher.arguments
 
 
 @pytest.mark.usefixtures("airflow_db")
@@ -247,6 +249,6 @@ def test_giving_up_takes_the_lease(warehouse):
         def storage_options():
             return {}
 
-    outcome.give_up(request, Hook())
+    outcome.give_up([request], Hook())
 
     assert not scratch.exists()

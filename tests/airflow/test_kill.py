@@ -43,7 +43,7 @@ def start(tmp_path, monkeypatch):
 
     def begin(then, request=None):
         job = SparkJob("dag.task", request or example_request())
-        requests.append(job.request)
+        requests.append(job.work)
         launcher = Launcher.make(tmp_path / f"env{len(requests)}", FAMILY.format(then=then))
         submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
         outcome = []
@@ -58,8 +58,8 @@ def start(tmp_path, monkeypatch):
         threads.append(thread)
         thread.start()
         wait_for(launcher.record.exists)
-        wait_for(lambda: len(job_processes(job.request.operation_id)) == 2)
-        return submitter, thread, outcome, job.request.operation_id
+        wait_for(lambda: len(job_processes(job.work.operation_id)) == 2)
+        return submitter, thread, outcome, job.work.operation_id
 
     yield begin
     for request in requests:

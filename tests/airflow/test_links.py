@@ -192,7 +192,7 @@ class Announcing(FakeSubmitter):
     def submit(self, job):
         told = SparkApplication("local-17", "http://worker:4040", history=HISTORY)
         job.announce(told)
-        origin = job.request.origin
+        origin = job.work.origin
         self.meanwhile = shown(origin.run_id, origin.dag_id)[SPARK_PAGE]
         super().submit(job)
 

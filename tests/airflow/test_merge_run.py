@@ -167,7 +167,7 @@ def test_mapped_over_xcom(dag_file, submitter):
         """
     ).run()
     assert run.state == "success"
-    requests = [job.request for job in submitter.jobs]
+    requests = [job.work for job in submitter.jobs]
     paths = {request.origin.map_index: request.sources[0].path for request in requests}
     assert paths == {0: "/a", 1: "/b"}
     assert len({request.operation_id for request in requests}) == 2

@@ -56,7 +56,7 @@ def test_passing_error_is_retried_under_the_same_id(dag_file, submitter):
     submitter.outcomes = [lambda request: failed(request, CONFLICT), committed]
     ti = run(dag_file, retries=1)
     assert ti.state == "success"
-    first, second = (job.request for job in submitter.jobs)
+    first, second = (job.work for job in submitter.jobs)
     assert first.operation_id == second.operation_id
     assert first.digest() == second.digest()
     assert [each.origin.try_number for each in (first, second)] == [1, 2]
@@ -70,7 +70,7 @@ def test_no_result_is_retryable_and_says_where_to_look(dag_file, submitter, caps
     assert ti.state == "failed"
     assert len(submitter.jobs) == 2
     log = capsys.readouterr().out
-    assert f"/_operations/{submitter.jobs[0].request.operation_id}.json" in log
+    assert f"/_operations/{submitter.jobs[0].work.operation_id}.json" in log
     assert "driver's log" in log
 
 

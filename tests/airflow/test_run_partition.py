@@ -157,5 +157,5 @@ def test_mapped_operators_have_it(dag_file, submitter, warehouse, airflow_db):
     run = dag_file(body, arguments='params={"day": "2026-11-10"}').run(run_conf=CONF)
 
     assert run.state == "success"
-    partitions = [job.request.statement.partition for job in submitter.jobs]
+    partitions = [job.work.statement.partition for job in submitter.jobs]
     assert partitions == [{"day": "'2026-01-02'"}] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.errors import RequestError
 from tests.airflow.launcher import Launcher
@@ -35,18 +37,30 @@ def submit(launcher, job=JOB, **settings):
 def test_client_mode_names_absolute_private_files(launcher):
     submit(launcher)
     arguments = launcher.arguments
-    main, *rest = arguments[-7:]
-    assert rest[0::2] == ["--request", "--credentials", "--answer"]
-    request, credentials, answer = rest[1::2]
-    assert Path(answer).parent == Path(request).parent
+    main, *rest = arguments[-9:]
+    assert rest[0::2] == ["--request", "--credentials", "--answers", "--launched"]
+    request, credentials, answers, launched = rest[1::2]
+    assert Path(answers) == Path(request).parent
+    assert float(launched) <= time.time()
     files = launcher.seen["files"]
-    assert JobRequest.from_json(files[request]["text"]) == JOB.request
+    assert JobRequest.from_json(files[request]["text"]) == JOB.work
     assert json.loads(files[credentials]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}
     assert files[request]["mode"] == files[credentials]["mode"] == "0o600"
     assert files[request]["folder_mode"] == "0o700"
     assert Path(main).name == "main.py"
     assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
     assert launcher.option("--files") is None
+
+
+@pytest.mark.parametrize(("most", "mode"), [(1, None), (2, "FAIR")])
+def test_several_statements_go_as_one_file(launcher, most, mode):
+    batch = JobBatch("batch-1", (example_request(), example_request()), max_parallel=most)
+    submit(launcher, SparkJob("dag.task", batch))
+    path = launcher.option("--batch")
+    assert JobBatch.from_json(launcher.seen["files"][path]["text"]) == batch
+    assert launcher.option("--request") is None
+    assert launcher.conf.get("spark.scheduler.mode") == mode
+    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == "batch-1"
 
 
 def test_files_are_removed_afterwards(launcher, tmp_path):
@@ -65,7 +79,7 @@ def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
 
 
 def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):
-    mine = tmp_path / f"merge-job-{JOB.request.operation_id}-old"
+    mine = tmp_path / f"merge-job-{JOB.work.operation_id}-old"
     other = tmp_path / "merge-job-other-old"
     for folder in (mine, other):
         folder.mkdir()
@@ -192,6 +206,23 @@ def test_missing_connection_is_not_yarn(launcher):
     assert not launcher.record.exists()
 
 
+def test_compilers_wait_longer_unless_somebody_says_else(launcher, monkeypatch):
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4BackEdgeThreshold=40000")
+    submit(launcher)
+    options = launcher.seen["environment"]["SPARK_SUBMIT_OPTS"].split()
+    assert "-XX:Tier4InvocationThreshold=500000" in options
+    assert options.index("-XX:+IgnoreUnrecognizedVMOptions") == 0
+    assert options.index("-XX:Tier4BackEdgeThreshold=4000000") < len(options) - 1
+    assert options[-1] == "-XX:Tier4BackEdgeThreshold=40000"
+
+
+def test_compilers_of_drivers_elsewhere_are_left_alone(launcher, monkeypatch):
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)
+    connection(monkeypatch, "spark_default", conn_type="spark", host="yarn")
+    submit(launcher, deploy_mode="cluster")
+    assert "SPARK_SUBMIT_OPTS" not in launcher.seen["environment"]
+
+
 def test_environment_from_the_connection(launcher, monkeypatch):
     extra = {"spark-env": str(launcher.folder)}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local", extra=extra)
@@ -219,5 +250,5 @@ def test_no_spark_submit_anywhere(launcher, monkeypatch, tmp_path):
 
 def test_mark_is_set_for_the_job_only(launcher):
     submit(launcher)
-    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == JOB.request.operation_id
+    assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == JOB.work.operation_id
     assert "AIRFLOW_MERGE_OPERATION" not in os.environ

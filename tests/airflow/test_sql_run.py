@@ -175,7 +175,7 @@ def test_mapped_over_texts(dag_file, submitter):
         """
     ).run()
     assert run.state == "success"
-    assert {str(job.request.target) for job in submitter.jobs} == {"shop.a", "shop.b"}
+    assert {str(job.work.target) for job in submitter.jobs} == {"shop.a", "shop.b"}
 
 
 def _day(text):

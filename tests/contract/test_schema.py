@@ -23,7 +23,9 @@ def test_the_published_files_are_up_to_date(tmp_path: Path) -> None:
     generated = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     files = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "contract").iterdir()}
     assert files == generated, "run: python -m spark_jobs.contract.schema docs/contract"
-    assert sorted(generated) == ["job_request.v1.schema.json", "job_result.v1.schema.json"]
+    assert sorted(generated) == [
+        f"job_{document}.v1.schema.json" for document in ("batch", "request", "result")
+    ]
 
 
 @pytest.mark.parametrize("text", published().values(), ids=published())

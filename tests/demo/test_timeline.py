@@ -36,6 +36,14 @@ def test_snapshots_come_in_numeric_order_with_their_counts(tmp_path: Path) -> No
     assert timeline[1]["updated"] == 2
 
 
+def test_a_statement_of_several_is_named(tmp_path: Path) -> None:
+    _snapshot(tmp_path, 1, **{"task-id": "nightly", "statement-name": "orders"})
+
+    [entry] = read_timeline(tmp_path, "flights.flight")
+
+    assert entry["operation"] == "nightly orders"
+
+
 def test_a_snapshot_of_another_writer_has_no_counts(tmp_path: Path) -> None:
     _snapshot(tmp_path, 1)
 

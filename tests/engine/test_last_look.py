@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.last_look import asks
+from spark_jobs.contract.last_look import answer_name, asking
 from spark_jobs.engine.job import Job
 from spark_jobs.engine.last_look import LastLook
 from spark_jobs.errors import CommitError, ErrorCode
@@ -23,29 +23,29 @@ ADD = Behaviour("", "VALUES (1) AS s(id)", (not_matched(insert(id="s.id", req="'
 
 
 class Launcher(logging.Handler):
-    """Reads what a job says, and answers each question with the next of ``answers``."""
+    """Reads what a job says, and answers each question with the next of ``texts``."""
 
-    def __init__(self, answer: Path, answers: list[str]) -> None:
+    def __init__(self, folder: Path, texts: list[str]) -> None:
         super().__init__()
-        self._answer = answer
-        self._answers = answers
+        self._folder = folder
+        self._texts = texts
         self.questions = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        if asks(record.getMessage(), OPERATION_ID):
+        if asking(record.getMessage()) == OPERATION_ID:
             self.questions += 1
             # The job goes on meanwhile, and waits.
-            threading.Timer(0.2, self._give, (self._answers.pop(0),)).start()
+            threading.Timer(0.2, self._give, (self._texts.pop(0),)).start()
 
     def _give(self, text: str) -> None:
-        half = self._answer.with_suffix(".half")
+        half = self._folder / "half"
         half.write_text(text)
-        half.rename(self._answer)
+        half.rename(self._folder / answer_name(OPERATION_ID))
 
 
 @contextmanager
-def launcher(answer: Path, *answers: str) -> Iterator[Launcher]:
-    log, listening = logging.getLogger("airflow_provider_merge.job"), Launcher(answer, [*answers])
+def launcher(folder: Path, *texts: str) -> Iterator[Launcher]:
+    log, listening = logging.getLogger("airflow_provider_merge.job"), Launcher(folder, [*texts])
     level = log.level
     log.setLevel(logging.INFO)
     log.addHandler(listening)
@@ -57,23 +57,23 @@ def launcher(answer: Path, *answers: str) -> Iterator[Launcher]:
 
 
 @pytest.fixture
-def answer(tmp_path: Path) -> Path:
+def answers(tmp_path: Path) -> Path:
     (tmp_path / "job").mkdir()
-    return tmp_path / "job" / "answer"
+    return tmp_path / "job"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("connector", ["folder", "append-cow"])
 def test_nothing_is_published_for_a_task_that_was_ended(
-    make_table: Callable[..., Harness], connector: str, answer: Path
+    make_table: Callable[..., Harness], connector: str, answers: Path
 ) -> None:
     harness = make_table(connector, ORDERS, partitioned=True)
     before = harness.state()
     manifests = {*harness.warehouse.rglob("manifest/*")}
 
-    with launcher(answer, "its state is failed") as asked:
+    with launcher(answers, "its state is failed") as asked:
         request = request_of(ADD, harness)
-        result = Job(request, harness.spark, harness.open(), answer=answer).run()
+        result = Job(request, harness.spark, harness.open(), answers=answers).run()
 
     after = harness.state()
     assert result.error is not None
@@ -88,23 +88,23 @@ def test_nothing_is_published_for_a_task_that_was_ended(
 
 @pytest.mark.slow
 def test_the_snapshot_of_a_task_that_goes_on_is_published(
-    make_table: Callable[..., Harness], answer: Path
+    make_table: Callable[..., Harness], answers: Path
 ) -> None:
     harness = make_table("append-cow", ORDERS, partitioned=True)
 
-    with launcher(answer, "") as asked:
+    with launcher(answers, "") as asked:
         request = request_of(ADD, harness)
-        result = Job(request, harness.spark, harness.open(), answer=answer).run()
+        result = Job(request, harness.spark, harness.open(), answers=answers).run()
 
     assert (result.error, result.status) == (None, "committed")
     assert asked.questions == 1
-    assert not answer.exists()
+    assert not [*answers.iterdir()]
 
 
-def test_each_try_to_publish_asks_anew(answer: Path) -> None:
-    look = LastLook(OPERATION_ID, answer)
+def test_each_try_to_publish_asks_anew(answers: Path) -> None:
+    look = LastLook(OPERATION_ID, answers)
 
-    with launcher(answer, "", "its state is success") as asked:
+    with launcher(answers, "", "its state is success") as asked:
         look.require_task()
         with pytest.raises(CommitError, match="its state is success"):
             look.require_task()
@@ -112,18 +112,18 @@ def test_each_try_to_publish_asks_anew(answer: Path) -> None:
     assert asked.questions == 2
 
 
-def test_without_an_answer_nothing_is_published(answer: Path) -> None:
+def test_without_an_answer_nothing_is_published(answers: Path) -> None:
     with pytest.raises(CommitError, match="nobody answers") as raised:
-        LastLook(OPERATION_ID, answer).require_task(patience=0.1)
+        LastLook(OPERATION_ID, answers).require_task(patience=0.1)
 
     assert raised.value.code is ErrorCode.RUN_GIVEN_UP
 
 
-def test_who_removed_the_job_s_files_wants_no_snapshot(answer: Path) -> None:
-    answer.parent.rmdir()
+def test_who_removed_the_job_s_files_wants_no_snapshot(answers: Path) -> None:
+    answers.rmdir()
 
     with pytest.raises(CommitError, match="nobody answers"):
-        LastLook(OPERATION_ID, answer).require_task()
+        LastLook(OPERATION_ID, answers).require_task()
 
 
 def test_where_nobody_answers_nobody_is_asked() -> None:

@@ -16,7 +16,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport, RemoveOrphanFiles
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.engine.leftovers import leftovers_of
 from spark_jobs.engine.operations import OperationLog
-from spark_jobs.main import run
+from spark_jobs.run import run
 from spark_jobs.spi.storage import WarehouseStorage
 from tests.connectors.tables import NAME, append, create
 

@@ -19,7 +19,8 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.maintenance import MaintenanceJob
-from spark_jobs.main import main, run
+from spark_jobs.main import main
+from spark_jobs.run import run
 from tests.connectors.tables import NAME, append, create, snapshot_ids
 from tests.folder_connector.connector import open_folder_connector
 

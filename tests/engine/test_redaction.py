@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs import main
+from spark_jobs import run
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.redaction import Redaction
@@ -53,9 +53,9 @@ def test_an_error_that_quotes_a_secret(
     def fail(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr(main, "open_connector", fail)
+    monkeypatch.setattr(run, "open_connector", fail)
 
-    result = main.run(request_, spark, {"fs.s3.accessKeySecret": SECRET})
+    result = run.run(request_, spark, {"fs.s3.accessKeySecret": SECRET})
 
     assert result.error is not None
     assert SECRET not in result.to_json()
@@ -71,7 +71,7 @@ def test_a_stored_error_that_quotes_a_secret(
 
     monkeypatch.setattr("spark_jobs.engine.job.Job._done", fail)
 
-    main.run(request_, spark, {"fs.s3.accessKeySecret": SECRET})
+    run.run(request_, spark, {"fs.s3.accessKeySecret": SECRET})
 
     stored = (tmp_path / "_operations" / "op.json").read_text()
     assert SECRET not in stored

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_jobs.contract.request import JobRequest, Origin
-from spark_jobs.main import run
+from spark_jobs.run import run
 from tests.cluster.processes import kill_tree, wait_for
 from tests.cluster.standalone import Submission
 from tests.conformance.behaviours import BEHAVIOURS

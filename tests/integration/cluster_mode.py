@@ -52,8 +52,8 @@ class ClusterSubmitter:
         for name, value in {**_CONF, "spark.pyspark.python": str(spark.python)}.items():
             command += ["--conf", f"{name}={value}"]
         command += ["--py-files", str(uploaded / files.package.name)]
-        command += ["--files", str(uploaded / files.request.name)]
-        command += [str(uploaded / files.main.name), "--request", files.request.name]
+        command += ["--files", str(uploaded / files.work.name)]
+        command += [str(uploaded / files.main.name), files.option, files.work.name]
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME")
                 if name in os.environ}  # fmt: skip
         done = subprocess.run(
@@ -66,7 +66,7 @@ class ClusterSubmitter:
             check=False,
         )
         if self._loses_result:
-            _undo_the_end(job.request)
+            _undo_the_end(job.work)
         if done.returncode or self._loses_result:
             raise SubmissionError("Application application_1_0001 finished with failed status")
 

@@ -61,6 +61,17 @@ with DAG("{dag_id}", schedule=None, start_date=datetime(2024, 1, 1),
     report(merges[1].output)
 """
 
+PHASES = {
+    *("prepare", "launcher", "jvm", "imports", "session", "catalog", "history", "analyze", "plan"),
+    *("source", "prune", "write", "commit", "clean", "end"),
+}
+
+
+def named_phases(log):
+    """The names in a line such as "seconds: session 2.1 | write 0.8"."""
+    line = log.partition(" seconds: ")[2].splitlines()[0]
+    return {phase.rpartition(" ")[0] for phase in line.strip().split(" | ")}
+
 
 def write_csv(lake, name, rows):
     lines = ["id,state", *(f"{key},{state}" for key, state in rows)]
@@ -78,6 +89,7 @@ def test_create_load_merge_and_a_merge_that_fails(lake):
     assert "shop.tickets: committed, snapshot 2" in done.stdout, done.stdout[-8000:]
     assert "inserted 1 | updated 1 | deleted 1" in done.stdout
     assert "RESULT committed 1" in done.stdout
+    assert named_phases(done.stdout.partition("shop.tickets: committed, snapshot 2")[2]) == PHASES
     table = lake.read("shop.tickets")
     assert sorted((row["id"], row["state"], row["day"]) for row in table["rows"]) == [
         (1, "new", "2024-05-06"),

@@ -21,7 +21,7 @@ from spark_jobs.contract.statements import (
     Statement,
     UpdateSpec,
 )
-from spark_jobs.main import run
+from spark_jobs.run import run
 from tests.judge.tables import Warehouse
 
 if TYPE_CHECKING:

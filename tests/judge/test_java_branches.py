@@ -16,7 +16,7 @@ from spark_jobs.contract.statements import (
     MergeSpec,
     UpdateAllAction,
 )
-from spark_jobs.main import run
+from spark_jobs.run import run
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, update

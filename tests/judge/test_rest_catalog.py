@@ -32,7 +32,7 @@ from spark_jobs.contract.statements import (
     UpdateAllAction,
 )
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError
-from spark_jobs.main import run
+from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation

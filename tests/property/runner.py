@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.main import run
+from spark_jobs.run import run
 from tests.oracle.merge import Merge, Outcome, multiset
 from tests.oracle.statements import apply
 from tests.property.cases import Chain, Step, Table, random_chain

@@ -1,0 +1,209 @@
+"""The statements of a list, as plain dicts, and the operators that know what they mean.
+
+::
+
+    statements=[
+        merge_into("orders", target="shop.orders", source=…, on=…, when=[…]),
+        insert_overwrite("daily", sql="sql/daily.sql", mode="dynamic"),
+        "sql/cleanup.sql",
+    ]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from airflow.sdk import DAG
+from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators.create_table import CreateTableOperator
+from airflow_provider_merge.operators.delete_from import DeleteFromOperator
+from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
+from airflow_provider_merge.operators.dry_run import DryRunOperator
+from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.spark_job import SparkJobOperator
+from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.operators.update import UpdateOperator
+from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.errors import JobError, error_of
+
+ListedStatement = dict[str, Any]
+
+_OPERATORS: Final[Mapping[str, type[TableOperator]]] = {
+    "merge_into": MergeIntoOperator,
+    "update": UpdateOperator,
+    "delete_from": DeleteFromOperator,
+    "insert_into": InsertIntoOperator,
+    "insert_overwrite": InsertOverwriteOperator,
+    "truncate_table": TruncateTableOperator,
+    "drop_partitions": DropPartitionsOperator,
+    "create_table": CreateTableOperator,
+}
+_ANY_TEXT: Final = "sql"
+_NAME = re.compile(r"[\w.-]{1,100}")
+# Not parameters of a statement, but of the task that runs all of them.
+_OF_THE_TASK = {*SparkJobOperator.template_fields, "dry_run", "after_ended_try"}
+
+
+def merge_into(name: str, **parameters: Any) -> ListedStatement:
+    """A MERGE, with the parameters of ``MergeIntoOperator`` that belong to the statement."""
+    return _listed(name, "merge_into", parameters)
+
+
+def update(name: str, **parameters: Any) -> ListedStatement:
+    """An UPDATE, as ``UpdateOperator`` takes it."""
+    return _listed(name, "update", parameters)
+
+
+def delete_from(name: str, **parameters: Any) -> ListedStatement:
+    """A DELETE, as ``DeleteFromOperator`` takes it."""
+    return _listed(name, "delete_from", parameters)
+
+
+def insert_into(name: str, **parameters: Any) -> ListedStatement:
+    """An INSERT INTO, as ``InsertIntoOperator`` takes it."""
+    return _listed(name, "insert_into", parameters)
+
+
+def insert_overwrite(name: str, **parameters: Any) -> ListedStatement:
+    """An INSERT OVERWRITE, as ``InsertOverwriteOperator`` takes it."""
+    return _listed(name, "insert_overwrite", parameters)
+
+
+def truncate_table(name: str, **parameters: Any) -> ListedStatement:
+    """A TRUNCATE TABLE, as ``TruncateTableOperator`` takes it."""
+    return _listed(name, "truncate_table", parameters)
+
+
+def drop_partitions(name: str, **parameters: Any) -> ListedStatement:
+    """An ALTER TABLE … DROP PARTITION, as ``DropPartitionsOperator`` takes it."""
+    return _listed(name, "drop_partitions", parameters)
+
+
+def create_table(name: str, **parameters: Any) -> ListedStatement:
+    """A CREATE TABLE, as ``CreateTableOperator`` takes it."""
+    return _listed(name, "create_table", parameters)
+
+
+def sql_statement(name: str, sql: str, **parameters: Any) -> ListedStatement:
+    """The statement of a text, or of a ``.sql`` file, whose first words tell what it is."""
+    return _listed(name, _ANY_TEXT, {"sql": sql, **parameters})
+
+
+def listed_statement(statement: Any, index: int) -> ListedStatement:
+    """One item of a list: a dict as it is; the path of a ``.sql`` file by the name of the file.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    place = f"statements[{index}]"
+    if isinstance(statement, str):
+        if not statement.endswith(".sql"):
+            raise invalid(place, "is text without a name", "Write sql_statement(name, text).")
+        statement = sql_statement(PurePosixPath(statement).stem, statement)
+    if not isinstance(statement, Mapping):
+        raise invalid(place, f"expected a statement, found {type(statement).__name__}")
+    name, operation = statement.get("name"), statement.get("operation")
+    if not isinstance(name, str) or not (is_template(name) or _NAME.fullmatch(name)):
+        problem = f"{name!r} is not a name of letters, digits, _, . and -"
+        raise invalid(f"{place}.name", problem)
+    if operation not in (*_OPERATORS, _ANY_TEXT):
+        known = ", ".join((*_OPERATORS, _ANY_TEXT))
+        raise invalid(f"{place}.operation", f"{operation!r} is not one of: {known}")
+    return dict(statement)
+
+
+def operator_of(
+    statement: ListedStatement, *, after_ended_try: str, dry_run: bool, **of_the_task: Any
+) -> TableOperator | None:
+    """The operator that knows what the statement means; it belongs to no DAG of anybody.
+
+    None: a template has to be rendered first to know its kind. ``of_the_task``: what all operators
+    take, such as ``catalog_conn_id``.
+
+    Raises:
+        JobError: naming the statement and its parameter.
+    """
+    parameters = {k: v for k, v in statement.items() if k not in ("name", "operation")}
+    with _of_statement(statement["name"]):
+        kind = _operator_class(statement["operation"], parameters)
+        if kind is None:
+            return None
+        _require_known(kind, parameters)
+        if issubclass(kind, StatementOperator):
+            parameters["after_ended_try"] = after_ended_try
+        if issubclass(kind, DryRunOperator):
+            parameters["dry_run"] = dry_run
+        elif dry_run:
+            raise invalid("dry_run", "CREATE TABLE has none")
+        try:
+            with _outside_of_dags() as dag:
+                return kind(
+                    task_id="statement",
+                    dag=dag,
+                    task_group=dag.task_group,
+                    **of_the_task,
+                    **parameters,
+                )
+        except TypeError as error:
+            raise invalid(kind.__name__, str(error)) from None
+
+
+def _listed(name: str, operation: str, parameters: Mapping[str, Any]) -> ListedStatement:
+    return {"name": name, "operation": operation, **parameters}
+
+
+def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[TableOperator] | None:
+    if operation != _ANY_TEXT:
+        return _OPERATORS[operation]
+    sql, sources, database = (parameters.get(each) for each in ("sql", "sources", "database"))
+    if not isinstance(sql, str):
+        raise invalid("sql", "expected text")
+    if is_template(sql) or sql.endswith(".sql") or is_template(sources) or is_template(database):
+        return None
+    with of_parameter("sql"):
+        found = type(parse_statement(sql, tuple(sources or ()), database).statement)
+    for kind in _OPERATORS.values():
+        if issubclass(kind, StatementOperator) and kind.spec_type is found:
+            return kind
+    raise invalid("sql", f"{found.kind} can not stand in a list of statements")
+
+
+def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> None:
+    known = set(kind.template_fields) - _OF_THE_TASK
+    for name in parameters:
+        if name in _OF_THE_TASK:
+            raise invalid(name, "belongs to the task", "Give it to StatementsOperator.")
+        if name not in known:
+            raise invalid(name, f"is no parameter of {kind.__name__}")
+
+
+@contextmanager
+def _outside_of_dags() -> Iterator[DAG]:
+    """A DAG of its own for an operator that is no task of the DAG that is being written."""
+    active = SetupTeardownContext.active
+    SetupTeardownContext.active = False
+    try:
+        yield DAG("statement", schedule=None, auto_register=False)
+    finally:
+        SetupTeardownContext.active = active
+
+
+@contextmanager
+def _of_statement(name: str) -> Iterator[None]:
+    """Errors name the statement."""
+    try:
+        yield
+    except JobError as error:
+        message = f"statement {name!r}: {error.message}"
+        raise error_of(error.code, message, error.remedy) from None

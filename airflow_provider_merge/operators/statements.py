@@ -1,0 +1,244 @@
+"""``StatementsOperator``: several statements in one Spark application, each its own snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+
+from airflow_provider_merge.assets import same_asset
+from airflow_provider_merge.exceptions import airflow_exception, invalid
+from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.operators.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators.batch_outcome import BatchOutcome, batch_outcome
+from airflow_provider_merge.operators.operation_id import task_operation_id
+from airflow_provider_merge.operators.outcome import settle_task
+from airflow_provider_merge.operators.pages import pages_of_result
+from airflow_provider_merge.operators.results import result_table, xcom_value
+from airflow_provider_merge.operators.spark_job import SparkJobOperator
+from airflow_provider_merge.operators.statement_list import (
+    ListedStatement,
+    listed_statement,
+    operator_of,
+)
+from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.operators.values import flag, whole_number
+from spark_jobs.contract.batch import JobBatch, OnFailure
+from spark_jobs.contract.request import AfterEndedTry, JobRequest
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from airflow.sdk import Context
+
+
+class StatementsOperator(SparkJobOperator):
+    """Runs a list of statements on tables of one catalog in one Spark application.
+
+    They run in their order. Each is a snapshot with an operation id of its own: a retry repeats
+    none that is done. A statement that is wrong is refused before the first one runs.
+
+    :param statements: ``merge_into(name, …)``, ``insert_overwrite(name, …)`` and the like of
+        ``operators.statement_list``, or the same as dicts; or paths of ``.sql`` files
+    :param max_parallel: so many run at once, where none reads or changes what another changes
+    :param on_failure: ``stop`` (default): those behind one that failed are not run; ``continue``:
+        they are. The task fails either way, and names each
+    :param dry_run: true: tell of each what would change, and leave the warehouse as it is
+    :param after_ended_try: where an earlier try of the task was ended, or failed at another
+        statement and was cleared: ``skip`` (default) takes what it committed for the result,
+        ``fail`` says so, ``run`` runs the statement once more
+    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param spark_conn_id: connection of the type ``spark``; must exist
+    :param spark_env: folder of the Python environment that has pyspark; else the Spark
+        connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
+    :param conf: Spark configuration; never put a secret there
+    :param driver_memory: as for spark-submit, like the following ones
+    """
+
+    template_fields: Sequence[str] = (
+        *SparkJobOperator.template_fields,
+        "statements",
+        "max_parallel",
+        "on_failure",
+        "dry_run",
+        "after_ended_try",
+    )
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **SparkJobOperator.template_fields_renderers,
+        "statements": "json",
+    }
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(
+        self,
+        *,
+        statements: Sequence[ListedStatement | str],
+        max_parallel: int | str = 1,
+        on_failure: str = "stop",
+        dry_run: bool | str = False,
+        after_ended_try: str = "skip",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.statements: Any = statements
+        if isinstance(statements, list | tuple):
+            self.statements = [listed_statement(each, at) for at, each in enumerate(statements)]
+        self.max_parallel = max_parallel
+        self.on_failure = on_failure
+        # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
+        self.dry_run = dry_run  # type: ignore[method-assign,assignment]
+        self.after_ended_try = after_ended_try
+        self._outcome: BatchOutcome | None = None
+        self._check_parameters()
+
+    def resolve_template_files(self) -> None:
+        """Read the files of statements, as Airflow does it with those of single parameters."""
+        if isinstance(self.statements, list):
+            self.statements = [self._with_text(each) for each in self.statements]
+        super().resolve_template_files()
+
+    def prepare_template(self) -> None:
+        """Check the texts that were just read from files, while the DAG is parsed."""
+        self._check_parameters()
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Run the statements; ``statements`` of the result has that of each by its name.
+
+        A retry finds what an earlier try committed.
+        """
+        try:
+            hook = catalog_hook(self.catalog_conn_id)
+            operators = self._known_operators()
+            requests = {
+                name: operator.job_request(context, hook, name)
+                for name, operator in operators.items()
+            }
+            ended = self.submit(self._batch(context, requests), hook, context)
+            outcome = batch_outcome(requests, hook, ended.failure)
+        except JobError as error:
+            raise airflow_exception(error) from None
+        self._outcome = outcome
+        self._tell(outcome, operators, hook)
+        outcome.require_all()
+        if self._is_dry_run():
+            # Airflow sends an event for every outlet of a task that succeeds.
+            self.outlets = []
+        else:
+            self._emit(context, hook, operators, outcome)
+        end = self.task_ended(context)
+        for request in requests.values():
+            settle_task(request, hook, end)
+        return {"statements": {name: xcom_value(each) for name, each in outcome.results.items()}}
+
+    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
+        """Inputs and outputs of all statements for OpenLineage, from rendered parameters."""
+        from airflow_provider_merge.lineage.facets import batch_lineage
+
+        return batch_lineage(self._known_operators(), {})
+
+    def get_openlineage_facets_on_complete(
+        self, task_instance: Any
+    ) -> OperatorLineage[Any, Any] | None:
+        """The same, and what the results tell."""
+        from airflow_provider_merge.lineage.facets import batch_lineage
+
+        results = self._outcome.results if self._outcome else {}
+        return batch_lineage(self._known_operators(), results)
+
+    def _check_parameters(self) -> None:
+        """Check as much as is known while the DAG is parsed.
+
+        Raises:
+            JobError: naming the parameter and the statement.
+        """
+        if not is_template(self.max_parallel):
+            self._most_at_once()
+        for name, choices in (("on_failure", OnFailure), ("after_ended_try", AfterEndedTry)):
+            value = getattr(self, name)
+            if not is_template(value) and value not in get_args(choices):
+                known = ", ".join(get_args(choices))
+                raise invalid(name, f"{value!r} is not one of: {known}")
+        if is_template(self.statements):
+            return
+        for operator in self._known_operators().values():
+            self.inlets = _with_assets(self.inlets, operator.inlets)
+            self.outlets = _with_assets(self.outlets, operator.outlets)
+
+    def _known_operators(self) -> Mapping[str, TableOperator]:
+        """By the names of the statements; while the DAG is parsed, as far as they are known."""
+        if not isinstance(self.statements, list) or not self.statements:
+            raise invalid("statements", "expected a list of at least one statement")
+        listed = [listed_statement(each, at) for at, each in enumerate(self.statements)]
+        names = [each["name"] for each in listed]
+        for name in names:
+            if names.count(name) > 1:
+                raise invalid("statements", f"two are called {name!r}")
+        # A template may be true or false: whether the statement has a dry run is seen later.
+        dry_run = not is_template(self.dry_run) and self._is_dry_run()
+        found = {
+            each["name"]: operator_of(
+                each,
+                catalog_conn_id=self.catalog_conn_id,
+                after_ended_try=self.after_ended_try,
+                dry_run=dry_run,
+                retries=self.retries or 0,
+            )
+            for each in listed
+        }
+        return {name: operator for name, operator in found.items() if operator is not None}
+
+    def _batch(self, context: Context, requests: Mapping[str, JobRequest]) -> JobBatch:
+        return JobBatch(
+            operation_id=task_operation_id(context, dry_run=self._is_dry_run()),
+            requests=tuple(requests.values()),
+            max_parallel=self._most_at_once(),
+            on_failure=cast("OnFailure", self.on_failure),
+        )
+
+    def _tell(
+        self, outcome: BatchOutcome, operators: Mapping[str, TableOperator], hook: CatalogHook
+    ) -> None:
+        """Log each result; the links lead to the pages of the last one that has any."""
+        for name, result in outcome.results.items():
+            for warning in result.warnings:
+                self.log.warning("%s: %s", name, warning)
+            self.log.info("%s: %s", name, result_table(result))
+            pages = pages_of_result(hook, operators[name].target_table(), result)
+            self.pages |= pages
+            for page in filter(None, pages.values()):
+                self.log.info("%s: %s", name, page)
+
+    def _emit(
+        self,
+        context: Context,
+        hook: CatalogHook,
+        operators: Mapping[str, TableOperator],
+        outcome: BatchOutcome,
+    ) -> None:
+        changes: dict[str, list[TableChange]] = {}
+        for name, operator in operators.items():
+            if operator.emits_asset_event:
+                table = operator.target_table()
+                change = TableChange(table, operator.statement().kind, outcome.results[name])
+                changes.setdefault(str(table), []).append(change)
+        for each in changes.values():
+            emit_event(self, context, hook, each, with_partition_keys=False)
+
+    def _with_text(self, statement: ListedStatement) -> ListedStatement:
+        sql = statement.get("sql")
+        if not isinstance(sql, str) or not sql.endswith(tuple(self.template_ext)):
+            return statement
+        environment = self.get_template_env()
+        assert environment.loader is not None  # noqa: S101 - Airflow's environments have one
+        return {**statement, "sql": environment.loader.get_source(environment, sql)[0]}
+
+    def _most_at_once(self) -> int:
+        return whole_number("max_parallel", self.max_parallel) or 1
+
+    def _is_dry_run(self) -> bool:
+        return flag("dry_run", cast("bool | str", self.dry_run))
+
+
+def _with_assets(declared: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+    new = [each for each in found if same_asset(declared, each) is None]
+    return [*declared, *new]

@@ -1,0 +1,77 @@
+"""CPU seconds of a job's processes, by what they are, sampled from /proc."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+
+import psutil
+
+from airflow_provider_merge.submit.processes import MARK
+
+_INTERVAL = 0.03
+
+
+class CpuTime:
+    """Counts the processes that jobs start, and those below ``roots`` (pids).
+
+    A process counts with what it had used when it was last seen, up to 0.03 s before its end.
+    """
+
+    def __init__(self, roots: Iterable[int] = ()) -> None:
+        self._roots = tuple(roots)
+        self._used: dict[tuple[int, float], tuple[str, float]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> CpuTime:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def seconds(self) -> float:
+        """User and system time of all processes."""
+        return sum(used for _, used in self._used.values())
+
+    def by_kind(self) -> dict[str, float]:
+        """The same by the name of the program: ``java``, ``python3``, ``bash`` …"""
+        found: dict[str, float] = {}
+        for kind, used in self._used.values():
+            found[kind] = found.get(kind, 0.0) + used
+        return found
+
+    def _sample(self) -> None:
+        while not self._stop.wait(_INTERVAL):
+            for process in self._processes():
+                try:
+                    times, key = process.cpu_times(), (process.pid, process.create_time())
+                    self._used[key] = (process.name(), times.user + times.system)
+                except psutil.Error:
+                    continue
+
+    def _processes(self) -> list[psutil.Process]:
+        below = {child.pid for root in self._roots for child in psutil.Process(root).children(True)}
+        own = os.getpid()
+        return [
+            process
+            for process in psutil.process_iter()
+            if process.pid != own and (process.pid in below or _is_marked(process))
+        ]
+
+
+def _is_marked(process: psutil.Process) -> bool:
+    try:
+        return MARK in process.environ()
+    except (psutil.Error, OSError):
+        return False

@@ -1,0 +1,150 @@
+"""Runs statements on a session that exists: the one place that knows both connectors and engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import asdict
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.batch import run_batch
+from spark_jobs.engine.failures import translated
+from spark_jobs.engine.job import Job
+from spark_jobs.engine.maintenance import MaintenanceJob
+from spark_jobs.engine.operations import OperationLog
+from spark_jobs.engine.progress import Progress, log
+from spark_jobs.engine.redaction import Redaction
+from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.spi.connector import Connector
+
+
+def open_of(request: JobRequest, credentials: Mapping[str, str]) -> Connector:
+    """The connector of the request's catalog; raises as ``open_connector``."""
+    return open_connector(request.catalog, credentials)
+
+
+def run(
+    request: JobRequest,
+    spark: SparkSession | None,
+    credentials: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    answers: Path | None = None,
+    opened: Future[Connector] | None = None,
+) -> JobResult:
+    """Run a request on a session that exists; never raises for what the request or data did.
+
+    ``spark`` may be None for statements that take care of a table.
+
+    The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless it is that
+    of a dry run or the warehouse can not be reached. ``progress`` holds the
+    phases that ended before; ``answers`` as in ``LastLook``; ``opened`` is the request's connector,
+    if somebody opens it by now.
+    """
+    redaction = Redaction.of((credentials or {}).values())
+    progress = progress or Progress()
+    try:
+        with progress.phase("catalog"):
+            connector = opened.result() if opened else open_of(request, credentials or {})
+    except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
+        return OperationLog.failed(request, redaction.error(translated(error)))
+    statement = request.statement
+    if isinstance(statement, MaintenanceStatement):
+        return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
+    if spark is None:
+        problem = RequestError(
+            ErrorCode.REQUEST_INVALID,
+            f"{statement.kind}: needs a Spark session",
+            "Start the job without --no-session.",
+        )
+        return OperationLog.failed(request, problem)
+    return Job(request, spark, connector, progress, redaction, answers).run()
+
+
+def run_all(
+    batch: JobBatch,
+    spark: SparkSession,
+    credentials: Mapping[str, str] | None = None,
+    answers: Path | None = None,
+) -> Mapping[int, JobResult]:
+    """Run the requests of a batch, each on a session of its own; as ``run``.
+
+    The results are by position, without those of requests that were not run.
+    """
+
+    def check_one(request: JobRequest) -> JobResult:
+        return _checked(request, spark.newSession(), credentials or {})
+
+    def run_one(request: JobRequest) -> JobResult:
+        if batch.max_parallel > 1:
+            # A pool each: else the tasks of the first statement would go before all others.
+            spark.sparkContext.setLocalProperty("spark.scheduler.pool", request.operation_id)
+        result = run_and_hand_over(
+            request, spark.newSession(), credentials or {}, Progress(), answers
+        )
+        log.info("%s", summary(result))
+        return result
+
+    return run_batch(batch, check_one, run_one)
+
+
+def _checked(request: JobRequest, spark: SparkSession, credentials: Mapping[str, str]) -> JobResult:
+    redaction = Redaction.of(credentials.values())
+    try:
+        connector = open_of(request, credentials)
+    except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
+        return OperationLog.failed(request, redaction.error(translated(error)))
+    return Job(request, spark, connector, redaction=redaction).check()
+
+
+def run_and_hand_over(
+    request: JobRequest,
+    spark: SparkSession | None,
+    credentials: Mapping[str, str],
+    progress: Progress,
+    answers: Path | None,
+    opened: Future[Connector] | None = None,
+) -> JobResult:
+    """``run``, and the result of a dry run where its operator finds it."""
+    result = run(request, spark, credentials, progress, answers, opened)
+    if request.dry_run:
+        storage = open_of(request, credentials).storage
+        OperationLog(storage).hand_over(result)
+    return result
+
+
+def summary(result: JobResult) -> str:
+    """The result as a short table for the log."""
+    if result.error is not None:
+        error = result.error
+        return f"{error.code}: {error.message}" + (
+            f" Remedy: {error.remedy}" if error.remedy else ""
+        )
+    metrics = result.metrics
+    if result.maintenance is not None:
+        return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
+    cells = {
+        "status": result.status,
+        "snapshot": f"{result.base_snapshot_id} -> {result.new_snapshot_id}",
+        "source rows": metrics.source_rows,
+        "matched": metrics.matched,
+        "inserted": metrics.inserted,
+        "updated": metrics.updated,
+        "deleted": metrics.deleted,
+        "carried": metrics.carried,
+        "partitions": metrics.partitions_changed,
+        "files": f"{metrics.files_scanned} of {metrics.files_total} scanned, "
+        f"{metrics.files_rewritten} rewritten, {metrics.files_added} added, "
+        f"{metrics.files_removed} removed",
+        "seconds": ", ".join(f"{name} {value}" for name, value in metrics.seconds.items()),
+    }
+    width = max(map(len, cells))
+    lines = [f"  {name:<{width}}  {value}" for name, value in cells.items()]
+    return "\n".join([f"{result.target}: operation {result.operation_id}", *lines])

@@ -1,0 +1,72 @@
+"""A batch: which of its requests need which, and what is no batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.request import (
+    CatalogSpec,
+    JobRequest,
+    SqlSource,
+    TableName,
+    TableSource,
+)
+from spark_jobs.contract.statements import DeleteSpec
+from spark_jobs.errors import RequestError
+
+LAKE = CatalogSpec("paimon", "/lake")
+
+
+def request(operation_id: str, target: str, *sources: str) -> JobRequest:
+    read = tuple(
+        TableSource(f"s{index}", TableName("db", name)) for index, name in enumerate(sources)
+    )
+    return JobRequest(
+        operation_id, TableName("db", target), LAKE, DeleteSpec("t"), (*read, SqlSource("q", "x"))
+    )
+
+
+def test_a_batch_comes_back() -> None:
+    batch = JobBatch("batch", (request("one", "a"), request("two", "b")), 2, "continue")
+
+    assert JobBatch.from_json(batch.to_json()) == batch
+
+
+def test_what_needs_what() -> None:
+    batch = JobBatch(
+        "batch",
+        (
+            request("one", "a"),
+            request("two", "b", "a"),
+            request("three", "c"),
+            request("four", "A"),
+            request("five", "c$branch_main"),
+        ),
+    )
+
+    needed = [sorted(batch.needed_by(index)) for index in range(5)]
+    assert needed == [[], [0], [], [0, 1], [2]]
+
+
+def test_tables_of_two_catalogs_are_two_tables() -> None:
+    other = replace(request("two", "a"), catalog=CatalogSpec("paimon", "/other"))
+
+    assert JobBatch("batch", (request("one", "a"), other)).needed_by(1) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"requests": ()}, "requests: there are none"),
+        ({"requests": (request("a", "a"), request("a", "b"))}, "have the same operation_id"),
+        ({"max_parallel": 0}, "max_parallel: must be positive"),
+        ({"on_failure": "ignore"}, "on_failure: 'ignore' is not one of: stop, continue"),
+    ],
+)
+def test_what_is_no_batch(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(RequestError, match=problem):
+        JobBatch(**{"operation_id": "batch", "requests": (request("one", "a"),), **fields})
