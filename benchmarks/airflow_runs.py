@@ -84,10 +84,15 @@ def make_archive() -> None:
 
 
 def checkout(commit: str) -> Path:
-    """The project as of ``commit``, beside this one."""
+    """The project as of ``commit``, beside this one.
+
+    This checkout may be installed in the environment, so the other one takes it off Python's path.
+    """
     folder = ROOT / f"base-{commit}"
     if not folder.exists():
         subprocess.run(["git", "worktree", "add", "--detach", str(folder), commit], check=True)
+    hide = f"import sys\n\nsys.path[:] = [each for each in sys.path if each != {str(PROJECT)!r}]\n"
+    (folder / "sitecustomize.py").write_text(hide)
     return folder
 
 

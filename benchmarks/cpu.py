@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 
 import psutil
@@ -12,6 +14,8 @@ import psutil
 from airflow_provider_merge.submit.processes import MARK
 
 _INTERVAL = 0.03
+# A process that has just been made may not have its own program and variables yet.
+_UNTIL_EXEC = 1.0
 
 
 class CpuTime:
@@ -23,6 +27,8 @@ class CpuTime:
     def __init__(self, roots: Iterable[int] = ()) -> None:
         self._roots = tuple(roots)
         self._used: dict[tuple[int, float], tuple[str, float]] = {}
+        self._counted: dict[int, psutil.Process] = {}
+        self._others: set[int] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
@@ -54,24 +60,20 @@ class CpuTime:
     def _sample(self) -> None:
         while not self._stop.wait(_INTERVAL):
             for process in self._processes():
-                try:
+                with suppress(psutil.Error):
                     times, key = process.cpu_times(), (process.pid, process.create_time())
                     self._used[key] = (process.name(), times.user + times.system)
-                except psutil.Error:
-                    continue
 
     def _processes(self) -> list[psutil.Process]:
         below = {child.pid for root in self._roots for child in psutil.Process(root).children(True)}
-        own = os.getpid()
-        return [
-            process
-            for process in psutil.process_iter()
-            if process.pid != own and (process.pid in below or _is_marked(process))
-        ]
-
-
-def _is_marked(process: psutil.Process) -> bool:
-    try:
-        return MARK in process.environ()
-    except (psutil.Error, OSError):
-        return False
+        running = set(psutil.pids())
+        self._counted = {pid: each for pid, each in self._counted.items() if pid in running}
+        self._others &= running
+        for pid in running - self._counted.keys() - self._others - {os.getpid()}:
+            with suppress(psutil.Error):
+                process = psutil.Process(pid)
+                if pid in below or MARK in process.environ():
+                    self._counted[pid] = process
+                elif time.time() - process.create_time() > _UNTIL_EXEC:
+                    self._others.add(pid)
+        return list(self._counted.values())
