@@ -14,8 +14,10 @@ import re
 import shutil
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_provider_merge.submit.linked_home import home_in, is_home
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 
 log = logging.getLogger(__name__)
@@ -23,6 +25,22 @@ log = logging.getLogger(__name__)
 CLASS_PATH = "spark.driver.extraClassPath"
 OPTIONS = "SPARK_SUBMIT_OPTS"
 _SHARED = "SharedArchiveFile"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassArchive:
+    """An archive, and the Spark home that it was made with."""
+
+    path: Path
+    spark_home: Path
+
+    @property
+    def class_path(self) -> str:
+        """What the class path begins with: Java shares no classes behind a folder with files.
+
+        Spark puts the folder with its settings in front of its jars, none of which holds such.
+        """
+        return str(self.spark_home / "jars" / "*")
 
 
 class NoArchiveError(Exception):
@@ -34,7 +52,7 @@ def usable_archive(
     environment: SparkEnvironment,
     conf: Mapping[str, str],
     variables: Mapping[str, str],
-) -> Path | None:
+) -> ClassArchive | None:
     """The archive in ``folder`` for a driver with these settings; why there is none is logged."""
     try:
         _require_no_other_choice(environment, conf, variables)
@@ -74,7 +92,7 @@ def archive_name(key: str, size: int) -> str:
     return f"spark-{key}-{size}.jsa"
 
 
-def archive_in(folder: Path, key: str) -> Path:
+def archive_in(folder: Path, key: str) -> ClassArchive:
     """The archive of that key, which belongs to this user alone.
 
     Raises:
@@ -90,7 +108,10 @@ def archive_in(folder: Path, key: str) -> Path:
         raise NoArchiveError(f"{path} is not a file of this user alone")
     if path.name != archive_name(key, about.st_size):
         raise NoArchiveError(f"{path} was cut off")
-    return path
+    home = home_in(folder, key)
+    if not is_home(home):
+        raise NoArchiveError(f"{home} is missing")
+    return ClassArchive(path, home)
 
 
 def require_own(folder: Path) -> None:
@@ -107,18 +128,16 @@ def require_own(folder: Path) -> None:
         raise NoArchiveError(f"others may write to {folder}")
 
 
-def class_path(environment: SparkEnvironment) -> str:
-    """What the class path begins with: Java shares no classes behind a folder that holds files.
+def launcher_options(archive: ClassArchive, variables: Mapping[str, str]) -> str:
+    """What the variable OPTIONS says, after what it says in ``variables``.
 
-    Spark puts the folder with its settings in front of its jars, none of which holds such files.
+    The archive is mapped to the address that it was made for: elsewhere Java would have to adapt
+    all of it first.
     """
-    return str(environment.spark_home / "jars" / "*")
-
-
-def launcher_options(archive: Path, variables: Mapping[str, str]) -> str:
-    """What the variable OPTIONS says, after what it says in ``variables``."""
-    quoted = re.sub(r'(["\\])', r"\\\1", str(archive))
-    own = f'-Xshare:auto -XX:+VerifySharedSpaces "-XX:{_SHARED}={quoted}"'
+    quoted = re.sub(r'(["\\])', r"\\\1", str(archive.path))
+    flags = "-Xshare:auto -XX:+VerifySharedSpaces"
+    address = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+    own = f'{flags} {address} "-XX:{_SHARED}={quoted}"'
     return f"{variables.get(OPTIONS, '')} {own}".strip()
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.class_archive import (
     CLASS_PATH,
+    ClassArchive,
     NoArchiveError,
     archive_in,
     archive_key,
     archive_name,
-    class_path,
     require_own,
 )
+from airflow_provider_merge.submit.linked_home import home_in, make_home, remove_home
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 
 _UNFINISHED = ".unfinished"
@@ -43,19 +44,29 @@ def make(
         require_own(folder)
         with _alone(folder):
             with contextlib.suppress(NoArchiveError):
-                return archive_in(folder, key), False
+                return archive_in(folder, key).path, False
             for left in [*folder.glob(f"*{_UNFINISHED}"), *folder.glob(f"spark-{key}-*")]:
                 left.unlink()
-            unfinished = folder / f"spark-{key}{_UNFINISHED}"
-            try:
-                _dump(environment, unfinished, variables)
-                unfinished.chmod(0o400)
-                unfinished.replace(folder / archive_name(key, unfinished.stat().st_size))
-            finally:
-                unfinished.unlink(missing_ok=True)
+            unfinished = ClassArchive(folder / f"spark-{key}{_UNFINISHED}", home_in(folder, key))
+            _make(environment, unfinished, variables, key)
     except OSError as error:
         raise NoArchiveError(f"{folder}: {error.strerror or error}") from error
-    return archive_in(folder, key), True
+    return archive_in(folder, key).path, True
+
+
+def _make(
+    environment: SparkEnvironment, unfinished: ClassArchive, variables: Mapping[str, str], key: str
+) -> None:
+    path = unfinished.path
+    try:
+        make_home(environment.spark_home, unfinished.spark_home)
+        _dump(environment, unfinished, variables)
+        path.chmod(0o400)
+        path.replace(path.with_name(archive_name(key, path.stat().st_size)))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        remove_home(unfinished.spark_home)
+        raise
 
 
 @contextlib.contextmanager
@@ -69,11 +80,13 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _dump(environment: SparkEnvironment, target: Path, variables: Mapping[str, str]) -> None:
+def _dump(
+    environment: SparkEnvironment, target: ClassArchive, variables: Mapping[str, str]
+) -> None:
     # Settings of Spark or Hadoop would bring folders into the class path.
     own = ("SPARK_", "HADOOP_", "YARN_", "PYSPARK_", "JDK_JAVA_OPTIONS")
     kept = {key: value for key, value in variables.items() if not key.startswith(own)}
-    home = str(environment.spark_home)
+    home = str(target.spark_home)
     with tempfile.TemporaryDirectory(prefix="merge-class-archive-") as work:
         done = subprocess.run(
             _command(environment, target, Path(work)),
@@ -86,20 +99,20 @@ def _dump(environment: SparkEnvironment, target: Path, variables: Mapping[str, s
             errors="replace",
             check=False,
         )
-    if done.returncode != 0 or not target.is_file():
+    if done.returncode != 0 or not target.path.is_file():
         said = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
         raise NoArchiveError(f"Spark ended with exit code {done.returncode}:\n{said}")
 
 
-def _command(environment: SparkEnvironment, target: Path, work: Path) -> list[str]:
+def _command(environment: SparkEnvironment, target: ClassArchive, work: Path) -> list[str]:
     # A copy: beside the package, its modules would be found under their short names.
     script, package = work / "training.py", work / "package.zip"
     shutil.copyfile(job_package.main_file().with_name(script.name), script)
     job_package.write_zip(package)
     python = str(environment.python)
     settings = {
-        CLASS_PATH: class_path(environment),
-        "spark.driver.extraJavaOptions": f'-Xlog:disable "-XX:ArchiveClassesAtExit={target}"',
+        CLASS_PATH: target.class_path,
+        "spark.driver.extraJavaOptions": f'-Xlog:disable "-XX:ArchiveClassesAtExit={target.path}"',
         "spark.pyspark.python": python,
         "spark.pyspark.driver.python": python,
         "spark.sql.shuffle.partitions": "2",

@@ -26,6 +26,7 @@ class LocalSubmitter(ABC):
         self._settings = settings
         self._extra: Mapping[str, Any] = {}
         self._cluster = False
+        self._has_local_master = False
         self._operation_id: str | None = None
         self._files: JobFiles | None = None
         self._killed = False
@@ -37,7 +38,8 @@ class LocalSubmitter(ABC):
         was killed, is ended first.
         """
         job_package.require_no_other_package()
-        self._extra = spark_connection(self._settings.spark_conn_id)
+        connection = spark_connection(self._settings.spark_conn_id)
+        self._extra, self._has_local_master = connection.extra, connection.has_local_master
         self._cluster = deploy_mode(self._settings, self._extra) == "cluster"
         environment = environment_of(self._settings, self._extra)
         self._operation_id = job.work.operation_id

@@ -37,7 +37,7 @@ class PlainPythonSubmitter(LocalSubmitter):
 
     def submit(self, job: SparkJob) -> None:
         """Run the job and wait for its end, after what an earlier try left running was ended."""
-        extra = spark_connection(self._settings.spark_conn_id)
+        extra = spark_connection(self._settings.spark_conn_id).extra
         without_python = environment_of(self._settings, extra) is None
         if without_python or deploy_mode(self._settings, extra) == "cluster":
             self._other = SparkSubmitSubmitter(self._settings)

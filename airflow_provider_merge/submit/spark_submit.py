@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -15,13 +14,14 @@ from airflow_provider_merge.submit.applications import SparkApplication, announc
 from airflow_provider_merge.submit.class_archive import (
     CLASS_PATH,
     OPTIONS,
-    class_path,
+    ClassArchive,
     launcher_options,
     usable_archive,
 )
 from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
+from airflow_provider_merge.submit.local_master import LOCAL_CONF, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
@@ -49,7 +49,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         super().__init__(settings)
         self._hook: SparkSubmitHook | None = None
         self._job: SparkJob | None = None
-        self._archive: Path | None = None
+        self._archive: ClassArchive | None = None
 
     def _prepare(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
@@ -76,10 +76,14 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)
+        if self._has_local_master:
+            variables.update(local_variables(files.package, variables))
         if not self._cluster:
             variables[OPTIONS] = compiler_options(variables)
-        if self._archive is not None:
+        if self._archive is not None and environment is not None:
             variables[OPTIONS] = launcher_options(self._archive, variables)
+            variables.setdefault("SPARK_CONF_DIR", str(environment.spark_home / "conf"))
+            variables["SPARK_HOME"] = str(self._archive.spark_home)
         try:
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
@@ -119,7 +123,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
                 name=job.name,
                 conf=self._conf(job, None if cluster else environment),
                 spark_binary=str(environment.spark_submit) if environment else None,
-                py_files=str(files.package),
+                # Workers of a local master find the package as the driver does.
+                py_files=None if self._has_local_master else str(files.package),
                 files=",".join(str(path) for path in shipped) if cluster else None,
                 archives=settings.archives,
                 driver_memory=settings.driver_memory,
@@ -145,13 +150,15 @@ class SparkSubmitSubmitter(LocalSubmitter):
         else:
             # Tries are Airflow's: YARN would start the driver again under the same number.
             conf["spark.yarn.maxAppAttempts"] = "1"
+        if self._has_local_master:
+            conf.update(LOCAL_CONF)
         if isinstance(job.work, JobBatch) and job.work.max_parallel > 1:
             conf["spark.scheduler.mode"] = "FAIR"
         if environment is not None:
             conf["spark.pyspark.python"] = str(environment.python)
             conf["spark.pyspark.driver.python"] = str(environment.python)
             if self._archive is not None:
-                conf[CLASS_PATH] = class_path(environment)
+                conf[CLASS_PATH] = self._archive.class_path
         if self._settings.driver_cores is not None:
             conf["spark.driver.cores"] = str(self._settings.driver_cores)
         return {**conf, **self._settings.conf}

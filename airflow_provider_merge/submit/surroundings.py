@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +27,30 @@ from spark_jobs.errors import RequestError
 log = logging.getLogger(__name__)
 
 
-def spark_connection(conn_id: str) -> Mapping[str, Any]:
-    """The extra of the Spark connection, which must exist: the hook would quietly take YARN.
+@dataclass(frozen=True, slots=True)
+class SparkConnection:
+    """What a job needs to know of its Spark connection; the hook knows the rest."""
+
+    extra: Mapping[str, Any]
+    has_local_master: bool
+
+
+def spark_connection(conn_id: str) -> SparkConnection:
+    """The Spark connection, which must exist: the hook would quietly take YARN.
 
     Raises:
         RequestError: REQUEST_INVALID.
     """
     try:
-        extra: Mapping[str, Any] = BaseHook.get_connection(conn_id).extra_dejson
+        connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         raise invalid(
             "spark_conn_id",
             f"there is no connection {conn_id!r}",
             "Create it with the type spark and the master as its host, such as local[*] or yarn.",
         ) from None
-    return extra
+    is_local = (connection.host or "").startswith("local")
+    return SparkConnection(connection.extra_dejson, is_local)
 
 
 def deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,15 @@ import pytest
 from airflow_provider_merge.__main__ import main
 from airflow_provider_merge.submit.class_archive import (
     CLASS_PATH,
+    ClassArchive,
     NoArchiveError,
     archive_in,
     archive_key,
     archive_name,
-    class_path,
     launcher_options,
     usable_archive,
 )
+from airflow_provider_merge.submit.linked_home import home_in, make_home
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 
 VARIABLES = {"PATH": os.environ["PATH"]}
@@ -49,6 +51,7 @@ def stored(folder: Path, key: str) -> Path:
     path = folder / archive_name(key, 4)
     path.write_bytes(b"data")
     path.chmod(0o400)
+    (home_in(folder, key) / "jars").mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -56,10 +59,13 @@ class TestChoice:
     def test_the_archive_of_this_java_and_spark(
         self, folder: Path, environment: SparkEnvironment
     ) -> None:
-        path = stored(folder, archive_key(environment, VARIABLES))
+        key = archive_key(environment, VARIABLES)
+        path = stored(folder, key)
         stored(folder, "0123456789abcdef")
 
-        assert usable_archive(folder, environment, {}, VARIABLES) == path
+        found = usable_archive(folder, environment, {}, VARIABLES)
+
+        assert found == ClassArchive(path, folder / f"spark-{key}")
 
     def test_a_jar_that_changed_needs_another(
         self, folder: Path, environment: SparkEnvironment, caplog: pytest.LogCaptureFixture
@@ -126,10 +132,42 @@ class TestChoice:
         assert usable_archive(folder, environment, {}, variables) is None
 
     def test_the_launchers_options_keep_those_of_the_user(self) -> None:
-        said = launcher_options(Path('/a "b"/c.jsa'), {"SPARK_SUBMIT_OPTS": "-Da=b"})
+        archive = ClassArchive(Path('/a "b"/c.jsa'), Path("/home"))
+        said = launcher_options(archive, {"SPARK_SUBMIT_OPTS": "-Da=b"})
 
         assert said.startswith("-Da=b -Xshare:auto ")
         assert said.endswith(' "-XX:SharedArchiveFile=/a \\"b\\"/c.jsa"')
+
+    def test_without_its_home_there_is_none(
+        self, folder: Path, environment: SparkEnvironment, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        key = archive_key(environment, VARIABLES)
+        stored(folder, key)
+        (home_in(folder, key) / "jars").rmdir()
+
+        with caplog.at_level("INFO"):
+            assert usable_archive(folder, environment, {}, VARIABLES) is None
+
+        assert f"spark-{key} is missing" in caplog.text
+
+
+class TestHome:
+    def test_links_to_all_but_mllib(self, environment: SparkEnvironment, tmp_path: Path) -> None:
+        home = environment.spark_home
+        for name in ("spark-mllib_2.13-4.1.4.jar", "spark-mllib-local_2.13-4.1.4.jar"):
+            (home / "jars" / name).touch()
+        (home / "bin").mkdir()
+        target = tmp_path / "linked"
+        target.mkdir()
+        (target / "left").touch()
+
+        make_home(home, target)
+
+        assert {path.name for path in target.iterdir()} == {"bin", "jars"}
+        assert (target / "bin").resolve() == home / "bin"
+        jars = {path.name: path.resolve().parent for path in (target / "jars").iterdir()}
+        names = ("spark-core.jar", "spark-mllib-local_2.13-4.1.4.jar")
+        assert jars == dict.fromkeys(names, home / "jars")
 
 
 class TestTrust:
@@ -256,20 +294,21 @@ class TestMaking:
         assert said == ["made", "there already"]
         environment = SparkEnvironment.at(spark_env, "spark_env")
         archive = archive_in(folder, archive_key(environment, os.environ))
-        assert {path.name for path in folder.iterdir()} == {".lock", archive.name}
+        names = {".lock", archive.path.name, archive.spark_home.name}
+        assert {path.name for path in folder.iterdir()} == names
         _check_use(environment, archive, folder.parent)
 
 
-def _check_use(environment: SparkEnvironment, archive: Path, work: Path) -> None:
+def _check_use(environment: SparkEnvironment, archive: ClassArchive, work: Path) -> None:
     """A driver takes its classes from the archive, but not from a damaged one."""
     whole = _driver(environment, archive, work)
     assert _shared(whole) > 5_000
     damaged = work / "damaged.jsa"
-    data = bytearray(archive.read_bytes())
+    data = bytearray(archive.path.read_bytes())
     for place in range(100_000, len(data), 500_000):
         data[place : place + 8] = b"\xff" * 8
     damaged.write_bytes(data)
-    without = _driver(environment, damaged, work)
+    without = _driver(environment, replace(archive, path=damaged), work)
     assert _shared(without) == 0
     assert "Unable to use shared archive" in without
 
@@ -278,7 +317,7 @@ def _shared(said: str) -> int:
     return said.count("source: shared objects file (top)")
 
 
-def _driver(environment: SparkEnvironment, archive: Path, work: Path) -> str:
+def _driver(environment: SparkEnvironment, archive: ClassArchive, work: Path) -> str:
     """What Java says of the classes of a driver that ends well, beside a folder with settings."""
     settings = work / "settings"
     settings.mkdir(exist_ok=True)
@@ -294,7 +333,8 @@ def _driver(environment: SparkEnvironment, archive: Path, work: Path) -> str:
     python = str(environment.python)
     variables = {"SPARK_CONF_DIR": str(settings), "SPARK_SUBMIT_OPTS": options}
     variables |= {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
-    conf = f"{CLASS_PATH}={class_path(environment)}"
+    variables["SPARK_HOME"] = str(archive.spark_home)
+    conf = f"{CLASS_PATH}={archive.class_path}"
     done = subprocess.run(
         [environment.spark_submit, "--master", "local[1]", "--conf", conf, script],
         env=os.environ | variables,

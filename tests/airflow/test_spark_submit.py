@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_provider_merge.submit.local_master import LOCAL_CONF
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.batch import JobBatch
@@ -48,8 +49,35 @@ def test_client_mode_names_absolute_private_files(launcher):
     assert files[request]["mode"] == files[credentials]["mode"] == "0o600"
     assert files[request]["folder_mode"] == "0o700"
     assert Path(main).name == "main.py"
-    assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
     assert launcher.option("--files") is None
+
+
+def test_a_local_master_finds_the_package_on_its_path(launcher, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    submit(launcher)
+    package, mine = launcher.seen["environment"]["PYTHONPATH"].split(":")
+    assert (Path(package).name, mine) == ("spark_jobs.zip", "/mine")
+    assert Path(package).parent == Path(launcher.option("--request")).parent
+    assert launcher.option("--py-files") is None
+    assert launcher.conf["spark.python.daemon.module"] == "spark_jobs.worker_daemon"
+
+
+def test_another_master_is_sent_the_package(launcher, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    connection(monkeypatch, "spark_default", conn_type="spark", host="spark://host:7077")
+    submit(launcher)
+    assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
+    assert launcher.seen["environment"]["PYTHONPATH"] == "/mine"
+    assert launcher.conf.keys().isdisjoint(LOCAL_CONF)
+
+
+@pytest.mark.parametrize("key", LOCAL_CONF)
+def test_conf_wins_over_what_suits_a_local_master(launcher, key):
+    submit(launcher)
+    assert launcher.conf[key] == LOCAL_CONF[key]
+    launcher.record.unlink()
+    submit(launcher, conf={key: "mine"})
+    assert launcher.conf[key] == "mine"
 
 
 @pytest.mark.parametrize(("most", "mode"), [(1, None), (2, "FAIR")])
