@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import DataType
 
 from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
-from spark_jobs.engine.expressions import Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.expressions import NULL, Expression, ExpressionAnalyzer, Side
 from spark_jobs.engine.names import find_name, quote, unquoted
 from spark_jobs.engine.nested import Assigned, assign, composed, field_path
 from spark_jobs.engine.store_assignment import Place, require_storable
@@ -117,7 +117,9 @@ class AssignmentAnalyzer:
 
     def _value(self, column: Column, text: str, sees: str, place: str) -> Expression:
         if _is_default(text):
-            text = column.default or "NULL"
+            if column.default is None:
+                return NULL
+            text = column.default
         if self.source is None:
             expression = self.expressions.analyze_value(text, place)
         else:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
 from spark_jobs.engine.analyzed import AnalyzedMerge
-from spark_jobs.engine.expressions import Expression
+from spark_jobs.engine.expressions import NULL, Expression
 from spark_jobs.engine.names import column_of, quote
 from spark_jobs.engine.store_assignment import Place, stored
 from spark_jobs.spi import rows
@@ -42,8 +42,10 @@ def with_case_number(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
 
 def with_operation(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
     """``joined`` with ``__merge_operation`` (tinyint) of the clause that applies."""
-    operations = {case.number: F.lit(case.operation) for case in merge.cases}
-    chosen = _by_case(operations, F.lit(rows.NO_OPERATION))
+    chosen = F.lit(rows.NO_OPERATION)
+    for case in merge.cases:
+        applies = F.col(rows.CASE_NUMBER) == case.number
+        chosen = F.when(applies, F.lit(case.operation)).otherwise(chosen)
     return joined.withColumn(rows.OPERATION, chosen.cast("tinyint"))
 
 
@@ -60,19 +62,21 @@ def with_values(
     not on assigned values, which may be nondeterministic. ``copied`` columns keep the target's
     value.
     """
+    is_case = {number: F.col(rows.CASE_NUMBER) == number for number in values}
     raw = {
-        (number, name): F.when(F.col(rows.CASE_NUMBER) == number, expression.column).alias(
+        (number, name): F.when(is_case[number], expression.column).alias(
             f"__merge_value_{number}_{index}"
         )
         for number, assigned in values.items()
         for index, (name, expression) in enumerate(assigned.items())
+        if expression is not NULL
     }
     change = [rows.OPERATION, rows.CASE_NUMBER, rows.ROW_ID, SPREAD_SEED]
     seeded = joined.withColumn(SPREAD_SEED, _spread_seed(joined, merge))
     kept = [F.col(column_of(merge.target_alias, name)) for name in copied]
     evaluated = seeded.select(*change, *raw.values(), *kept)
     columns = [
-        F.col(quote(name)) if name in copied else _assigned_column(merge, name, values)
+        F.col(quote(name)) if name in copied else _assigned_column(merge, name, values, is_case)
         for name in merge.table.column_names
         if name in copied or any(name in assigned for assigned in values.values())
     ]
@@ -94,19 +98,15 @@ def _assigned_column(
     merge: AnalyzedMerge,
     name: str,
     values: Mapping[int, Mapping[str, Expression]],
+    is_case: Mapping[int, Column],
 ) -> Column:
     labels = {case.number: case.label for case in merge.cases}
-    by_case = {}
+    chosen = F.lit(None).cast(merge.target_types[name])
     for number, assigned in values.items():
-        if name in assigned:
+        # NULL is what a row has that no other case gives a value.
+        if name in assigned and assigned[name] is not NULL:
             raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
             place = Place(labels[number], name)
-            by_case[number] = stored(raw, assigned[name].type, merge.stored_types[name], place)
-    return _by_case(by_case, F.lit(None).cast(merge.target_types[name])).alias(name)
-
-
-def _by_case(choices: Mapping[int, Column], otherwise: Column) -> Column:
-    chosen = otherwise
-    for number, choice in choices.items():
-        chosen = F.when(F.col(rows.CASE_NUMBER) == number, choice).otherwise(chosen)
-    return chosen
+            value = stored(raw, assigned[name].type, merge.stored_types[name], place)
+            chosen = F.when(is_case[number], value).otherwise(chosen)
+    return chosen.alias(name)

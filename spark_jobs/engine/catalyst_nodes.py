@@ -116,6 +116,6 @@ def items(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(index) for index in range(sequence.size()))
 
 
-def class_name(instance: Any) -> str:
-    """The name of an object's class, without its package."""
-    return str(instance.getClass().getSimpleName())
+def class_name(node: Any) -> str:
+    """The name of a node's class, without its package."""
+    return str(node.productPrefix())

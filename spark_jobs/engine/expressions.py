@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType
+from pyspark.sql.types import BooleanType, DataType, NullType
 
 from spark_jobs.engine.catalyst import (
     Conjunct,
@@ -99,6 +100,9 @@ class Expression:
     def column(self) -> Column:
         """The expression as a column of the joined frame."""
         return F.expr(self.text)
+
+
+NULL: Final = Expression("NULL", frozenset(), frozenset(), NullType(), deterministic=True)
 
 
 @dataclass(frozen=True, slots=True)

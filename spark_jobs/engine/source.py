@@ -15,6 +15,7 @@ from spark_jobs.engine.arrow_source import read_source, refuse_unsupported, spar
 from spark_jobs.engine.catalyst import error_condition
 from spark_jobs.engine.char_columns import char_lengths, padded
 from spark_jobs.engine.file_columns import Footers, footers_of
+from spark_jobs.engine.footer_schema import footer_schema
 from spark_jobs.engine.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.landing_schema import declared_lengths, declared_schema
 from spark_jobs.engine.names import quote
@@ -123,7 +124,8 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
     # Formats of Spark that know this option keep records that they can not read, by default.
     reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
     reader = reader.options(**source.options)
-    return (reader.schema(declared_schema(source)) if source.schema else reader).load(source.path)
+    schema = declared_schema(source) if source.schema else footer_schema(spark, source)
+    return (reader if schema is None else reader.schema(schema)).load(source.path)
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:

@@ -1,4 +1,4 @@
-"""The start of a job: how long it took, and what can start beside it.
+"""The start and the end of a job: how long the start took, and what can start beside it.
 
 In client mode the launcher (``bin/spark-submit``) becomes Spark's JVM, which starts the driver's
 Python, which imports the job.
@@ -10,10 +10,9 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
@@ -22,9 +21,6 @@ from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# What almost every task imports, and what takes long to import.
-_OF_TASKS: Final = ("pandas", "pyarrow.compute", "pyarrow.fs", "pyarrow.parquet")
 
 
 def count_imports(progress: Progress) -> None:
@@ -59,16 +55,22 @@ def start_workers(spark: SparkSession) -> None:
         Thread(target=_start_workers, args=(spark,), daemon=True).start()
 
 
+def stop(spark: SparkSession) -> None:
+    """End the application, right before this process ends.
+
+    ``spark.stop()`` would also wait, up to a second, for the thread that reads accumulators.
+    """
+    spark._jsparkSession.stop()
+
+
 def _start_workers(spark: SparkSession) -> None:
     # If it fails, so will the statement, which can say it better.
     with suppress(Exception):
         size = spark.sparkContext.defaultParallelism
-        map_in_arrow(spark.range(size, numPartitions=size), _load, "id long").collect()
+        map_in_arrow(spark.range(size, numPartitions=size), _handed_on, "id long").collect()
 
 
-def _load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for name in _OF_TASKS:
-        import_module(name)
+def _handed_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     # A worker whose input was not read is not used again.
     yield from batches
 

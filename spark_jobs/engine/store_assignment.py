@@ -91,7 +91,8 @@ def require_storable(given: DataType, wanted: DataType, place: Place) -> None:
     Raises:
         AnalysisError: as ``stored``.
     """
-    stored(F.lit(None), given, wanted, place)
+    if not isinstance(given, NullType) and given != wanted:
+        stored(F.lit(None), given, wanted, place)
 
 
 def _within_length(value: Column, wanted: CharType | VarcharType, place: Place) -> Column:
