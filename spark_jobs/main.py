@@ -14,7 +14,7 @@ import logging
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
@@ -23,11 +23,15 @@ from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.engine.progress import Progress, log
 from spark_jobs.engine.redaction import Redaction
-from spark_jobs.engine.start import count_imports, count_launch, start_workers
+from spark_jobs.engine.start import count_imports, count_launch, start_workers, stop
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
+
+# PySpark tells the JVM for each step of a frame where in the code it was made: a third of all that
+# it says to it.
+_NO_CALL_SITES: Final = "spark.python.sql.dataFrameDebugging.enabled"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         opened = ahead.submit(_opened, parsed) if _opens_ahead(parsed) else None
         if not parsed.no_session:
             with progress.phase("session"):
-                spark = SparkSession.builder.getOrCreate()
+                spark = SparkSession.builder.config(_NO_CALL_SITES, "false").getOrCreate()
             count_launch(progress, spark, parsed.launched)
             start_workers(spark)
             _say_application(spark)
@@ -52,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
             log.exception("The job failed without a result.")
         finally:
             if spark is not None:
-                spark.stop()
+                stop(spark)
     return 1
 
 

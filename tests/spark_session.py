@@ -45,9 +45,8 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executorEnv.PYTHONPATH": str(_ROOT),
-        # A third of what is said to the JVM would be where in the code it was said.
-        "spark.python.sql.dataFrameDebugging.enabled": "false",
-        "spark.python.daemon.module": "tests.spark_daemon",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # as in spark_jobs.main
+        "spark.python.daemon.module": "spark_jobs.worker_daemon",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.warehouse.dir": str(warehouse),
