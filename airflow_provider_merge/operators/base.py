@@ -11,6 +11,7 @@ from airflow_provider_merge.assets import require_partition_keys, same_asset, ta
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.operators.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators.compilers_choice import note_for_next
 from airflow_provider_merge.operators.operation_id import task_operation_id
 from airflow_provider_merge.operators.outcome import job_outcome, settle_task
 from airflow_provider_merge.operators.pages import pages_of_result
@@ -219,6 +220,8 @@ class TableOperator(SparkJobOperator):
     ) -> JobResult:
         ended = self.submit(request, hook, context)
         result, read = job_outcome(request, hook, ended.failure), time.monotonic()
+        if self.needs_session():
+            note_for_next(context, ended.had_both_compilers, [result])
         return with_phases(result, request, ended.submitted - started, read - ended.submitted)
 
     def _emit(self, context: Context, hook: CatalogHook, operation: str, result: JobResult) -> None:

@@ -20,6 +20,7 @@ from airflow_provider_merge.links import (
     SparkApplicationLink,
 )
 from airflow_provider_merge.metadata.operations import require_warehouse
+from airflow_provider_merge.operators.compilers_choice import wants_both
 from airflow_provider_merge.operators.outcome import give_up
 from airflow_provider_merge.operators.spark_conf import spark_conf
 from airflow_provider_merge.operators.task_end import task_end
@@ -44,10 +45,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """How the job's process failed, if it did, and when it was submitted, of ``time.monotonic``."""
+    """How the job's process failed, if it did, and when it was submitted, of ``time.monotonic``.
+
+    ``had_both_compilers``: of Java.
+    """
 
     failure: SubmissionError | None
     submitted: float
+    had_both_compilers: bool
 
 
 class SparkJobOperator(BaseOperator):
@@ -171,6 +176,7 @@ class SparkJobOperator(BaseOperator):
             AirflowException: the task was ended before.
         """
         requests = work.requests if isinstance(work, JobBatch) else (work,)
+        both_compilers = self.needs_session() and wants_both(context)
         credentials = hook.credentials()
         for secret in credentials.values():
             mask_secret(secret)
@@ -181,6 +187,7 @@ class SparkJobOperator(BaseOperator):
             announce=lambda application: self._link_application(context, application),
             ended=lambda: task_end(context["ti"]),
             give_up=lambda: give_up(requests, hook),
+            both_compilers=both_compilers,
         )
         require_warehouse(requests[0], hook.storage_options())
         for request in requests:
@@ -192,8 +199,8 @@ class SparkJobOperator(BaseOperator):
         try:
             self._submitter.submit(job)
         except SubmissionError as error:
-            return EndedJob(error, submitted)
-        return EndedJob(None, submitted)
+            return EndedJob(error, submitted, both_compilers)
+        return EndedJob(None, submitted, both_compilers)
 
     def task_ended(self, context: Context) -> str:
         """What became of the task while its job was at work; empty as long as it goes on."""

@@ -11,6 +11,7 @@ from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.operators.asset_events import TableChange, emit_event
 from airflow_provider_merge.operators.base import TableOperator
 from airflow_provider_merge.operators.batch_outcome import BatchOutcome, batch_outcome
+from airflow_provider_merge.operators.compilers_choice import note_for_next
 from airflow_provider_merge.operators.operation_id import task_operation_id
 from airflow_provider_merge.operators.outcome import settle_task
 from airflow_provider_merge.operators.pages import pages_of_result
@@ -118,6 +119,7 @@ class StatementsOperator(SparkJobOperator):
         except JobError as error:
             raise airflow_exception(error) from None
         self._outcome = outcome
+        note_for_next(context, ended.had_both_compilers, outcome.results.values())
         self._tell(outcome, operators, hook)
         outcome.require_all()
         if self._is_dry_run():

@@ -20,7 +20,8 @@ from spark_jobs.contract.batch import JobBatch
 class JobFiles:
     """Absolute local paths; ``credentials`` is None where access is ambient.
 
-    ``option``: what the job calls its ``work``, such as ``--request``.
+    ``package``: what Python's path names, a zip to ship or a folder. ``option``: what the job calls
+    its ``work``, such as ``--request``.
     """
 
     folder: Path
@@ -36,8 +37,10 @@ class JobFiles:
 
 
 @contextmanager
-def job_files(job: SparkJob) -> Iterator[JobFiles]:
+def job_files(job: SparkJob, *, is_shipped: bool) -> Iterator[JobFiles]:
     """Write the job's files (mode 0600) into a new folder (0700); remove it at the end.
+
+    ``is_shipped``: other machines need the package.
 
     Folders that an earlier try of the same operation left, because its worker was killed, go too.
     """
@@ -46,18 +49,17 @@ def job_files(job: SparkJob) -> Iterator[JobFiles]:
         shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
-        yield _write(job, folder)
+        yield _write(job, folder, is_shipped)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(job: SparkJob, folder: Path) -> JobFiles:
+def _write(job: SparkJob, folder: Path, is_shipped: bool) -> JobFiles:
     # The main script is copied: Python puts its folder first on sys.path, where the package's own
     # modules would be found under their short names.
     main = folder / "main.py"
     shutil.copyfile(job_package.main_file(), main)
-    package = folder / f"{job_package.NAME}.zip"
-    job_package.write_zip(package)
+    package = _zip(folder) if is_shipped else _linked(folder)
     kind = "batch" if isinstance(job.work, JobBatch) else "request"
     work = _write_private(folder / f"{kind}.json", job.work.to_json())
     credentials = None
@@ -65,6 +67,20 @@ def _write(job: SparkJob, folder: Path) -> JobFiles:
         text = json.dumps(dict(job.credentials))
         credentials = _write_private(folder / "credentials.json", text)
     return JobFiles(folder, main, package, work, f"--{kind}", credentials)
+
+
+def _zip(folder: Path) -> Path:
+    target = folder / f"{job_package.NAME}.zip"
+    job_package.write_zip(target)
+    return target
+
+
+def _linked(folder: Path) -> Path:
+    """A folder with nothing but the package, as it was compiled when it was first imported."""
+    target = folder / "package"
+    target.mkdir()
+    (target / job_package.NAME).symlink_to(job_package.package_folder())
+    return target
 
 
 def _write_private(path: Path, text: str) -> Path:

@@ -16,6 +16,6 @@ LOCAL_CONF: Final = {
 
 
 def local_variables(package: Path, variables: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment in which driver, workers and their daemon find ``package``, a zip."""
+    """The environment in which driver, workers and their daemon find the job's package."""
     paths = [str(package), variables.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}

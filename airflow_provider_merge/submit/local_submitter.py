@@ -44,7 +44,7 @@ class LocalSubmitter(ABC):
         environment = environment_of(self._settings, self._extra)
         self._operation_id = job.work.operation_id
         end_processes(self._operation_id)
-        with job_files(job) as files:
+        with job_files(job, is_shipped=self._is_shipped()) as files:
             self._prepare(job, files, environment)
             self._files = files
             if self._killed:
@@ -81,6 +81,10 @@ class LocalSubmitter(ABC):
 
     def _end_elsewhere(self) -> None:  # noqa: B027 - most have nothing there
         """End what runs on other machines."""
+
+    def _is_shipped(self) -> bool:
+        """Whether other machines need the package."""
+        return not self._has_local_master
 
     def _variables(self) -> dict[str, str]:
         """The process's environment; the mark in it lets ``kill`` find what it starts."""

@@ -49,6 +49,9 @@ class PlainPythonSubmitter(LocalSubmitter):
         if self._other is not None:
             self._other.kill()
 
+    def _is_shipped(self) -> bool:
+        return False
+
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
         assert environment is not None  # noqa: S101 - see submit
         command = [str(environment.python), str(files.main), "--no-session"]

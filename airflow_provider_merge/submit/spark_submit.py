@@ -71,15 +71,16 @@ class SparkSubmitSubmitter(LocalSubmitter):
             self._hook.on_kill()
 
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
-        hook, variables = self._hook, self._variables()
+        hook, job, variables = self._hook, self._job, self._variables()
         assert hook is not None  # noqa: S101 - see _prepare
+        assert job is not None  # noqa: S101
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)
         if self._has_local_master:
             variables.update(local_variables(files.package, variables))
         if not self._cluster:
-            variables[OPTIONS] = compiler_options(variables)
+            variables[OPTIONS] = compiler_options(variables, both=job.both_compilers)
         if self._archive is not None and environment is not None:
             variables[OPTIONS] = launcher_options(self._archive, variables)
             variables.setdefault("SPARK_CONF_DIR", str(environment.spark_home / "conf"))
@@ -123,8 +124,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
                 name=job.name,
                 conf=self._conf(job, None if cluster else environment),
                 spark_binary=str(environment.spark_submit) if environment else None,
-                # Workers of a local master find the package as the driver does.
-                py_files=None if self._has_local_master else str(files.package),
+                py_files=str(files.package) if self._is_shipped() else None,
                 files=",".join(str(path) for path in shipped) if cluster else None,
                 archives=settings.archives,
                 driver_memory=settings.driver_memory,

@@ -26,6 +26,7 @@ class SparkJob:
     ``announce`` hears of the Spark application as soon as anything of it is known. ``ended`` tells
     what became of the job's task, empty as long as it goes on; it is asked before anything is
     published. ``give_up`` lets nothing be published any more by what can not be ended for certain.
+    ``both_compilers``: Java's second compiler pays.
     """
 
     name: str
@@ -34,6 +35,7 @@ class SparkJob:
     announce: Callable[[SparkApplication], None] = field(default=lambda _: None, repr=False)
     ended: Callable[[], str] = field(default=lambda: "", repr=False)
     give_up: Callable[[], None] = field(default=lambda: None, repr=False)
+    both_compilers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,7 +174,7 @@ def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
     assert files[rest[1]]["mode"] == files[rest[3]]["mode"] == "0o600"
     assert not any(Path(path).exists() for path in (main, rest[1], rest[3]))
     variables = launcher.seen["environment"]
-    assert Path(variables["PYTHONPATH"]).name == "spark_jobs.zip"
+    assert Path(variables["PYTHONPATH"]).name == "package"
     assert "AIRFLOW_CONN_OTHER" not in variables
     assert PASSWORD not in json.dumps(variables) + json.dumps(launcher.arguments)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
+from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.local_master import LOCAL_CONF
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
@@ -56,8 +57,9 @@ def test_a_local_master_finds_the_package_on_its_path(launcher, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/mine")
     submit(launcher)
     package, mine = launcher.seen["environment"]["PYTHONPATH"].split(":")
-    assert (Path(package).name, mine) == ("spark_jobs.zip", "/mine")
+    assert (Path(package).name, mine) == ("package", "/mine")
     assert Path(package).parent == Path(launcher.option("--request")).parent
+    assert job_package.main_file().is_file(), "the files that it links to stay"
     assert launcher.option("--py-files") is None
     assert launcher.conf["spark.python.daemon.module"] == "spark_jobs.worker_daemon"
 
@@ -234,9 +236,19 @@ def test_missing_connection_is_not_yarn(launcher):
     assert not launcher.record.exists()
 
 
-def test_compilers_wait_longer_unless_somebody_says_else(launcher, monkeypatch):
-    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4BackEdgeThreshold=40000")
+def test_the_first_compiler_works_alone(launcher, monkeypatch):
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=4")
     submit(launcher)
+    options = launcher.seen["environment"]["SPARK_SUBMIT_OPTS"].split()
+    assert options.index("-XX:+IgnoreUnrecognizedVMOptions") == 0
+    assert "-XX:Tier3InvocationThreshold=1000" in options
+    assert options.index("-XX:TieredStopAtLevel=1") < len(options) - 1
+    assert options[-1] == "-XX:TieredStopAtLevel=4", "what the user says wins"
+
+
+def test_both_compilers_wait_longer_unless_somebody_says_else(launcher, monkeypatch):
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4BackEdgeThreshold=40000")
+    submit(launcher, SparkJob("dag.task", example_request(), both_compilers=True))
     options = launcher.seen["environment"]["SPARK_SUBMIT_OPTS"].split()
     assert "-XX:Tier4InvocationThreshold=500000" in options
     assert options.index("-XX:+IgnoreUnrecognizedVMOptions") == 0

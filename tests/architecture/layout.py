@@ -1,4 +1,4 @@
-"""The one list of the rules in docs/architecture.md, "Dependency direction"."""
+"""The one list of the rules in docs/architecture.md, "Parts and allowed imports"."""
 
 from __future__ import annotations
 
@@ -109,14 +109,22 @@ ALLOWED_IMPORTS = {
         "requests",
         "urllib3",
     ),
-    "spark_jobs.main": (
+    "spark_jobs.run": (
         "spark_jobs.connectors.registry",
         "spark_jobs.engine",
         "spark_jobs.spi",
         *_DOORS,
         "pyspark",
     ),
-    "spark_jobs.training": ("spark_jobs.main", *_DOORS, "pyspark"),
+    "spark_jobs.main": (
+        "spark_jobs.run",
+        "spark_jobs.engine",
+        "spark_jobs.spi",
+        *_DOORS,
+        "pyspark",
+    ),
+    "spark_jobs.worker_daemon": ("pyspark",),
+    "spark_jobs.training": ("spark_jobs.run", *_DOORS, "pyspark"),
 }
 
 

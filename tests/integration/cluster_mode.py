@@ -44,7 +44,7 @@ class ClusterSubmitter:
         machine = Path(tempfile.mkdtemp(prefix="driver-", dir=os.environ["LAKE"]))
         uploaded, working = machine / "uploaded", machine / "working"
         working.mkdir()
-        with job_files(job) as files:
+        with job_files(job, is_shipped=True) as files:
             shutil.copytree(files.folder, uploaded)
         assert not files.folder.exists()
         spark = SparkEnvironment.at(os.environ["AIRFLOW__MERGE__SPARK_ENV"], "spark_env")
