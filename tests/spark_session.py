@@ -45,7 +45,7 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executorEnv.PYTHONPATH": str(_ROOT),
-        "spark.python.sql.dataFrameDebugging.enabled": "false",  # as in spark_jobs.main
+        "spark.python.sql.dataFrameDebugging.enabled": "false",  # as in spark_jobs.command
         "spark.python.daemon.module": "spark_jobs.worker_daemon",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from airflow_provider_merge.links import is_page
 
-# What spark_jobs.main says, and what Spark's clients of YARN and Kubernetes say.
+# What spark_jobs.command says, and what Spark's clients of YARN and Kubernetes say.
 _DRIVER = re.compile(r"Spark application id: ([\w.-]+), web UI: (\S+)")
 _TRACKING = re.compile(r"tracking URL: (\S+)")
 _IDS = (

@@ -106,7 +106,7 @@ class Job:
         statement = self.request.statement
         if isinstance(statement, CreateTableSpec):
             return self._create_table(statement)
-        assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.main
+        assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.run
         moment = StatementTime(self.spark)
         for attempt in range(1, ATTEMPTS):
             try:

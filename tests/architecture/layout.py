@@ -116,14 +116,16 @@ ALLOWED_IMPORTS = {
         *_DOORS,
         "pyspark",
     ),
-    "spark_jobs.main": (
+    "spark_jobs.command": (
         "spark_jobs.run",
         "spark_jobs.engine",
         "spark_jobs.spi",
         *_DOORS,
         "pyspark",
     ),
-    "spark_jobs.worker_daemon": ("pyspark",),
+    "spark_jobs.main": ("spark_jobs.command", "spark_jobs.python_path"),
+    "spark_jobs.worker_daemon": ("spark_jobs.python_path", "pyspark"),
+    "spark_jobs.python_path": (),
     "spark_jobs.training": ("spark_jobs.run", *_DOORS, "pyspark"),
 }
 

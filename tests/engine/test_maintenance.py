@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.command import main
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -19,7 +20,6 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.maintenance import MaintenanceJob
-from spark_jobs.main import main
 from spark_jobs.run import run
 from tests.connectors.tables import NAME, append, create, snapshot_ids
 from tests.folder_connector.connector import open_folder_connector

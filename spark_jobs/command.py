@@ -1,0 +1,159 @@
+"""The job: read the request, run its statement, store the result, set the exit code.
+
+``spark-submit … main.py --request FILE [--credentials FILE]``, or ``--batch FILE`` for several
+statements; statements that take care of a table need no Spark session: ``python main.py
+--no-session --request FILE``. ``spark_jobs.run`` does the same for tests and notebooks; it is
+imported, and the catalog opened, while Java makes the session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.engine.progress import Progress, log
+from spark_jobs.engine.redaction import Redaction
+from spark_jobs.engine.start import count_imports, count_launch, start_workers, stop
+from spark_jobs.errors import ErrorCode, JobError, RequestError
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+# PySpark tells the JVM for each step of a frame where in the code it was made: a third of all that
+# it says to it.
+_NO_CALL_SITES: Final = "spark.python.sql.dataFrameDebugging.enabled"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The entry point of spark-submit; 0 when the statement is done, 1 when it failed."""
+    _set_up_logs()
+    parsed = _parser().parse_args(arguments)
+    progress, spark = Progress(), None
+    count_imports(progress)
+    with ThreadPoolExecutor(1, "ahead") as ahead:
+        opened = ahead.submit(_opened, parsed) if _opens_ahead(parsed) else None
+        if not parsed.no_session:
+            with progress.phase("session"):
+                spark = SparkSession.builder.config(_NO_CALL_SITES, "false").getOrCreate()
+            count_launch(progress, spark, parsed.launched)
+            start_workers(spark)
+            _say_application(spark)
+        try:
+            return 0 if _is_done(parsed, spark, progress, opened) else 1
+        except JobError as error:
+            log.error("%s", error)
+        except Exception:  # noqa: BLE001 - told here: a trace that Python prints has secrets
+            log.exception("The job failed without a result.")
+        finally:
+            if spark is not None:
+                stop(spark)
+    return 1
+
+
+def _is_done(
+    parsed: argparse.Namespace,
+    spark: SparkSession | None,
+    progress: Progress,
+    opened: Future[Connector] | None,
+) -> bool:
+    """Run what is asked for; whether all of it ended well."""
+    with progress.phase("imports"):
+        from spark_jobs.run import run_all, run_and_hand_over, summary
+    credentials = _credentials(parsed.credentials)
+    Redaction.of(credentials.values()).guard_logs()
+    if parsed.batch is not None:
+        assert spark is not None  # noqa: S101 - the operator starts a session for a batch
+        batch = JobBatch.from_json(_text("--batch", parsed.batch))
+        results = run_all(batch, spark, credentials, parsed.answers)
+        done = [each for each in results.values() if each.error is None]
+        return len(done) == len(batch.requests)
+    request = JobRequest.from_json(_text("--request", parsed.request))
+    result = run_and_hand_over(request, spark, credentials, progress, parsed.answers, opened)
+    log.info("%s", summary(result))
+    return result.error is None
+
+
+def _opens_ahead(parsed: argparse.Namespace) -> bool:
+    """Whether the documents are here before there is a session: not if spark-submit ships them."""
+    names = [parsed.request, parsed.credentials]
+    return parsed.request is not None and all(Path(name).is_file() for name in names if name)
+
+
+def _opened(parsed: argparse.Namespace) -> Connector:
+    from spark_jobs.run import open_of
+
+    credentials = _credentials(parsed.credentials)
+    Redaction.of(credentials.values()).guard_logs()
+    return open_of(JobRequest.from_json(_text("--request", parsed.request)), credentials)
+
+
+def _set_up_logs() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # They repeat each error of an expression with its JVM trace; the result says it in a line.
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(name).disabled = True
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Run statements on lakehouse tables.")
+    work = parser.add_mutually_exclusive_group(required=True)
+    work.add_argument("--request", help="JobRequest document (JSON)")
+    work.add_argument("--batch", help="JobBatch document (JSON)")
+    parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
+    parser.add_argument("--answers", type=Path, help="folder where last looks are answered")
+    parser.add_argument("--launched", type=float, help="when it was launched, since 1970")
+    parser.add_argument("--no-session", action="store_true", help="start no Spark session")
+    return parser
+
+
+def _say_application(spark: SparkSession) -> None:
+    """Say what airflow_provider_merge.submit.applications makes a link of."""
+    context = spark.sparkContext
+    page = context.uiWebUrl or "none"
+    log.info("Spark application id: %s, web UI: %s", context.applicationId, page)
+
+
+def _located(option: str, name: str) -> Path:
+    """The document by its path, or among the files that spark-submit shipped."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if SparkSession.getActiveSession() is not None:
+        shipped = Path(SparkFiles.get(path.name))
+        if shipped.is_file():
+            return shipped
+    raise RequestError(
+        ErrorCode.REQUEST_INVALID,
+        f"{option}: there is no file {name}",
+        "Give a path that the driver sees, or ship the file with spark-submit --files.",
+    )
+
+
+def _text(option: str, name: str) -> str:
+    return _located(option, name).read_text(encoding="utf-8")
+
+
+def _credentials(name: str | None) -> dict[str, str]:
+    if name is None:
+        return {}
+    try:
+        document = json.loads(_text("--credentials", name))
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
+        raise RequestError(
+            ErrorCode.REQUEST_INVALID,
+            "--credentials: not a JSON object of strings",
+            'Write the file as {"name": "secret", …}.',
+        )
+    return document
