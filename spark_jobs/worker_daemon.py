@@ -37,7 +37,7 @@ def main() -> None:
             import_module(name)
     from pyspark.daemon import manager
 
-    manager()
+    manager()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def footer_schema(spark: SparkSession, source: FileSource) -> StructType | None:
 
 
 def _is_nested(column: Any) -> bool:
-    return column.path != column.name or column.max_repetition_level > 0
+    return bool(column.path != column.name or column.max_repetition_level > 0)
 
 
 def _spark_type(column: Any) -> DataType | None:
