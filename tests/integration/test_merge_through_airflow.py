@@ -68,9 +68,9 @@ PHASES = {
 
 
 def named_phases(log):
-    """The names in a line such as "seconds: session 2.1 | write 0.8"."""
+    """The names in a line such as "seconds: session 2.1 | write 0.8 [logger]"."""
     line = log.partition(" seconds: ")[2].splitlines()[0]
-    return {phase.rpartition(" ")[0] for phase in line.strip().split(" | ")}
+    return {phase.split()[0] for phase in line.split(" | ")}
 
 
 def write_csv(lake, name, rows):
