@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_merge.operators.spark_job import SparkJobOperator
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def emit_event(
     asset = table_asset(operator.catalog_conn_id, quoted_name(table))
     outlet = same_asset(operator.outlets, asset)
     if outlet is None:
-        log.info(
+        operator.log.info(
             "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",
             operator.catalog_conn_id,
             str(table),

@@ -93,18 +93,20 @@ def test_one_that_needs_another_is_not_judged_before_it() -> None:
 
 def test_several_at_once_but_none_before_what_it_needs() -> None:
     both = threading.Barrier(2, timeout=30)
-    ended: list[str] = []
+    events: list[str] = []
 
     def run_one(request: JobRequest) -> JobResult:
+        events.append(f"{request.operation_id} starts")
         if request.operation_id in ("a", "b"):
             both.wait()
-        ended.append(request.operation_id)
+        events.append(f"{request.operation_id} ends")
         return good(request)
 
     batch = JobBatch("batch", (request("a", "t"), request("b"), request("c", "t"), request("d")), 2)
     results = run_batch(batch, good, run_one)
 
-    assert sorted(ended[:2]) == ["a", "b"]
+    assert sorted(events[:2]) == ["a starts", "b starts"]
+    assert events.index("a ends") < events.index("c starts")
     assert list(results) == [0, 1, 2, 3]
 
 
