@@ -19,6 +19,8 @@ _JSON_REMEDY: Final = (
     f"Correct the file; options={{'multiLine': True}} reads values that span lines; {_SET_ASIDE}"
 )
 _TOO_DEEP: Final = "it is nested too deep"
+# Python 3.11 reads about 980 levels, later versions more.
+_DEEPEST: Final = 900
 _BLANK: Final = " \t\r\n"
 _BLANKS: Final = re.compile(f"[{_BLANK}]*")
 
@@ -68,15 +70,32 @@ def decoded(text: str, start: int) -> tuple[Any, int]:
     """The value that begins at ``start``, and where it ends; arrays are plain lists.
 
     Raises:
-        NotJsonError: there is none.
+        NotJsonError: there is none, or it is nested too deep.
     """
     try:
-        return _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").rstrip(": ")
         raise NotJsonError(f"{reason} at character {error.pos + 1}") from None
     except RecursionError:
         raise NotJsonError(_TOO_DEEP) from None
+    openings = text.count("{", start, end) + text.count("[", start, end)
+    if openings > _DEEPEST and _is_deeper(value, _DEEPEST):
+        raise NotJsonError(_TOO_DEEP)
+    return value, end
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether objects and arrays in each other make more than so many levels."""
+    level = [value]
+    for _ in range(levels):
+        level = [
+            part[1] if isinstance(whole, Members) else part
+            for whole in level
+            if isinstance(whole, list)
+            for part in whole
+        ]
+    return any(isinstance(part, list) for part in level)
 
 
 def located(text: str, start: int = 0) -> tuple[Any, int]:

@@ -68,7 +68,7 @@ def test_bytes_that_are_not_utf8(read_json: ReadJson, raw: bytes) -> None:
     assert found.bad[0].raw == raw
 
 
-@pytest.mark.parametrize("depth", [1200, 100_000])
+@pytest.mark.parametrize("depth", [900, 1200, 100_000])
 @pytest.mark.parametrize("pair", ["[]", '{"a":}'])
 def test_nesting_without_end_is_told(read_json: ReadJson, pair: str, depth: int) -> None:
     value = pair[:-1] * depth + "1" + pair[-1] * depth
@@ -76,6 +76,16 @@ def test_nesting_without_end_is_told(read_json: ReadJson, pair: str, depth: int)
 
     assert found.values == [1, 3]
     assert found.reasons == [(2, "is no JSON: it is nested too deep")]
+
+
+@pytest.mark.parametrize("pair", ["[]", '{"a":}'])
+def test_nesting_that_ends_is_read(read_json: ReadJson, pair: str) -> None:
+    value = pair[:-1] * 800 + "1" + pair[-1] * 800
+    side_by_side = ",".join(["[{}]"] * 2_000)
+    found = read_json(f'{{"id":1,"x":{value}}}\n{{"id":2,"x":[{side_by_side}]}}\n', "id INT")
+
+    assert found.values == [1, 2]
+    assert not found.reasons
 
 
 @pytest.mark.parametrize("type_name", ["INT", "DOUBLE", "DECIMAL(6,2)", "BOOLEAN", "DATE"])
