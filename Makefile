@@ -74,7 +74,7 @@ test-faults: setup ## Kill drivers and break their storage N=… times, at every
 
 .PHONY: test-care
 test-care: setup ## Take care of N=… random tables, from SEED=… on: expire, tags, orphan files
-	@$(SPARK_VENV)/bin/python -m tests.connectors.care $(or $(N),500) $(SEED)
+	@$(SPARK_VENV)/bin/python -m tests.connectors.paimon.care $(or $(N),500) $(SEED)
 
 .PHONY: test-fuzz
 test-fuzz: setup ## Attack tables with N=… damaged and hostile files, from SEED=… on

@@ -24,9 +24,9 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
-from tests.connectors.tables import NAME, change_rows, create, inserts, store
-from tests.object_store.gateway import gateway_program, serving
-from tests.object_store.stores import ObjectStore
+from tests.support.gateway import gateway_program, serving
+from tests.support.paimon_tables import NAME, change_rows, create, inserts, store
+from tests.support.stores import ObjectStore
 
 _CONTEXT = multiprocessing.get_context("spawn")
 

@@ -20,7 +20,7 @@ from benchmarks.comparison import session
 from benchmarks.memory import PeakMemory
 from benchmarks.sources import FOLDER, LINES, SCHEMA, Bench, written
 from spark_jobs.contract.request import FileSource
-from spark_jobs.engine.landing import land, landing_of
+from spark_jobs.engine.source.landing import land, landing_of
 
 _MIB = 1024 * 1024
 

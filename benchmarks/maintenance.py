@@ -27,10 +27,10 @@ from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import MergeWrite, Operation
-from tests.connectors.tables import change_rows, store
-from tests.object_store.gateway import gateway_program, serving
-from tests.object_store.proxy import proxy_before
-from tests.object_store.stores import ObjectStore
+from tests.support.gateway import gateway_program, serving
+from tests.support.paimon_tables import change_rows, store
+from tests.support.proxy import proxy_before
+from tests.support.stores import ObjectStore
 
 _METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE")
 # Commits for which one plan of the table serves.

@@ -21,7 +21,7 @@ from benchmarks import planning
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 from spark_jobs.contract.request import CatalogSpec
-from tests.spark_session import local_session
+from tests.support.spark_session import local_session
 
 # Every file is older than that.
 _ALL = RemoveOrphanFilesSpec("1 ms")

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.comparison import session
 from benchmarks.merge import TABLE, Bench
-from spark_jobs.connectors.paimon.scan import PaimonScan, Reader
+from spark_jobs.connectors.paimon.read.scan import PaimonScan, Reader
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.dynamic_filter import DynamicFilter

@@ -24,9 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.comparison import session
 from benchmarks.memory import PeakMemory
 from spark_jobs.contract.request import FileSource
-from spark_jobs.engine.landing import land, landing_of
-from spark_jobs.engine.lease import Lease
-from spark_jobs.engine.materialized import materialize
+from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.engine.source.landing import land, landing_of
+from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.storage import WarehouseStorage
 

@@ -38,7 +38,7 @@ async def measure(options: argparse.Namespace, warehouse: Path) -> None:
     from airflow_provider_merge.gates import PartitionGate, SnapshotGate, gate_arguments
     from airflow_provider_merge.triggers import polling
     from airflow_provider_merge.triggers.table import TableTrigger
-    from tests.paimon_metadata import TableFiles
+    from tests.support.paimon_metadata import TableFiles
 
     tables = [TableFiles(warehouse, f"t{index}").create() for index in range(options.tables)]
     for table in tables:

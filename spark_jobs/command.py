@@ -20,9 +20,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.engine.progress import Progress, log
-from spark_jobs.engine.redaction import Redaction
-from spark_jobs.engine.start import count_imports, count_launch, start_workers, stop
+from spark_jobs.engine.runtime.progress import Progress, log
+from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 if TYPE_CHECKING:

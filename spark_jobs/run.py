@@ -15,13 +15,13 @@ from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.batch import run_batch
-from spark_jobs.engine.failures import translated
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.maintenance import MaintenanceJob
-from spark_jobs.engine.operations import OperationLog
-from spark_jobs.engine.progress import Progress, log
-from spark_jobs.engine.redaction import Redaction
+from spark_jobs.engine.job.batch import run_batch
+from spark_jobs.engine.job.maintenance_job import MaintenanceJob
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.progress import Progress, log
+from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.errors import ErrorCode, RequestError
 from spark_jobs.spi.connector import Connector
 

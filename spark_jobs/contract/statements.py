@@ -2,7 +2,7 @@
 
 Every expression is Spark SQL text and reaches Spark as it was written. Objects check their own
 structure when they are made, so that a wrong statement fails in the DAG file, not on the cluster;
-what needs a schema is checked by ``spark_jobs.engine.analyzer``.
+what needs a schema is checked by ``spark_jobs.engine.analysis.analyzer``.
 """
 
 from __future__ import annotations

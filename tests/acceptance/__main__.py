@@ -24,8 +24,8 @@ from tests.acceptance.cases import BadCaseError, Case, load_cases
 from tests.acceptance.report import Entry, last_line, read_refused, write_report
 from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
-from tests.spark_session import local_session
-from tests.table_kinds import KINDS, TableKind, built_kinds
+from tests.support.spark_session import local_session
+from tests.support.table_kinds import KINDS, TableKind, built_kinds
 
 CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
 

@@ -21,11 +21,11 @@ from pypaimon.schema.data_types import (
     reassign_field_id,
 )
 
-from spark_jobs.connectors.paimon.types import to_paimon
+from spark_jobs.connectors.paimon.format.types import to_paimon
 from spark_jobs.contract.request import FileSource, SqlSource
 from tests.acceptance.cases import BadCaseError, TableCase
 from tests.acceptance.values import as_arrow, comparable
-from tests.table_kinds import APPEND_COW, TableKind
+from tests.support.table_kinds import APPEND_COW, TableKind
 
 # Options of tables with a key, and what the kind of table under test decides.
 _KEY_OPTIONS = re.compile(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.own_cases import BAD, GOOD, REFUSED, TARGET, UPSERT, case, changed
-from tests.table_kinds import BUILT
+from tests.support.table_kinds import BUILT
 
 ROOT = Path(__file__).parents[2]
 DUPLICATES = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"

@@ -26,7 +26,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import NotSupportedError
 from tests.airflow.support import committed, example_request
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 MERGE = """
 MergeIntoOperator(

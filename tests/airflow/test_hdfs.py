@@ -14,7 +14,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 from tests.airflow.support import connection
 from tests.judge.hdfs_server import hdfs_beside_airflow
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 __all__ = ["hdfs_beside_airflow"]
 pytestmark = pytest.mark.slow  # the first run fetches the server

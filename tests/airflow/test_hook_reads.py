@@ -19,7 +19,7 @@ from spark_jobs.errors import (
     RequestError,
 )
 from tests.airflow.support import connection
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 TABLE = "shop.orders"
 

@@ -13,7 +13,7 @@ import pytest
 from airflow_provider_merge.lineage.datasets import DatasetName, of_files
 from tests.airflow.conftest import HOME
 from tests.airflow.support import PASSWORD
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ("paimon://paimon_default", "shop.orders")

@@ -12,8 +12,8 @@ from airflow_provider_merge.metadata import storage
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from tests.airflow.support import PASSWORD, connection
-from tests.object_store.gateway import gateway_program_or_skip, serving
-from tests.paimon_metadata import TableFiles
+from tests.support.gateway import gateway_program_or_skip, serving
+from tests.support.paimon_metadata import TableFiles
 
 pytestmark = pytest.mark.slow  # the first run builds the server
 

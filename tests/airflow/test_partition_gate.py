@@ -11,7 +11,7 @@ from airflow_provider_merge.gates import PartitionGate
 from airflow_provider_merge.metadata.look import Look
 from airflow_provider_merge.metadata.table import PaimonTable
 from spark_jobs.contract.request import TableName
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 
 @pytest.fixture

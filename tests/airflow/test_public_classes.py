@@ -47,8 +47,8 @@ from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, RequestError
 from tests.airflow.support import PASSWORD, connection, failed
-from tests.object_store.gateway import gateway_program_or_skip, serving
-from tests.paimon_metadata import TableFiles
+from tests.support.gateway import gateway_program_or_skip, serving
+from tests.support.paimon_metadata import TableFiles
 
 SOURCE = table_source("shop.updates")
 OPERATORS = {

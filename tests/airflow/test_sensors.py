@@ -20,7 +20,7 @@ from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import RequestError
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 HOUR = 3600 * 1000
 

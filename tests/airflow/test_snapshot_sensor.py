@@ -11,7 +11,7 @@ from airflow.sdk import Asset
 
 from airflow_provider_merge.assets import table_asset
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 needs_state_store = pytest.mark.skipif(
     not AIRFLOW_V_3_3_PLUS, reason="needs the state store of Airflow 3.3"

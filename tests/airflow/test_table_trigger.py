@@ -26,7 +26,7 @@ from airflow_provider_merge.triggers.watching import Place, new_snapshots
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import RequestError
 from tests.airflow.support import connection
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 FAST = 0.05
 AFTER_1 = gate_arguments(SnapshotGate(after_id=1))

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.merging import ClusterMerge, ClusterMerges
 from tests.cluster.processes import ancestor, kill, wait_for
 from tests.conformance.behaviours import BEHAVIOURS
-from tests.walking import files_below
+from tests.support.walking import files_below
 
 (_MERGE,) = (each for each in BEHAVIOURS if each.name == "all kinds of clauses together")
 

@@ -12,8 +12,8 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Cluster, Submission
-from tests.connectors.reachable import needed, stored
-from tests.connectors.tables import NAME, create, overwrite, read
+from tests.connectors.paimon.reachable import needed, stored
+from tests.support.paimon_tables import NAME, create, overwrite, read
 
 
 def test_orphans_are_removed(cluster: Cluster, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import MergeSpec, Statement, UpdateAllAction
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import Behaviour, Failure
 from tests.conformance.harness import TARGET, DataFile, Harness, TableState
 from tests.conformance.tables import Row

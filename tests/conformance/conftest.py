@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tests.conformance.connectors import HARNESSES
 from tests.conformance.harness import Harness
 from tests.conformance.tables import SeedTable
-from tests.spark_session import spark
+from tests.support.spark_session import spark
 
 __all__ = ["spark"]
 

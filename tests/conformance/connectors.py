@@ -12,7 +12,7 @@ from typing import Any
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.table_kinds import APPEND_COW, APPEND_DV, BUILT
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,

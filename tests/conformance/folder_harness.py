@@ -11,9 +11,9 @@ from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row
-from tests.folder_connector import storage
-from tests.folder_connector.append import append
-from tests.folder_connector.connector import open_folder_connector
+from tests.support.folder_connector import storage
+from tests.support.folder_connector.append import append
+from tests.support.folder_connector.connector import open_folder_connector
 
 
 class FolderHarness(Harness):

@@ -12,12 +12,12 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.paimon.scan import PaimonScan, Reader
+from spark_jobs.connectors.paimon.read.scan import PaimonScan, Reader
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
-from tests.paimon_vectors import live_indexes, vectors
-from tests.table_kinds import APPEND_COW, TableKind
+from tests.support.paimon_vectors import live_indexes, vectors
+from tests.support.table_kinds import APPEND_COW, TableKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,7 @@ class PaimonHarness(Harness):
     def append(self, rows: Sequence[Row]) -> None:
         from pypaimon.schema.data_types import PyarrowFieldParser
 
-        from tests.paimon_appends import appends_to_null_partitions
+        from tests.support.paimon_appends import appends_to_null_partitions
 
         table = self._table()
         schema = PyarrowFieldParser.from_paimon_schema(table.fields)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.table_kinds import TableKind
+from tests.support.table_kinds import TableKind
 
 
 @dataclass(frozen=True)

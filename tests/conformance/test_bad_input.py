@@ -19,7 +19,7 @@ from spark_jobs.contract.request import (
     TableSource,
 )
 from spark_jobs.contract.statements import MergeSpec
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import CatalogError, ErrorCode
 from tests.conformance.behaviour import Behaviour, Failure, delete, fails, matched
 from tests.conformance.check import check_failure, check_untouched, request_of

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, PartitionStatement, TruncateTableSpec
 from spark_jobs.contract.statements import ColumnSpec
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import Behaviour, fails
 from tests.conformance.check import check, request_of

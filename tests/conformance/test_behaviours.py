@@ -16,8 +16,8 @@ from tests.conformance.behaviours import BEHAVIOURS, clauses, filtered, overwrit
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import HARNESSES, OPTIONS
-from tests.table_kinds import APPEND_COW, KINDS
-from tests.turns import EVERYTHING, has_turn
+from tests.support.table_kinds import APPEND_COW, KINDS
+from tests.support.turns import EVERYTHING, has_turn
 
 _PARTS = 10
 

@@ -10,7 +10,7 @@ import pytest
 
 from spark_jobs.contract.inserts import DropPartitionsSpec, InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import (
     Behaviour,

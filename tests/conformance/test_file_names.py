@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.paimon.scan import Reader
+from spark_jobs.connectors.paimon.read.scan import Reader
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
 from tests.conformance.paimon_harness import PaimonHarness
 from tests.conformance.tables import SeedTable
-from tests.table_kinds import APPEND_DV
+from tests.support.table_kinds import APPEND_DV
 
 PREFIX = "a %b-"
 

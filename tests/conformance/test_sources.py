@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.request import FileSource, SqlSource, TableSource
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import Behaviour, matched, update
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable

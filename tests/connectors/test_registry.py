@@ -74,7 +74,7 @@ def test_a_missing_warehouse_is_an_error_and_is_not_made(tmp_path: Path) -> None
 def test_a_warehouse_that_goes_away_is_noticed_and_not_made_again(
     connector: Connector, warehouse: Path
 ) -> None:
-    from tests.connectors.tables import NAME
+    from tests.support.paimon_tables import NAME
 
     warehouse.rmdir()
 

@@ -18,7 +18,7 @@ from spark_jobs.contract.request import (
 )
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, Statement
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import Row, SeedTable
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.engine.general_plan import GeneralPlan, PlanResult
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.writer import ChangeWriter
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.write.change_writer import ChangeWriter
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.check import request_of
 from tests.conformance.harness import Harness

@@ -10,7 +10,7 @@ from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.engine.batch import run_batch
+from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.run import run_all
 from tests.conformance.behaviour import Behaviour, insert, not_matched
 from tests.conformance.check import request_of

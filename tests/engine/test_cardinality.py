@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.engine.cardinality import CardinalityCheck
+from spark_jobs.engine.write.cardinality import CardinalityCheck
 from spark_jobs.errors import DataError
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.engine import catalyst
+from spark_jobs.engine.analysis import catalyst
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import DeleteAction, DeleteSpec, MergeCase, MergeSpec
-from spark_jobs.engine.analyzer import analyze_filtered, analyze_merge
+from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.errors import ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import Column, TableHandle
 

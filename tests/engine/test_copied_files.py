@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, JobOptions, JobRequest
 from spark_jobs.contract.statements import ColumnSpec
-from spark_jobs.engine.copied_files import CopiedFiles, copied_files
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.insert.copied_files import CopiedFiles, copied_files
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import SeedTable

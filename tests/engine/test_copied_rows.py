@@ -11,7 +11,7 @@ import pytest
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import JobOptions, JobRequest, TableName, TableSource
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, DeleteSpec
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import ColumnRange

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import (
     Behaviour,
     insert,

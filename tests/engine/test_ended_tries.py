@@ -11,8 +11,8 @@ import pytest
 from spark_jobs.contract.request import AfterEndedTry, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.task_notes import note_name, noted_operations
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.operations import OperationLog
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.operations import OperationLog
 from tests.conformance.behaviour import Behaviour, delete_from, insert, matched, not_matched, update
 from tests.conformance.check import request_of
 from tests.conformance.harness import Harness

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import delete_from
 from tests.conformance.check import OPERATION_ID, request_of
 from tests.conformance.harness import TARGET, Harness

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from spark_jobs.engine.failures import shortened, translated
+from spark_jobs.engine.runtime.failures import shortened, translated
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError, to_marker
 
 _EXECUTOR_TRACE = """An error occurred while calling o1.collectToPython.

@@ -105,7 +105,7 @@ def test_names_in_another_case(landing: Landing) -> None:
 def test_many_files_are_looked_at_by_tasks(
     landing: Landing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_jobs.engine.file_columns._BY_DRIVER", 2)
+    monkeypatch.setattr("spark_jobs.engine.source.file_columns._BY_DRIVER", 2)
     for i in range(5):
         write(landing, f"{i}.parquet", pa.table({"id": [i], "v": ["x"]}))
     assert landing.insert(str(landing.folder), "parquet").error is None

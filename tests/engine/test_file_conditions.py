@@ -13,10 +13,10 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.engine.analyzer import analyze_filtered, target_frame
-from spark_jobs.engine.file_conditions import FileConditions, FileTruth
-from spark_jobs.engine.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.statement_time import StatementTime
+from spark_jobs.engine.analysis.analyzer import analyze_filtered, target_frame
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.pruning.file_conditions import FileConditions, FileTruth
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.spi.tables import Column, ColumnRange, PlannedFile, TableHandle
 
 TABLE = TableHandle(

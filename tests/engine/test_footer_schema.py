@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.contract.request import FileSource
-from spark_jobs.engine.footer_schema import footer_schema
+from spark_jobs.engine.source.footer_schema import footer_schema
 
 AT = dt.datetime(2024, 1, 2, 3, 4, 5)  # noqa: DTZ001 - of TIMESTAMP_NTZ
 KNOWN = {

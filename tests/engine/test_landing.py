@@ -17,7 +17,7 @@ from spark_jobs.contract.statements import DeleteSpec, MergeSpec
 from tests.conformance.behaviour import insert, matched, not_matched, update
 from tests.conformance.harness import TARGET, Harness
 from tests.engine.landed import Landing, new_landing
-from tests.source_reading import evaluated
+from tests.support.source_reading import evaluated
 
 HEADER = {"header": "true"}
 
@@ -285,7 +285,7 @@ def test_files_without_rows(landing: Landing) -> None:
 
 
 def test_a_large_file_is_read_in_parts(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_jobs.engine.landing._PART_BYTES", 1000)
+    monkeypatch.setattr("spark_jobs.engine.source.landing._PART_BYTES", 1000)
     lines = [f"{i},{'x' * (i % 50)}" for i in range(1000)]
     path = landing.file("a.csv", "id,v\n" + "\n".join(lines) + "\n")
     options = {**HEADER, "multiLine": "false"}

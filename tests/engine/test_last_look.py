@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.last_look import answer_name, asking
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.last_look import LastLook
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.errors import CommitError, ErrorCode
 from tests.conformance.behaviour import Behaviour, insert, not_matched
 from tests.conformance.check import OPERATION_ID, request_of

@@ -14,9 +14,9 @@ import pytest
 
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.request import JobRequest, SqlSource, TableSource
-from spark_jobs.engine import statement_run
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.lease import Lease, LeasedTask
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.lease import Lease, LeasedTask
+from spark_jobs.engine.write import statement_run
 from spark_jobs.errors import CommitError, ErrorCode
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.check import OPERATION_ID, request_of

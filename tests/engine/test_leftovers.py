@@ -14,11 +14,11 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import MaintenanceReport, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest
-from spark_jobs.engine.leftovers import leftovers_of
-from spark_jobs.engine.operations import OperationLog
+from spark_jobs.engine.runtime.leftovers import leftovers_of
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.run import run
 from spark_jobs.spi.storage import WarehouseStorage
-from tests.connectors.tables import NAME, append, create
+from tests.support.paimon_tables import NAME, append, create
 
 DAY = 86_400
 SCRATCH = f"_operations/op-1-{'a' * 32}"

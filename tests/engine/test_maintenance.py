@@ -19,10 +19,10 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.engine.maintenance import MaintenanceJob
+from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.run import run
-from tests.connectors.tables import NAME, append, create, snapshot_ids
-from tests.folder_connector.connector import open_folder_connector
+from tests.support.folder_connector.connector import open_folder_connector
+from tests.support.paimon_tables import NAME, append, create, snapshot_ids
 
 EXPIRE = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import Behaviour, delete_from, update_set
 from tests.conformance.check import request_of
 from tests.conformance.connectors import COPY_ON_WRITE

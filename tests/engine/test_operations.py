@@ -18,8 +18,8 @@ from spark_jobs.contract.request import (
 )
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.operations import OperationLog, require_same_work
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, DataError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
 from tests.conformance.behaviour import (

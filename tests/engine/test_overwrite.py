@@ -19,7 +19,7 @@ from spark_jobs.contract.inserts import (
 from spark_jobs.contract.request import JobOptions, JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, DeleteSpec, Statement
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS, SeedTable
 

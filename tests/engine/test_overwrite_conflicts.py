@@ -17,7 +17,7 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.request import Origin, SqlSource
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.job import Job
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.check import request_of

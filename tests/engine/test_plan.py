@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.statements import MergeCase
-from spark_jobs.engine.session import fixed_settings
+from spark_jobs.engine.runtime.session import fixed_settings
 from tests.conformance.behaviour import (
     Behaviour,
     by_source,

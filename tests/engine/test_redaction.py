@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from spark_jobs import run
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.engine.redaction import Redaction
+from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.errors import CatalogError, ErrorCode
 
 SECRET = "s3cr3t+/(key)"
@@ -69,7 +69,7 @@ def test_a_stored_error_that_quotes_a_secret(
     def fail(*_: object) -> None:
         raise RuntimeError(f"wrong: {SECRET}")
 
-    monkeypatch.setattr("spark_jobs.engine.job.Job._done", fail)
+    monkeypatch.setattr("spark_jobs.engine.job.statement_job.Job._done", fail)
 
     run.run(request_, spark, {"fs.s3.accessKeySecret": SECRET})
 

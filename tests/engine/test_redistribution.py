@@ -13,13 +13,13 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.cases import SPREAD_SEED
-from spark_jobs.engine.redistribution import (
+from spark_jobs.engine.runtime.session import fixed_settings
+from spark_jobs.engine.write.redistribution import (
+    SPREAD_SEED,
     WriteSize,
     keys_of_partitions,
     redistribute,
 )
-from spark_jobs.engine.session import fixed_settings
 from spark_jobs.errors import DataError, ErrorCode, from_marker
 from spark_jobs.spi import rows
 from spark_jobs.spi.packing import packed

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from spark_jobs.engine.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
 from tests.conformance.harness import Harness

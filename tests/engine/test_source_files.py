@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.engine import landing as landing_module
-from spark_jobs.engine import source as source_module
+from spark_jobs.engine.source import landing as landing_module
+from spark_jobs.engine.source import open_source as source_module
 from tests.conformance.harness import Harness
 from tests.engine.landed import Landing, new_landing
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conformance.harness import TARGET, Harness
 from tests.engine.landed import TABLE
-from tests.source_reading import check_trap
-from tests.source_traps import TRAPS, Trap
+from tests.support.source_reading import check_trap
+from tests.support.source_traps import TRAPS, Trap
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.id)

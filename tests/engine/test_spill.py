@@ -12,16 +12,16 @@ import pyarrow.fs as pafs
 import pytest
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
-from spark_jobs.engine.spill import SpillReader, SpillWriter
+from spark_jobs.engine.runtime.spill import SpillReader, SpillWriter
 from spark_jobs.errors import ErrorCode, from_marker
-from spark_jobs.files import hdfs
+from spark_jobs.storage import hdfs
 
 _WAREHOUSE = "127.0.0.1:9/warehouse"
 
 
 @pytest.fixture(autouse=True)
 def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_jobs.engine.spill.task_key", lambda: "0-0-0")
+    monkeypatch.setattr("spark_jobs.engine.runtime.spill.task_key", lambda: "0-0-0")
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import JobRequest, SqlSource, TableName
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.engine.analyzer import analyze_filtered
-from spark_jobs.engine.file_conditions import FileConditions, FileTruth
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.progress import Progress
-from spark_jobs.engine.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.sources import Sources
-from spark_jobs.engine.statement_time import StatementTime
+from spark_jobs.engine.analysis.analyzer import analyze_filtered
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.pruning.file_conditions import FileConditions, FileTruth
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.source.sources import Sources
 from spark_jobs.spi.tables import Column, ColumnRange, PlannedFile, TableHandle
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS

@@ -12,14 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from spark_jobs.engine.failures import translated
-from spark_jobs.engine.older_spark import parsed_type
-from spark_jobs.engine.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.store_assignment import (
-    Place,
-    frame_type,
-    stored,
-)
+from spark_jobs.engine.analysis.store_assignment import Place, frame_type, stored
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.older_spark import parsed_type
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _BERLIN = "Europe/Berlin"

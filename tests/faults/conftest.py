@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.drivers import Drivers, running_drivers
 from tests.faults.merges import new_table
-from tests.spark_session import spark
+from tests.support.spark_session import spark
 
 __all__ = ["spark"]
 

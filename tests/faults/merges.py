@@ -11,7 +11,6 @@ from unittest import mock
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon import storage as paimon
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.properties import metrics_property
@@ -23,16 +22,17 @@ from spark_jobs.contract.statements import (
     MergeSpec,
     RowStatement,
 )
-from spark_jobs.engine import job as job_module
-from spark_jobs.engine.job import Job
-from spark_jobs.engine.statement_time import StatementTime
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.job import statement_job as job_module
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
-from tests.connectors.tables import NAME, append_with_pypaimon, change_rows, create, inserts
+from spark_jobs.storage import warehouse as paimon
 from tests.faults.storage import visible_file_system
+from tests.support.paimon_tables import NAME, append_with_pypaimon, change_rows, create, inserts
 
 Row = dict[str, Any]
 OLD: list[Row] = [{"id": 10 * p + i, "v": f"v{i}", "p": p} for p in range(2) for i in range(4)]

@@ -18,7 +18,7 @@ from tests.faults.drivers import Drivers
 from tests.faults.matrix import TABLE, Matrix
 from tests.judge.judge import read_with_java
 from tests.judge.toolchain import JudgeMissingError, prepare
-from tests.turns import has_turn
+from tests.support.turns import has_turn
 
 _PARTS = 3
 _LEAST_FAULTS = 20

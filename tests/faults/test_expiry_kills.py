@@ -11,8 +11,8 @@ import pytest
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
-from tests.connectors.histories import History, new_history
-from tests.connectors.reachable import needed, stored
+from tests.connectors.paimon.histories import History, new_history
+from tests.connectors.paimon.reachable import needed, stored
 from tests.faults.drivers import Drivers
 
 pytestmark = pytest.mark.slow

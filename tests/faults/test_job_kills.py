@@ -22,9 +22,9 @@ from tests.conformance.check import OPERATION_ID, readable, request_of
 from tests.conformance.harness import TARGET
 from tests.conformance.paimon_harness import PaimonHarness
 from tests.faults.looking import Seen, look
-from tests.table_kinds import APPEND_COW, APPEND_DV, BUILT, TableKind
-from tests.turns import has_turn
-from tests.walking import files_below
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT, TableKind
+from tests.support.turns import has_turn
+from tests.support.walking import files_below
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

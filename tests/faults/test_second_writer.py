@@ -11,10 +11,10 @@ import pytest
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
-from tests.connectors.tables import NAME, append_with_pypaimon
 from tests.faults.drivers import Drivers
 from tests.faults.looking import look
 from tests.faults.merges import OLD, Work, run
+from tests.support.paimon_tables import NAME, append_with_pypaimon
 
 _TABLE = str(NAME)
 _OTHER = {"id": 500, "v": "other", "p": 1}
@@ -36,7 +36,7 @@ def _overwrite(warehouse: Path) -> None:
     write, commit = builder.new_write(), builder.new_commit()
     import pyarrow as pa
 
-    from tests.connectors.tables import schema_of
+    from tests.support.paimon_tables import schema_of
 
     rows = [{"id": 501, "v": "overwritten", "p": 0}]
     write.write_arrow(pa.Table.from_pylist(rows, schema=schema_of(_native(warehouse))))

@@ -19,10 +19,10 @@ from typing import Any
 
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.errors import JobError
-from tests.connectors.tables import NAME
 from tests.faults.looking import look
 from tests.faults.merges import Work, append_by_others, new_table, opened, run, run_until_done
 from tests.faults.storage import Steps, die_at, fail_at
+from tests.support.paimon_tables import NAME
 
 
 def _forked(action: Callable[[], Any]) -> tuple[int, int]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import fastavro
 
-from spark_jobs.files import thrift
-from spark_jobs.files.thrift import Elements, Value
+from spark_jobs.datafiles.parquet import thrift
+from spark_jobs.datafiles.parquet.thrift import Elements, Value
 from tests.fuzz.mutations import NUMBERS, TEXTS, damaged_bytes
 
 _TRAILER = 8

@@ -16,19 +16,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.arrow_scan import ArrowScan, ScannedFile
-from spark_jobs.connectors.paimon.vectors import read_vector
+from spark_jobs.connectors.paimon.format.vectors import read_vector
+from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
-from spark_jobs.engine.operations import OperationLog
+from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError, from_marker
-from spark_jobs.files.row_reader import read_row
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile
-from tests.connectors import tables
 from tests.fuzz.mutations import OUTSIDE
 from tests.fuzz.warehouse import DONE, KILLED, NEW, TABLES
+from tests.support import paimon_tables
 
 _EVENTS = ("open", "os.remove", "os.rename", "os.link", "os.rmdir", "os.mkdir", "os.listdir")
 _touched: list[str] = []
@@ -89,7 +89,7 @@ def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
         ScannedFile(each.ordinal, each.path, vectors.get(each.path.rpartition("/")[2]))
         for each in files
     )
-    scan = ArrowScan(filesystem, (load,), tuple(tables.schema_of(table)), {})
+    scan = ArrowScan(filesystem, (load,), tuple(paimon_tables.schema_of(table)), {})
     try:
         list(scan([pa.RecordBatch.from_pydict({"load": [0]})]))
     except RuntimeError as error:
@@ -107,16 +107,16 @@ def _merged(connector: Connector, name: TableName) -> str:
     snapshot = table.snapshot_id
 
     def merge() -> None:
-        handle = tables.begin(connector, table, NEW, ((),))
+        handle = paimon_tables.begin(connector, table, NEW, ((),))
         batches = []
         for file in files:
             if file.live_row_count and file.row_count < 10**6:
                 last = {"file": file.ordinal, "position": file.row_count - 1}
-                batches.append(tables.change_rows(table, rows.DELETE, [last]))
+                batches.append(paimon_tables.change_rows(table, rows.DELETE, [last]))
         added = {"id": -1, "name": "new"}
-        batches.append(tables.inserts(table, [added]))
+        batches.append(paimon_tables.inserts(table, [added]))
         try:
-            fragments = tables.store(handle, *batches)
+            fragments = paimon_tables.store(handle, *batches)
             connector.writes.finish_merge(table, handle, fragments, {})
         except BaseException:
             connector.writes.abort_merge(table, handle, ())
@@ -149,7 +149,7 @@ def _require_merged(
 def _rows(connector: Connector, name: TableName) -> Counter[str] | None:
     """All rows as pypaimon reads them; None where it can not."""
     try:
-        return Counter(map(repr, tables.read(connector, name)))
+        return Counter(map(repr, paimon_tables.read(connector, name)))
     except Exception:  # noqa: BLE001 - it makes no promises for damaged files
         return None
 

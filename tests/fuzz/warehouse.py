@@ -16,11 +16,11 @@ from unittest import mock
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.operations import OperationLog
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.spi import rows
-from tests.connectors import tables
 from tests.fuzz.binary_mutations import hostile_avro, hostile_index, hostile_parquet
 from tests.fuzz.mutations import OUTSIDE, damaged_bytes, hostile_json
+from tests.support import paimon_tables
 
 MARKED = TableName("shop", "marked")
 REWRITTEN = TableName("shop", "rewritten")
@@ -59,17 +59,17 @@ def _repeatable_ids() -> Callable[[], uuid.UUID]:
 def _fill(warehouse: Path) -> None:
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
     marking = {"deletion-vectors.enabled": "true"}
-    tables.create(connector, {"id": "BIGINT", "name": "STRING"}, ["name"], marking, MARKED)
-    tables.create(connector, _COLUMNS, (), {}, REWRITTEN)
+    paimon_tables.create(connector, {"id": "BIGINT", "name": "STRING"}, ["name"], marking, MARKED)
+    paimon_tables.create(connector, _COLUMNS, (), {}, REWRITTEN)
     for name, make in ((MARKED, _marked_row), (REWRITTEN, _row)):
         for start in (0, 300):
             values = [make(number) for number in range(start, start + 300)]
-            tables.append(connector, values, f"append-{start}", name)
+            paimon_tables.append(connector, values, f"append-{start}", name)
         table = connector.metadata.load_table(name)
         gone = [{"file": 0, "position": position} for position in range(2, 90, 3)]
-        delete = tables.change_rows(table, rows.DELETE, gone)
-        tables.merge(connector, table, delete, operation_id=DONE)
-        tables.begin(connector, connector.metadata.load_table(name), KILLED)
+        delete = paimon_tables.change_rows(table, rows.DELETE, gone)
+        paimon_tables.merge(connector, table, delete, operation_id=DONE)
+        paimon_tables.begin(connector, connector.metadata.load_table(name), KILLED)
     OperationLog(connector.storage).store(
         JobResult(DONE, "committed", str(MARKED), "digest", new_snapshot_id=3)
     )

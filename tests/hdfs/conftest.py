@@ -1,7 +1,7 @@
 import pytest
 
 from tests.judge.hdfs_server import hdfs
-from tests.spark_session import spark
+from tests.support.spark_session import spark
 
 __all__ = ["hdfs", "spark"]
 

@@ -9,7 +9,7 @@ from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TableState
 from tests.conformance.paimon_harness import PaimonHarness
 from tests.judge.hdfs_server import Hdfs
-from tests.table_kinds import TableKind
+from tests.support.table_kinds import TableKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

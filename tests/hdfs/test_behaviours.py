@@ -17,8 +17,8 @@ from tests.conformance.check import check
 from tests.conformance.seeds import Seeds
 from tests.hdfs.hdfs_harness import HdfsHarness
 from tests.judge.hdfs_server import Hdfs
-from tests.table_kinds import APPEND_COW, APPEND_DV, TableKind
-from tests.turns import EVERYTHING
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, TableKind
+from tests.support.turns import EVERYTHING
 
 KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV)}
 NAMES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.connectors.paimon.maintenance import PaimonMaintenance
+from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -17,8 +17,8 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.errors import ErrorCode, JobError
-from tests.connectors.tables import NAME, create, overwrite, read, snapshot_ids
 from tests.judge.hdfs_server import Hdfs
+from tests.support.paimon_tables import NAME, create, overwrite, read, snapshot_ids
 
 EXPIRE = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
-from spark_jobs.engine.lease import Lease
-from spark_jobs.files.hdfs import hdfs_filesystem
+from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.storage.hdfs import hdfs_filesystem
 from tests.judge.hdfs_server import Hdfs
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -11,10 +11,10 @@ import pyarrow as pa
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import NAME, append, read, snapshot_ids
 from tests.judge.hdfs_server import Hdfs
 from tests.judge.judge import read_with_java
 from tests.judge.writer import JavaTable
+from tests.support.paimon_tables import NAME, append, read, snapshot_ids
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32())])
 _COMMITS = 15

@@ -14,11 +14,11 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import JobError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import NAME, read
 from tests.faults.merges import OLD, Work, new_table, run
 from tests.hdfs.proxy import Fault, proxy_before
 from tests.judge.hdfs_server import Hdfs
-from tests.turns import has_turn
+from tests.support.paimon_tables import NAME, read
+from tests.support.turns import has_turn
 
 _WORK = Work("operation-1", 100)
 _PARTS = 12

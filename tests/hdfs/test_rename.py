@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from spark_jobs.connectors.paimon.rename import RenameStore
 from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.storage.rename import RenameFiles
 from tests.hdfs.proxy import Fault, Proxy, proxy_before
 from tests.judge.hdfs_server import Hdfs
 
@@ -30,12 +30,12 @@ def proxy(hdfs: Hdfs) -> Iterator[Proxy]:
         yield running
 
 
-def store(authority: str) -> RenameStore:
+def store(authority: str) -> RenameFiles:
     quick = {"dfs.client.failover.sleep.base.millis": "10"}
-    return RenameStore(HdfsOptions.of(f"hdfs://{authority}/", quick))
+    return RenameFiles(HdfsOptions.of(f"hdfs://{authority}/", quick))
 
 
-def through(proxy: Proxy, folder: str) -> tuple[RenameStore, str]:
+def through(proxy: Proxy, folder: str) -> tuple[RenameFiles, str]:
     """A store whose requests go through the proxy, and the path of a snapshot for it."""
     _, _, inside = folder.partition("/")
     return store(proxy.authority), f"{proxy.authority}/{inside}/snapshot-1"
@@ -77,9 +77,9 @@ def test_of_writers_at_the_same_time_one_wins(hdfs: Hdfs, folder: str) -> None:
 def test_the_hint_is_replaced_and_its_failure_ignored(hdfs: Hdfs, folder: str) -> None:
     publishing = store(hdfs.authority)
 
-    publishing.hint_latest(f"{folder}/LATEST", 1)
-    publishing.hint_latest(f"{folder}/LATEST", 12)
-    publishing.hint_latest(f"{folder}/LATEST/no-folder/LATEST", 13)
+    publishing.write_hint(f"{folder}/LATEST", "1")
+    publishing.write_hint(f"{folder}/LATEST", "12")
+    publishing.write_hint(f"{folder}/LATEST/no-folder/LATEST", "13")
 
     assert files(hdfs, folder) == {"LATEST": b"12"}
 

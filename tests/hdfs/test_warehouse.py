@@ -11,10 +11,10 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
-from spark_jobs.files import hdfs as hdfs_files
-from tests.connectors.tables import NAME, append, create, read
+from spark_jobs.storage import hdfs as hdfs_files
 from tests.hdfs.proxy import proxy_before
 from tests.judge.hdfs_server import Hdfs
+from tests.support.paimon_tables import NAME, append, create, read
 
 
 def refused(catalog: CatalogSpec) -> JobError:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.object_store.gateway import gateway_program_or_skip, serving
+from tests.support.gateway import gateway_program_or_skip, serving
 
 pytestmark = pytest.mark.slow
 

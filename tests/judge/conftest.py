@@ -3,7 +3,7 @@ import pytest
 from tests.judge.rest_server import rest
 from tests.judge.tables import Warehouse
 from tests.judge.toolchain import JudgeMissingError, prepare
-from tests.spark_session import spark
+from tests.support.spark_session import spark
 
 __all__ = ["rest", "spark"]
 

@@ -16,9 +16,9 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
-from tests.connectors.tables import change_rows, store
 from tests.judge.judge import read_with_java
 from tests.judge.writer import JavaTable
+from tests.support.paimon_tables import change_rows, store
 
 NAME = TableName("d", "t")
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32())])

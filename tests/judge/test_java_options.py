@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.connectors.options_page import kinds_of
+from tests.connectors.paimon.options_page import kinds_of
 from tests.judge.toolchain import prepare
 
 

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.paimon.catalog_server import CatalogServer
-from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
-from spark_jobs.connectors.paimon.native import PaimonTable
-from spark_jobs.connectors.paimon.new_snapshot import NewSnapshot
+from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
+from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Origin, TableName
@@ -36,10 +36,10 @@ from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
-from tests.connectors.tables import append, begin, create, inserts, read, snapshot_ids, store
 from tests.judge.judge import read_with_java
 from tests.judge.rest_server import RestCatalog
-from tests.object_store.proxy import Proxy, proxy_before
+from tests.support.paimon_tables import append, begin, create, inserts, read, snapshot_ids, store
+from tests.support.proxy import Proxy, proxy_before
 
 ROWS = [{"id": 1}, {"id": 2}]
 

@@ -12,8 +12,8 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import append, create, snapshot_ids
 from tests.judge.rest_server import RestCatalog
+from tests.support.paimon_tables import append, create, snapshot_ids
 
 
 @pytest.fixture

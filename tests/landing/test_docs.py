@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.source_traps import TRAPS
+from tests.support.source_traps import TRAPS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "sources.md"
 CODES = {

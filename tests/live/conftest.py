@@ -30,7 +30,7 @@ from tests.live.orders import Orders  # noqa: E402
 from tests.live.server import Server  # noqa: E402
 from tests.live.store import Store  # noqa: E402
 from tests.live.table import ROOT  # noqa: E402
-from tests.object_store.gateway import gateway_program_or_skip  # noqa: E402
+from tests.support.gateway import gateway_program_or_skip  # noqa: E402
 
 _SPARK = {
     "conn_type": "spark",

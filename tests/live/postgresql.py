@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.live.waiting import wait_for
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 _DEBIAN = Path("/usr/lib/postgresql")
 # PostgreSQL refuses to run as root; Debian's packages make this user.

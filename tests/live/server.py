@@ -14,7 +14,7 @@ import psutil
 
 from tests.live.client import Client
 from tests.live.waiting import wait_for
-from tests.ports import free_ports
+from tests.support.ports import free_ports
 
 # Long enough for a busy machine's late heartbeats, short enough to wait for.
 HEARTBEAT_TIMEOUT = 45

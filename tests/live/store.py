@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.object_store.gateway import serving
+from tests.support.gateway import serving
 
 ACCESS_KEY, SECRET_KEY = "LIVEACCESSKEY", "live-store-secret"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.live.store import SECRET_KEY
 from tests.live.triggerer import Triggerer
 from tests.live.waiting import wait_for
-from tests.paimon_metadata import TableFiles
+from tests.support.paimon_metadata import TableFiles
 
 _GATE = """
 from datetime import datetime

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.object_store.gateway import GatewayMissingError, gateway_program
-from tests.object_store.stores import ObjectStore, gateway, moto
-from tests.spark_session import spark
+from tests.support.gateway import GatewayMissingError, gateway_program
+from tests.support.spark_session import spark
+from tests.support.stores import ObjectStore, gateway, moto
 
 __all__ = ["gateway", "moto", "spark"]
 

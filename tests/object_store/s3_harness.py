@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TableState
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.object_store.stores import ObjectStore
-from tests.table_kinds import TableKind
+from tests.support.stores import ObjectStore
+from tests.support.table_kinds import TableKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,9 +16,9 @@ from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
 from tests.conformance.seeds import Seeds
 from tests.object_store.s3_harness import S3Harness
-from tests.object_store.stores import ObjectStore
-from tests.table_kinds import APPEND_COW, APPEND_DV, TableKind
-from tests.turns import EVERYTHING
+from tests.support.stores import ObjectStore
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, TableKind
+from tests.support.turns import EVERYTHING
 
 KINDS = {kind.name: kind for kind in (APPEND_COW, APPEND_DV)}
 _BOTH = ("all kinds of clauses together",)

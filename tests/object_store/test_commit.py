@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.connectors.paimon import library
-from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
-from spark_jobs.connectors.paimon.conditional_put import ConditionalPutStore
+from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles
+from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
-from tests.connectors.tables import NAME, append, begin, create, inserts, read
-from tests.connectors.tables import store as stored
-from tests.object_store.proxy import Proxy, proxy_before
-from tests.object_store.stores import ObjectStore
+from spark_jobs.storage.conditional_put import ConditionalPutFiles
+from tests.support.paimon_tables import NAME, append, begin, create, inserts, read
+from tests.support.paimon_tables import store as stored
+from tests.support.proxy import Proxy, proxy_before
+from tests.support.stores import ObjectStore
 
 ROWS = [{"id": 1}, {"id": 2}]
 
@@ -56,7 +57,8 @@ def unlucky(store: ObjectStore, connector: Connector, proxy: Proxy) -> Connector
 
 def _publishing_by(client: Any, connector: Connector) -> Connector:
     filesystem = connector.storage.filesystem
-    writes = PaimonMergeWrites(connector.metadata, filesystem, ConditionalPutStore(client))  # type: ignore[arg-type]
+    store = SnapshotFiles(ConditionalPutFiles(client))
+    writes = PaimonMergeWrites(connector.metadata, filesystem, store)  # type: ignore[arg-type]
     return replace(connector, writes=writes)
 
 
@@ -76,7 +78,7 @@ def test_a_commit_is_found_again_by_its_operation(connector: Connector, table: T
     assert found is not None
     assert found.snapshot_id == 1
     assert connector.writes.find_commit(table, "another") is None
-    assert library.find_snapshot(table.native.table, 2) is None
+    assert stored_snapshots.find_snapshot(table.native.table, 2) is None
 
 
 def test_the_guard_names_the_base_and_goes(

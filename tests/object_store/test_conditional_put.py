@@ -7,15 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from spark_jobs.connectors.paimon.conditional_put import (
-    ConditionalPutStore,
-    require_conditional_put,
-)
-from spark_jobs.connectors.paimon.s3 import s3_client
 from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
-from tests.object_store.proxy import Fault, Proxy, proxy_before
-from tests.object_store.stores import ObjectStore
+from spark_jobs.storage.conditional_put import ConditionalPutFiles, require_conditional_put
+from spark_jobs.storage.s3 import s3_client
+from tests.support.proxy import Fault, Proxy, proxy_before
+from tests.support.stores import ObjectStore
 
 
 @pytest.fixture
@@ -29,9 +26,9 @@ def proxy(store: ObjectStore) -> Iterator[Proxy]:
         yield running
 
 
-def through(proxy: Proxy, store: ObjectStore) -> ConditionalPutStore:
+def through(proxy: Proxy, store: ObjectStore) -> ConditionalPutFiles:
     options = {"fs.s3.endpoint": proxy.endpoint, "fs.s3.region": "us-east-1", **store.credentials}
-    return ConditionalPutStore(s3_client(S3Options.of(options)))
+    return ConditionalPutFiles(s3_client(S3Options.of(options)))
 
 
 def content(store: ObjectStore, bucket: str) -> bytes:
@@ -40,7 +37,7 @@ def content(store: ObjectStore, bucket: str) -> bytes:
 
 
 def test_a_snapshot_is_created_once(store: ObjectStore, bucket: str) -> None:
-    publishing = ConditionalPutStore(store.client())
+    publishing = ConditionalPutFiles(store.client())
 
     assert publishing.create(f"{bucket}/t/snapshot-1", "first")
     assert not publishing.create(f"{bucket}/t/snapshot-1", "second")
@@ -50,11 +47,11 @@ def test_a_snapshot_is_created_once(store: ObjectStore, bucket: str) -> None:
 
 
 def test_the_hint_is_replaced_and_its_failure_ignored(store: ObjectStore, bucket: str) -> None:
-    publishing = ConditionalPutStore(store.client())
+    publishing = ConditionalPutFiles(store.client())
 
-    publishing.hint_latest(f"{bucket}/t/LATEST", 1)
-    publishing.hint_latest(f"{bucket}/t/LATEST", 12)
-    publishing.hint_latest("no-such-bucket/t/LATEST", 13)
+    publishing.write_hint(f"{bucket}/t/LATEST", "1")
+    publishing.write_hint(f"{bucket}/t/LATEST", "12")
+    publishing.write_hint("no-such-bucket/t/LATEST", "13")
 
     assert store.client().get_object(Bucket=bucket, Key="t/LATEST")["Body"].read() == b"12"
 
@@ -102,7 +99,7 @@ def test_a_put_that_meets_another_on_its_way_did_nothing(
 
 def test_a_refusal_is_certain(store: ObjectStore) -> None:
     with pytest.raises(OSError, match="NoSuchBucket") as raised:
-        ConditionalPutStore(store.client()).create("no-such-bucket/t/snapshot-1", "ours")
+        ConditionalPutFiles(store.client()).create("no-such-bucket/t/snapshot-1", "ours")
 
     assert not isinstance(raised.value, TimeoutError)
 
@@ -111,7 +108,7 @@ def test_a_store_that_can_not_be_reached_did_nothing(bucket: str, store: ObjectS
     access = S3Options.of({**store.credentials, "fs.s3.endpoint": "http://127.0.0.1:9"})
 
     with pytest.raises(OSError, match="EndpointConnectionError") as raised:
-        ConditionalPutStore(s3_client(access)).create(f"{bucket}/t/snapshot-1", "ours")
+        ConditionalPutFiles(s3_client(access)).create(f"{bucket}/t/snapshot-1", "ours")
 
     assert not isinstance(raised.value, TimeoutError)
 

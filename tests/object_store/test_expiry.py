@@ -11,9 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.paimon import removal
-from spark_jobs.connectors.paimon.maintenance import PaimonMaintenance
-from spark_jobs.connectors.paimon.removal import BulkRemover
+from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -23,13 +21,15 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
-from spark_jobs.engine.failures import translated
+from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.maintenance import ConnectorMaintenance
-from tests.connectors.tables import NAME, begin, create, overwrite, read, snapshot_ids
-from tests.object_store.proxy import Plan, Proxy, proxy_before
-from tests.object_store.stores import ObjectStore
+from spark_jobs.storage import removal
+from spark_jobs.storage.removal import BulkRemover
+from tests.support.paimon_tables import NAME, begin, create, overwrite, read, snapshot_ids
+from tests.support.proxy import Plan, Proxy, proxy_before
+from tests.support.stores import ObjectStore
 
 EXPIRE = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
 

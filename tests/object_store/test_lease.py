@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.engine.lease import Lease, LeasedTask
-from tests.object_store.stores import ObjectStore
+from spark_jobs.engine.runtime.lease import Lease, LeasedTask
+from tests.support.stores import ObjectStore
 
 
 def lease_of(store: ObjectStore) -> Lease:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.engine.leftovers import leftovers_of
-from spark_jobs.engine.operations import OperationLog
-from tests.object_store.stores import ObjectStore
+from spark_jobs.engine.runtime.leftovers import leftovers_of
+from spark_jobs.engine.runtime.operations import OperationLog
+from tests.support.stores import ObjectStore
 
 SCRATCH = f"_operations/op-1-{'a' * 32}"
 EMPTY = f"_operations/op-2-{'b' * 32}"

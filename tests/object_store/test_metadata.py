@@ -12,9 +12,9 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile
-from tests.connectors.tables import NAME, append, create
-from tests.object_store.proxy import Fault, Proxy, proxy_before
-from tests.object_store.stores import ObjectStore
+from tests.support.paimon_tables import NAME, append, create
+from tests.support.proxy import Fault, Proxy, proxy_before
+from tests.support.stores import ObjectStore
 
 
 @pytest.fixture

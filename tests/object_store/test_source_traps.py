@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import NAME, create
-from tests.object_store.stores import ObjectStore
-from tests.source_reading import check_trap
-from tests.source_traps import TRAPS, Trap
+from tests.support.paimon_tables import NAME, create
+from tests.support.source_reading import check_trap
+from tests.support.source_traps import TRAPS, Trap
+from tests.support.stores import ObjectStore
 
 
 @pytest.fixture(scope="module")

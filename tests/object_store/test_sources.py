@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import FileSource
-from spark_jobs.engine.copied_files import copied_files
-from spark_jobs.engine.source import OpenSource, open_source
+from spark_jobs.engine.insert.copied_files import copied_files
+from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import NAME, create
-from tests.object_store.stores import ObjectStore
-from tests.source_reading import evaluated
+from tests.support.paimon_tables import NAME, create
+from tests.support.source_reading import evaluated
+from tests.support.stores import ObjectStore
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": ["a", None, "ü"]})
 
@@ -90,7 +90,7 @@ def test_each_row_group_of_a_large_file_is_read_once(
     connector: Connector,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spark_jobs.engine.arrow_source._SPLIT_BYTES", 4096)
+    monkeypatch.setattr("spark_jobs.engine.source.arrow_source._SPLIT_BYTES", 4096)
     table = pa.table({"id": range(20_000)})
     put(store, f"{bucket}/large/part", table, row_group_size=1_000)
 
@@ -107,7 +107,7 @@ def test_of_files_that_are_copied_each_row_group_is_read_once_and_in_one_version
     connector: Connector,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spark_jobs.engine.arrow_source._SPLIT_BYTES", 4096)
+    monkeypatch.setattr("spark_jobs.engine.source.arrow_source._SPLIT_BYTES", 4096)
     path = f"{bucket}/copied/part"
     put(store, path, pa.table({"id": range(20_000)}), row_group_size=1_000)
     source = opened_source(spark, connector, FileSource("s", f"s3://{path}", "parquet"))
@@ -245,7 +245,7 @@ def test_a_missing_or_damaged_source_is_named(
 def test_a_value_that_does_not_fit_the_schema_names_the_file(
     spark: SparkSession, store: ObjectStore, bucket: str, connector: Connector
 ) -> None:
-    from spark_jobs.engine.failures import translated
+    from spark_jobs.engine.runtime.failures import translated
 
     put(store, f"{bucket}/misfit/part", pa.table({"id": ["x"]}))
     source = FileSource("s", f"s3://{bucket}/misfit/part", "parquet", schema="id INT")
@@ -259,7 +259,7 @@ def test_a_value_that_does_not_fit_the_schema_names_the_file(
 def test_a_wrong_key_is_told_for_a_source(
     spark: SparkSession, gateway: ObjectStore, connector: Connector, bucket: str
 ) -> None:
-    from spark_jobs.connectors.paimon.source_location import source_location
+    from spark_jobs.storage.source_location import source_location
 
     wrong = {**gateway.credentials, "fs.s3.accessKeySecret": "planted-secret-key"}
     options = {**gateway.catalog("s3://b/w").options, **wrong}

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.object_store.stores import ObjectStore
+from tests.support.stores import ObjectStore
 
 
 def test_a_file_written_with_pyarrow_is_read_again(each_store: ObjectStore) -> None:

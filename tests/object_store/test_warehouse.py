@@ -9,8 +9,8 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
-from tests.connectors.tables import NAME, append, create, read
-from tests.object_store.stores import ObjectStore
+from tests.support.paimon_tables import NAME, append, create, read
+from tests.support.stores import ObjectStore
 
 SECRETS = ("planted-access-key", "planted-secret-key")
 

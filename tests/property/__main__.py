@@ -25,8 +25,8 @@ from tests.property.cases import KINDS, STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
-from tests.spark_session import local_session
-from tests.table_kinds import built_kinds
+from tests.support.spark_session import local_session
+from tests.support.table_kinds import built_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from tests.oracle.merge import Merge, TableColumn
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.grammar import BEYOND_INT, TYPES, VALUES
 from tests.property.statements import dml, insert_rows, merge, spoiled
-from tests.table_kinds import APPEND_COW, BUILT, FOLDER, TableKind
+from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
 KINDS = (*BUILT, FOLDER)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
-from tests.spark_session import spark
+from tests.support.spark_session import spark
 
 __all__ = ["spark"]
 

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.engine.job import Job
-from tests.folder_connector import storage
-from tests.folder_connector.append import append
-from tests.folder_connector.connector import open_folder_connector
+from spark_jobs.engine.job.statement_job import Job
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
+from tests.support.folder_connector import storage
+from tests.support.folder_connector.append import append
+from tests.support.folder_connector.connector import open_folder_connector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

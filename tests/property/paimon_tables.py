@@ -14,9 +14,9 @@ from pypaimon import CatalogFactory, Schema
 
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
-from tests.paimon_appends import appends_to_null_partitions
-from tests.paimon_vectors import live_indexes
 from tests.property.cases import Table
+from tests.support.paimon_appends import appends_to_null_partitions
+from tests.support.paimon_vectors import live_indexes
 
 _ARROW = {
     "INT": pa.int32(),

@@ -21,7 +21,7 @@ from tests.property.folder_tables import FolderTable
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
 from tests.property.requests import request_of
 from tests.property.shrink import smallest
-from tests.table_kinds import FOLDER
+from tests.support.table_kinds import FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from tests.oracle.expressions import And, Arithmetic, Case, Coalesce, Concat, Ex
 from tests.oracle.merge import Clause, Insert, Merge, Update
 from tests.oracle.statements import InsertRows, Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
-from tests.table_kinds import APPEND_COW
+from tests.support.table_kinds import APPEND_COW
 
 TRIES = 80
 

@@ -12,7 +12,7 @@ from tests.oracle.merge import Clause, InsertAll, Merge, TableColumn, Update, Up
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.cases import Chain, Step, Table
 from tests.property.runner import Runner
-from tests.table_kinds import BUILT, FOLDER
+from tests.support.table_kinds import BUILT, FOLDER
 
 ID = TableColumn("id", "INT")
 SAME_ID = Compare("=", Column("t", "id"), Column("s", "id"))

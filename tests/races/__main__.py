@@ -16,11 +16,11 @@ from pathlib import Path
 from spark_jobs.contract.request import CatalogSpec
 from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
 from tests.judge.rest_server import rest_catalog, rest_toolchain
-from tests.object_store.gateway import gateway_program, serving
-from tests.object_store.stores import ObjectStore
 from tests.races.checker import Report
 from tests.races.race import Race
 from tests.races.writer import UNSAFE
+from tests.support.gateway import gateway_program, serving
+from tests.support.stores import ObjectStore
 
 # A table gets slower to check as its snapshots grow in number: long races are several ones.
 _LONGEST_SECONDS = 150.0

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.connectors.paimon import library
+from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.spi.connector import Connector
-from tests.connectors.tables import NAME
 from tests.races.statements import Row, Statement, as_rows
+from tests.support.paimon_tables import NAME
 
 _SAMPLE = 25
 
@@ -75,7 +75,7 @@ def check(connector: Connector, journals: Iterable[Path], first: Sequence[Row] =
     """Everything about the race on the table; ``first`` are the rows of its first snapshot."""
     stories = _stories(journals)
     table = connector.metadata.load_table(NAME).native.table
-    ids = library.snapshot_ids(table)
+    ids = stored_snapshots.snapshot_ids(table)
     report = Report(snapshots=len(ids) - 1, statements=len(stories))
     report.attempts = sum(story.attempts for story in stories.values())
     report.conflicts = sum(story.conflicts for story in stories.values())
@@ -104,7 +104,7 @@ def _replay(
 ) -> dict[str, list[int]]:
     made: dict[str, list[int]] = {}
     for snapshot_id in ids[1:]:
-        user = library.find_snapshot(table, snapshot_id).commit_user
+        user = stored_snapshots.find_snapshot(table, snapshot_id).commit_user
         story = stories.get(user)
         if story is None:
             report.problems.append(f"snapshot {snapshot_id} was made by {user}, which nobody is")

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_jobs.contract.request import CatalogSpec
-from tests.connectors.tables import NAME, append, create
 from tests.races.checker import Report, check
 from tests.races.statements import KEYS, PARTITIONS, as_rows
 from tests.races.writer import opened
+from tests.support.paimon_tables import NAME, append, create
 
 _ROOT = Path(__file__).resolve().parents[2]
 _GRACE_SECONDS = 600

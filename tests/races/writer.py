@@ -20,11 +20,11 @@ from typing import Any
 import pyarrow.parquet as pq
 from pypaimon.snapshot.renaming_snapshot_commit import RenamingSnapshotCommit
 
-from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
-from spark_jobs.connectors.paimon.native import PaimonTable
-from spark_jobs.connectors.paimon.new_snapshot import NewSnapshot
-from spark_jobs.connectors.paimon.publish import SnapshotFiles, SnapshotStore
-from spark_jobs.connectors.paimon.vectors import read_vector
+from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
+from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
+from spark_jobs.connectors.paimon.format.vectors import read_vector
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -32,8 +32,8 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
-from tests.connectors.tables import NAME, change_rows, inserts, store
 from tests.races.statements import Statement, random_statement
+from tests.support.paimon_tables import NAME, change_rows, inserts, store
 
 _ATTEMPTS = 8
 _TARGET_SIZE = 1 << 27
@@ -41,7 +41,7 @@ _TARGET_SIZE = 1 << 27
 _LATENCY = 0.3
 
 
-class CheckThenWrite(SnapshotFiles):
+class CheckThenWrite:
     """A model of every publish that is not atomic: it looks, pauses, then writes."""
 
     def create(self, path: str, text: str) -> bool:
@@ -51,8 +51,8 @@ class CheckThenWrite(SnapshotFiles):
         self._write(path, text)
         return True
 
-    def hint_latest(self, path: str, snapshot_id: int) -> None:
-        self._write(path, str(snapshot_id))
+    def write_hint(self, path: str, text: str) -> None:
+        self._write(path, text)
 
     @staticmethod
     def _write(path: str, text: str) -> None:
@@ -73,7 +73,7 @@ class PypaimonPublish:
 # By the name that PUBLISH=… has, beside "own".
 UNSAFE: Mapping[str, Callable[[], SnapshotStore]] = {
     "pypaimon": PypaimonPublish,
-    "check-then-write": CheckThenWrite,
+    "check-then-write": lambda: SnapshotFiles(CheckThenWrite()),
 }
 
 

@@ -12,12 +12,12 @@ from pyspark.errors import ParseException
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.request import SqlSource
 from spark_jobs.errors import JobError
-from tests.spark_session import spark
 from tests.sql.reading import read
 from tests.sql.strategies import mutations, queries, statements
 from tests.sql.test_expressions import WHOLE
 from tests.sql.test_fuzz import pieces_of
 from tests.sql.test_table_names import FROM_FIRST, MERGE, QUERIES
+from tests.support.spark_session import spark
 
 __all__ = ["spark"]
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
-from spark_jobs.connectors.paimon import library, rest_library
-from spark_jobs.connectors.paimon.catalog_server import CatalogServer
-from spark_jobs.connectors.paimon.commit import PaimonMergeWrites
-from spark_jobs.connectors.paimon.maintenance import PaimonMaintenance
+from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
+from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
+from spark_jobs.connectors.paimon.library import rest_catalog
+from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
+from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
-from spark_jobs.connectors.paimon.publish import SnapshotStore
-from spark_jobs.connectors.paimon.scan import PaimonScan
-from spark_jobs.connectors.paimon.source_location import source_location
-from spark_jobs.connectors.paimon.storage import PaimonStorage, open_storage
+from spark_jobs.connectors.paimon.read.scan import PaimonScan
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.s3_options import SCHEMES
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.connector import Connector, ConnectorScan
 from spark_jobs.spi.storage import WarehouseStorage
+from spark_jobs.storage.source_location import source_location
+from spark_jobs.storage.warehouse import Warehouse, open_warehouse
 
 # What the server of a REST catalog calls the warehouse, where that is not its location.
 REST_WAREHOUSE: Final = "rest.warehouse"
+_LOCK_OPTION: Final = "lock.enabled"
 
 
 def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Connector:
@@ -34,15 +38,16 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     options = {**catalog.options, **credentials}
     metastore = options.get("metastore", "filesystem")
     if metastore == "filesystem":
-        storage = open_storage(catalog.warehouse, options)
-        native = library.open_catalog(_native_options(options, storage, storage.location))
+        _refuse_lock(catalog.warehouse, options)
+        storage = open_warehouse(catalog.warehouse, options)
+        native = catalog.open_catalog(_native_options(options, storage, storage.location))
         metadata = PaimonMetadata(native, storage)
-        snapshots: SnapshotStore = storage.snapshots
+        snapshots: SnapshotStore = SnapshotFiles(storage.files)
         maintenance: PaimonMaintenance | None = PaimonMaintenance(metadata, storage)
     elif metastore == "rest":
-        storage = open_storage(catalog.warehouse, options, publishes=False)
+        storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
-        native = rest_library.open_rest_catalog(_native_options(options, storage, name))
+        native = rest_catalog.open_rest_catalog(_native_options(options, storage, name))
         metadata = PaimonMetadata(native, storage)
         # The server has tags and rollbacks of its own.
         snapshots, maintenance = CatalogServer(native), None
@@ -62,13 +67,23 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
 
 
 def _native_options(
-    options: Mapping[str, str], storage: PaimonStorage, warehouse: str
+    options: Mapping[str, str], storage: Warehouse, warehouse: str
 ) -> dict[str, str]:
-    return {**options, **storage.catalog_options, "warehouse": warehouse}
+    return {**options, **catalog_options(storage.access), "warehouse": warehouse}
 
 
-def _scan(storage: PaimonStorage) -> ConnectorScan:
+def _scan(storage: Warehouse) -> ConnectorScan:
     """Where Spark can not reach the files, pyarrow reads them."""
     if storage.spark_prefix is None:
         return PaimonScan(storage.filesystem, "pyarrow")
     return PaimonScan(storage.filesystem, spark_prefix=storage.spark_prefix)
+
+
+def _refuse_lock(warehouse: str, options: Mapping[str, str]) -> None:
+    scheme = urlsplit(warehouse).scheme.lower()
+    if scheme in SCHEMES and options.get(_LOCK_OPTION, "false").lower() == "true":
+        raise NotSupportedError(
+            f"Catalog option {_LOCK_OPTION} = true: Java writers rely on a lock that this job can "
+            "not take, so one of them could replace a snapshot of this job on an object store.",
+            "Let all writers of the catalog publish by conditional put, or use a REST catalog.",
+        )

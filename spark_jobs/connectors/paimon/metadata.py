@@ -5,36 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spark_jobs.connectors.paimon import create_library, library
-from spark_jobs.connectors.paimon.buckets import BUCKET_COLUMN
-from spark_jobs.connectors.paimon.locations import on_same_storage
-from spark_jobs.connectors.paimon.metadata_checks import reading_metadata
-from spark_jobs.connectors.paimon.native import PaimonTable, native
-from spark_jobs.connectors.paimon.planning import plan_files
-from spark_jobs.connectors.paimon.refusals import (
+from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
+from spark_jobs.connectors.paimon.format.locations import on_same_storage
+from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
+from spark_jobs.connectors.paimon.library import (
+    catalogs,
+    stored_snapshots,
+    table_creation,
+    table_paths,
+    table_schema,
+)
+from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
+from spark_jobs.connectors.paimon.read.planning import plan_files
+from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
     refuse_rescaled,
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.paimon.sink import FILE_FIELD, POSITION_FIELD
-from spark_jobs.connectors.paimon.storage import PaimonStorage
-from spark_jobs.connectors.paimon.table_layout import bucket_function
-from spark_jobs.connectors.paimon.table_spec import differences, requested_schema
-from spark_jobs.connectors.paimon.types import is_nullable, to_spark
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
+from spark_jobs.connectors.paimon.write.table_layout import bucket_function
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import DerivedColumns, WriteLayout
+from spark_jobs.storage.warehouse import Warehouse
 
 
 class PaimonMetadata:
     """Implements ``ConnectorMetadata`` for append tables."""
 
-    def __init__(self, catalog: Any, storage: PaimonStorage) -> None:
+    def __init__(self, catalog: Any, storage: Warehouse) -> None:
         self._catalog = catalog
         self._storage = storage
 
@@ -52,11 +58,11 @@ class PaimonMetadata:
                 f"Table {name} does not exist in the warehouse {self._storage.location}.",
                 "Check the name, or create the table first.",
             )
-        self._require_reachable(name, library.table_path(table))
+        self._require_reachable(name, table_paths.table_path(table))
         with reading_metadata(f"{name} in {self._storage.location}"):
-            schema = library.schema_of(table)
+            schema = table_schema.schema_of(table)
             refuse_unreadable(name, schema)
-            snapshot = library.latest_snapshot(table)
+            snapshot = stored_snapshots.latest_snapshot(table)
             return TableHandle(
                 name=name,
                 columns=tuple(_column(column) for column in schema.columns),
@@ -77,12 +83,12 @@ class PaimonMetadata:
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
         if self._find(name) is None:
-            create_library.create_table(self._catalog, name, wanted)
+            table_creation.create_table(self._catalog, name, wanted)
             created = True
         else:
             created = False
         # Looked at in both cases: another job may have created it at the same time.
-        found = differences(wanted, library.schema_of(self._find(name)))
+        found = differences(wanted, table_schema.schema_of(self._find(name)))
         if found:
             raise CatalogError(
                 ErrorCode.TABLE_DIFFERS,
@@ -96,7 +102,7 @@ class PaimonMetadata:
 
         Else files are rewritten in place, so an UPDATE needs only the assigned columns.
         """
-        target = native(table)
+        target = paimon_table(table)
         refuse_unwritable(table.name, target.schema)
         if target.buckets is not None:
             entries = self._reading(table.name, lambda: target.located_entries)
@@ -114,7 +120,7 @@ class PaimonMetadata:
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
         """New rows by partition and bucket; those of a table with neither anywhere."""
-        target = native(table)
+        target = paimon_table(table)
         if target.buckets is None:
             return WriteLayout(table.partition_keys, table.partition_keys)
         derived = DerivedColumns(
@@ -148,7 +154,7 @@ class PaimonMetadata:
     def _find(self, name: TableName) -> Any | None:
         refuse_name(name)
         self._storage.require()
-        return self._reading(name, library.find_table, self._catalog, name)
+        return self._reading(name, catalogs.find_table, self._catalog, name)
 
     def _reading(self, name: TableName, read: Any, *arguments: Any) -> Any:
         """The result of ``read``, whose failures mean that metadata is damaged or out of reach."""
@@ -156,7 +162,7 @@ class PaimonMetadata:
             return read(*arguments)
 
 
-def _column(column: library.PaimonColumn) -> Column:
+def _column(column: table_schema.PaimonColumn) -> Column:
     spark_type = to_spark(column.type, column.name)
     return Column(
         name=column.name,

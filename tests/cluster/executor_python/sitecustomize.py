@@ -23,13 +23,13 @@ from typing import Any
 
 _FOLDER = Path(os.environ["FAULT_FOLDER"])
 _WRITERS = {
-    "spark_jobs.engine.spill": "spill",
-    "spark_jobs.files.parquet_write": "sink",
-    "spark_jobs.files.parquet_splice": "sink",
+    "spark_jobs.engine.runtime.spill": "spill",
+    "spark_jobs.datafiles.parquet.writer": "sink",
+    "spark_jobs.datafiles.parquet.splice": "sink",
 }
 # What a ``with`` calls at its end.
 _BETWEEN = ("contextlib", "pyarrow.parquet.core")
-_FOOTERS = "spark_jobs.files.parquet_footer"
+_FOOTERS = "spark_jobs.datafiles.parquet.footer"
 _UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
 
 

@@ -1,0 +1,30 @@
+"""Publishing on a REST catalog, whose server decides which commit follows which. Driver only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
+from spark_jobs.connectors.paimon.library import rest_catalog, stored_snapshots
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.errors import JobError
+
+
+class CatalogServer:
+    """Implements ``SnapshotStore``: compare and swap on the server; it writes the files too."""
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog = catalog
+
+    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+        """Ask the server; False when another snapshot has the id."""
+        if rest_catalog.commit_snapshot(
+            self._catalog, latest.table, latest.snapshot, new.snapshot, new.entries
+        ):
+            return True
+        # A proxy between may have sent this very request twice.
+        try:
+            found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
+        except JobError as error:
+            raise TimeoutError(f"whose snapshot {new.snapshot.id} is, is not known") from error
+        return found is not None and stored_snapshots.is_same_snapshot(found, new.snapshot)

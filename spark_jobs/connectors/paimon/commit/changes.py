@@ -1,0 +1,138 @@
+"""What a write changes in a table, from the fragments of its sinks. Driver only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.index_changes import IndexChanges, index_changes
+from spark_jobs.connectors.paimon.commit.new_snapshot import Change
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.sequence_numbers import (
+    SequenceNumbers,
+    bucket_key_of,
+    numbers_of,
+)
+from spark_jobs.connectors.paimon.library import data_files, manifest_files
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.datafiles.statistics import ColumnStatistics
+from spark_jobs.datafiles.values import decode_value
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError
+from spark_jobs.spi.writes import Fragment
+
+
+class Changes:
+    """The change of a write, for whatever snapshot it will follow.
+
+    New index files, called ``<index_prefix>…``, are written when it is made.
+    """
+
+    def __init__(
+        self,
+        table: PaimonTable,
+        fragments: Sequence[Fragment],
+        filesystem: pafs.FileSystem,
+        index_prefix: str,
+        *,
+        overwrites: bool = False,
+    ) -> None:
+        """Take the fragments of a write on the snapshot that ``table`` is pinned at.
+
+        Raises:
+            InternalError: two fragments change the same file.
+        """
+        documents = [fragment.document for fragment in fragments]
+        indexes = [document["index"] for document in documents if "index" in document]
+        self._table = table
+        self._files = [document for document in documents if "index" not in document]
+        self._overwrites = overwrites
+        _require_each_file_once(self._files, indexes)
+        gone = {self._removed(each).file.file_name for each in self._files if _removes(each)}
+        self._indexes: Mapping[BucketKey, IndexChanges] = index_changes(
+            table, indexes, gone, filesystem, index_prefix
+        )
+
+    def behind(self, added: Sequence[Any]) -> Change:
+        """The change behind files that others added since the base (manifest entries)."""
+        base = [entry for _, entry in self._table.located_entries]
+        ordered = self._table.buckets is not None
+        numbers = SequenceNumbers([*base, *added], ordered=ordered)
+        entries = [entry for each in self._files for entry in self._entries(each, numbers)]
+        of_indexes = [self._indexes[place] for place in sorted(self._indexes, key=repr)]
+        return Change(
+            entries=sorted(entries, key=lambda entry: repr(bucket_key_of(entry))),
+            index_adds=[each for index in of_indexes for each in index.adds],
+            index_deletes=[each for index in of_indexes for each in index.deletes],
+            overwrites=self._overwrites,
+        )
+
+    def _removed(self, document: Mapping[str, Any]) -> Any:
+        return self._table.located_entries[document["removed"]][1]
+
+    def _entries(self, document: Mapping[str, Any], numbers: SequenceNumbers) -> list[Any]:
+        """What a file that came, went or was replaced is in the manifest."""
+        file = document["added"]
+        if not _removes(document):
+            place = BucketKey(tuple(map(decode_value, file["partition"])), file["bucket"])
+            return [self._added(place, file, numbers.of_new_file(place, file["rows"]))]
+        entry = self._removed(document)
+        removed = manifest_files.removed_entry(entry)
+        if file is None:
+            return [removed]
+        return [removed, self._added(bucket_key_of(entry), file, numbers_of(entry))]
+
+    def _added(self, place: BucketKey, file: Mapping[str, Any], numbers: tuple[int, int]) -> Any:
+        table = self._table.table
+        statistics = {
+            name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
+        }
+        path, size, rows = file["path"], file["size"], file["rows"]
+        missing = [c.name for c in self._table.schema.columns if c.name not in statistics]
+        if missing:
+            raise CatalogError(
+                ErrorCode.DATA_FILE_UNREADABLE,
+                f"the file that {path} replaces has no column {missing[0]}, which its schema has",
+                "Look for who changed the file or the schema; this statement changed nothing.",
+            )
+        is_external = self._table.external is not None
+        new = data_files.new_data_file(
+            table, path, size, rows, statistics, numbers, is_external=is_external
+        )
+        return manifest_files.added_entry(table, place, new)
+
+
+def partitions_of(table: PaimonTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
+    """Values by partition column, for each file that comes, goes or has rows marked."""
+    found = []
+    for document in (fragment.document for fragment in fragments):
+        if "index" in document:
+            ordinals = [vector[0] for vector in document["index"]["vectors"]]
+        elif _removes(document):
+            ordinals = [document["removed"]]
+        else:
+            ordinals = []
+            found.append(list(map(decode_value, document["added"]["partition"])))
+        entries = [table.located_entries[ordinal][1] for ordinal in ordinals]
+        found += [list(entry.partition.values) for entry in entries]
+    names = table.schema.partition_keys
+    return [dict(zip(names, values, strict=True)) for values in found]
+
+
+def _removes(document: Mapping[str, Any]) -> bool:
+    return document["removed"] is not None
+
+
+def _require_each_file_once(
+    files: Sequence[Mapping[str, Any]], indexes: Sequence[Mapping[str, Any]]
+) -> None:
+    counts = Counter(file["removed"] for file in files if file["removed"] is not None)
+    counts.update(vector[0] for index in indexes for vector in index["vectors"])
+    if any(count > 1 for count in counts.values()):
+        raise InternalError(
+            ErrorCode.INTERNAL_ERROR,
+            "A file was changed by two tasks.",
+            "This is a defect: report it with the statement.",
+        )

@@ -1,0 +1,138 @@
+"""Which index files a write adds and takes away. Driver only."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation, VectorRange, copied_index
+from spark_jobs.connectors.paimon.library import index_manifest
+from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.errors import ErrorCode, InternalError
+
+Vectors = Mapping[str, VectorLocation]
+
+
+@dataclass(slots=True)
+class IndexChanges:
+    """Of one bucket; the lists hold objects of pypaimon."""
+
+    adds: list[Any] = field(default_factory=list)
+    deletes: list[Any] = field(default_factory=list)
+
+
+class _NewIndex(NamedTuple):
+    """A new file of deletion vectors, by name of the data file."""
+
+    path: str
+    size: int
+    vectors: Mapping[str, VectorRange]
+
+    def locations(self) -> Vectors:
+        """Where the vectors are."""
+        return {
+            name: VectorLocation(self.path, each.offset, each.length, each.cardinality or 0)
+            for name, each in self.vectors.items()
+        }
+
+
+def index_changes(
+    table: PaimonTable,
+    written: Iterable[Mapping[str, Any]],
+    gone: Collection[str],
+    filesystem: pafs.FileSystem,
+    prefix: str,
+) -> dict[BucketKey, IndexChanges]:
+    """What becomes of deletion vectors when sinks wrote the index files ``written``, by bucket.
+
+    An index file with the vector of a data file that is ``gone`` or has a new vector is replaced:
+    the others in it are copied to a new file, whose name starts with ``prefix``. A fixed bucket
+    gets one file with all its vectors, because Paimon's Java writers keep but one for each bucket
+    when they write the next one (``IndexManifestFileHandler.BucketedCombiner``).
+    """
+    new: dict[BucketKey, list[_NewIndex]] = defaultdict(list)
+    for document in written:
+        place, index = _new_index(table, document)
+        new[place].append(index)
+    touched = {*gone, *(name for each in new.values() for index in each for name in index.vectors)}
+    old = _replaced(table, touched, new)
+    numbers = count()
+    changes: dict[BucketKey, IndexChanges] = defaultdict(IndexChanges)
+    for place in {*new, *old}:
+        kept = [_kept(table, file, touched) for file in old[place]]
+        copies, taken = (_in_one if table.buckets else _apart)(kept, new[place])
+        directory = index_manifest.index_directory(table.table) or table.bucket_directory(place)
+        for vectors in filter(None, copies):
+            path = f"{directory}/{prefix}copy-{next(numbers)}"
+            taken = [*taken, _NewIndex(path, *copied_index(filesystem, path, vectors))]
+        for index in new[place]:
+            if index not in taken:
+                filesystem.delete_file(index.path)
+        changes[place].deletes += [index_manifest.removed_index(file.entry) for file in old[place]]
+        changes[place].adds += [
+            index_manifest.new_vector_index(table.table, place.partition, place.bucket, *index)
+            for index in taken
+        ]
+    return changes
+
+
+def _new_index(table: PaimonTable, document: Mapping[str, Any]) -> tuple[BucketKey, _NewIndex]:
+    """A sink's index file and its bucket."""
+    entries = {each[0]: table.located_entries[each[0]][1] for each in document["vectors"]}
+    vectors = {
+        entries[ordinal].file.file_name: VectorRange(*where)
+        for ordinal, *where in document["vectors"]
+    }
+    places = {bucket_key_of(entry) for entry in entries.values()}
+    if len(places) > 1:
+        raise InternalError(
+            ErrorCode.INTERNAL_ERROR,
+            "An index file has vectors of several buckets.",
+            "This is a defect: report it with the statement.",
+        )
+    return places.pop(), _NewIndex(document["path"], document["size"], vectors)
+
+
+def _replaced(
+    table: PaimonTable, touched: Collection[str], new: Collection[BucketKey]
+) -> dict[BucketKey, list[IndexFile]]:
+    """The snapshot's index files that go, by bucket."""
+    hit = [file for file in table.index_files if not file.vectors.keys().isdisjoint(touched)]
+    if table.buckets:
+        changed = {*new, *(bucket_key_of(file.entry) for file in hit)}
+        hit = [file for file in table.index_files if bucket_key_of(file.entry) in changed]
+    replaced: dict[BucketKey, list[IndexFile]] = defaultdict(list)
+    for file in hit:
+        replaced[bucket_key_of(file.entry)].append(file)
+    return replaced
+
+
+def _kept(table: PaimonTable, file: IndexFile, touched: Collection[str]) -> Vectors:
+    return {name: table.vectors[name] for name in file.vectors if name not in touched}
+
+
+def _apart(
+    kept: Sequence[Vectors], new: Sequence[_NewIndex]
+) -> tuple[Sequence[Vectors], Sequence[_NewIndex]]:
+    """The vectors to copy, file by file, and the new files to take as they are."""
+    return kept, new
+
+
+def _in_one(
+    kept: Sequence[Vectors], new: Sequence[_NewIndex]
+) -> tuple[Sequence[Vectors], Sequence[_NewIndex]]:
+    """The same, for one file at the end."""
+    merged = {name: each for vectors in kept for name, each in vectors.items()}
+    if len(new) == 1 and not merged:
+        return [], new
+    for index in new:
+        merged |= index.locations()
+    return [merged], []

@@ -1,0 +1,150 @@
+"""Merging small manifests at a commit, so that a table's manifest list stays short. Driver only.
+
+The algorithm and the options are those of Paimon's ``ManifestFileMerger``:
+
+=======================================  =======  ==================================================
+option                                   default  meaning
+=======================================  =======  ==================================================
+``manifest.target-file-size``            8 mb     manifests are merged until they are as large
+``manifest.merge-min-count``             30       so many small manifests at the end are merged
+``manifest.full-compaction-threshold-    16 mb    so many bytes in manifests that are small or hold
+size``                                            removals: then all of those are merged at once
+=======================================  =======  ==================================================
+
+A minor merge keeps removals whose file was added in an earlier manifest; a full one leaves none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.library import manifest_files as library
+
+_MEGABYTE: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When manifests are merged; sizes in bytes."""
+
+    target_size: int
+    minimum_count: int
+    full_size: int
+
+    @classmethod
+    def of(cls, table: Any, options: Mapping[str, str]) -> Thresholds:
+        """What a table's options say."""
+        full = "manifest.full-compaction-threshold-size"
+        return cls(
+            library.bytes_option(table, "manifest.target-file-size", 8 * _MEGABYTE),
+            int(options.get("manifest.merge-min-count", "30")),
+            library.bytes_option(table, full, 16 * _MEGABYTE),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The manifests to list, oldest first, and those of them that are new."""
+
+    manifests: Sequence[Any]
+    written: Sequence[Any] = ()
+
+
+def merge_manifests(
+    table: Any, manifests: Sequence[Any], thresholds: Thresholds, prefix: str
+) -> Merged:
+    """The listed manifests, the small ones merged into new ones called ``<prefix>-<number>``.
+
+    Raises:
+        RuntimeError: the storage failed.
+        ValueError: a file was added twice.
+    """
+    merging = _Merging(table, thresholds, prefix)
+    unsettled = [each for each in manifests if merging.is_unsettled(each)]
+    if sum(each.file_size for each in unsettled) >= thresholds.full_size:
+        return merging.fully(manifests)
+    return merging.partly(manifests)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    table: Any
+    thresholds: Thresholds
+    prefix: str
+
+    def is_unsettled(self, manifest: Any) -> bool:
+        """Whether a full merge rewrites the manifest in any case."""
+        return bool(manifest.num_deleted_files or manifest.file_size < self.thresholds.target_size)
+
+    def partly(self, manifests: Sequence[Any]) -> Merged:
+        """Merge neighbours until they are large enough; the last ones if they are many."""
+        listed: list[Any] = []
+        written: list[Any] = []
+        candidates: list[Any] = []
+        for manifest in manifests:
+            candidates.append(manifest)
+            if sum(each.file_size for each in candidates) >= self.thresholds.target_size:
+                self._merge(candidates, listed, written)
+                candidates = []
+        if len(candidates) >= self.thresholds.minimum_count:
+            self._merge(candidates, listed, written)
+        else:
+            listed += candidates
+        return Merged(listed, written)
+
+    def _merge(self, candidates: Sequence[Any], listed: list[Any], written: list[Any]) -> None:
+        if len(candidates) == 1:
+            listed += candidates
+            return
+        entries = [e for each in candidates for e in library.manifest_entries(self.table, each)]
+        new = self._write(merged_entries(entries), len(written))
+        listed += new
+        written += new
+
+    def fully(self, manifests: Sequence[Any]) -> Merged:
+        """Leave out what was removed; large manifests that nothing was removed from stay."""
+        read = {id(each): library.manifest_entries(self.table, each) for each in manifests}
+        removed = {
+            library.file_key(entry)
+            for entries in read.values()
+            for entry in entries
+            if entry.kind != ADD
+        }
+        kept: list[Any] = []
+        merged: list[Any] = []
+        for manifest in manifests:
+            entries = read[id(manifest)]
+            is_hit = any(library.file_key(entry) in removed for entry in entries)
+            if is_hit or self.is_unsettled(manifest):
+                merged += entries
+            else:
+                kept.append(manifest)
+        # What is removed was added before: nothing is left of either.
+        live = [entry for entry in merged_entries(merged) if entry.kind == ADD]
+        written = self._write(live, 0)
+        return Merged([*kept, *written], written)
+
+    def _write(self, entries: Sequence[Any], number: int) -> list[Any]:
+        prefix = f"{self.prefix}-{number}"
+        return library.write_manifests(self.table, entries, self.thresholds.target_size, prefix)
+
+
+def merged_entries(entries: Iterable[Any]) -> list[Any]:
+    """What is left when an addition and a later removal of the same file cancel each other.
+
+    Raises:
+        ValueError: a file was added twice.
+    """
+    left: dict[Any, Any] = {}
+    for entry in entries:
+        key = library.file_key(entry)
+        if entry.kind != ADD and key in left and left[key].kind == ADD:
+            del left[key]
+        elif entry.kind == ADD and key in left and left[key].kind == ADD:
+            raise ValueError(f"data file {entry.file.file_name} was added twice")
+        else:
+            left[key] = entry
+    return list(left.values())

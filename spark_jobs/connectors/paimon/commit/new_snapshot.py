@@ -1,0 +1,113 @@
+"""Writing what a new snapshot needs: manifests, their lists, the index manifest. Driver only.
+
+After Paimon's ``FileStoreCommitImpl.tryCommitOnce``. The files follow from the snapshot before;
+those of an attempt that is lost are removed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds, merge_manifests
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.library import manifest_files as library
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write does to a table, as entries of manifests and of the index manifest."""
+
+    entries: Sequence[Any]
+    index_adds: Sequence[Any]
+    index_deletes: Sequence[Any]
+    overwrites: bool
+
+    @property
+    def kind(self) -> str:
+        """The kind of the snapshot, as Paimon's commit decides it."""
+        removes = any(entry.kind != ADD for entry in self.entries)
+        changes_index = bool(self.index_adds or self.index_deletes)
+        return "OVERWRITE" if self.overwrites or removes or changes_index else "APPEND"
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Who commits, and what the snapshot shall record."""
+
+    user: str
+    identifier: int
+    properties: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class NewSnapshot:
+    """A snapshot that is not published yet.
+
+    ``entries`` are what it changes in the manifest; ``names`` the files that only it refers to.
+    """
+
+    snapshot: Any
+    entries: Sequence[Any]
+    names: list[str] = field(default_factory=list)
+
+
+class SnapshotWriter:
+    """Writes the files of one attempt to publish after the other."""
+
+    def __init__(self, table: PaimonTable, commit: Commit) -> None:
+        self._table = table.table
+        self._thresholds = Thresholds.of(table.table, table.options)
+        self._commit = commit
+
+    def write(self, change: Change, previous: Any | None) -> NewSnapshot:
+        """Everything but the snapshot file of the change on top of ``previous``.
+
+        Raises:
+            RuntimeError, OSError: the storage failed; what was written is removed.
+        """
+        names: list[str] = []
+        try:
+            return self._written(change, previous, names)
+        except BaseException:
+            library.remove_manifests(self._table, names)
+            raise
+
+    def discard(self, lost: NewSnapshot) -> None:
+        """Remove the files of a snapshot that certainly was not and will not be published."""
+        library.remove_manifests(self._table, lost.names)
+
+    def _written(self, change: Change, previous: Any | None, names: list[str]) -> NewSnapshot:
+        token = uuid.uuid4()
+        size = self._thresholds.target_size
+        delta = library.write_manifests(self._table, change.entries, size, f"manifest-{token}")
+        names += [each.file_name for each in delta]
+        listed = library.listed_manifests(self._table, previous)
+        merged = merge_manifests(self._table, listed, self._thresholds, f"manifest-{token}-merged")
+        names += [each.file_name for each in merged.written]
+        lists = {}
+        for which, manifests in (("base", merged.manifests), ("delta", delta)):
+            name = f"manifest-list-{token}-{which}"
+            names.append(name)
+            lists[which] = name, library.write_list(self._table, name, manifests)
+        before = previous.index_manifest if previous else None
+        index_manifest = library.write_index_manifest(
+            self._table, before, change.index_adds, change.index_deletes
+        )
+        if index_manifest is not None and index_manifest != before:
+            names.append(index_manifest)
+        snapshot = library.new_snapshot(
+            self._table,
+            previous,
+            lists,
+            index_manifest,
+            change.entries,
+            change.kind,
+            self._commit.user,
+            self._commit.identifier,
+            self._commit.properties,
+        )
+        return NewSnapshot(snapshot, change.entries, names)

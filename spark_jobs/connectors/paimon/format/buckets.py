@@ -1,0 +1,242 @@
+"""The bucket of a row in a table with fixed buckets. Runs on executors.
+
+After Paimon's ``DefaultBucketFunction``: MurmurHash3 (x86, 32 bits, seed 42) over the words of the
+``BinaryRow`` of the bucket key, whose layout is that of ``AbstractBinaryWriter``: a header with a
+bit for each NULL, eight bytes for each field, then what does not fit into them. All rows of a batch
+are laid out one after the other in one array of 8-byte words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.spi.rows import RESERVED_PREFIX
+
+BUCKET_COLUMN: Final = f"{RESERVED_PREFIX}bucket"
+
+_HEADER_BITS: Final = 8
+_INLINE_BYTES: Final = 7
+_COMPACT_DECIMAL: Final = 18
+_DECIMAL_BYTES: Final = 16
+_SEED: Final = 42
+_FACTOR: Final = 5
+_ADDEND: Final = 0xE6546B64
+_32_BITS: Final = 2**32 - 1
+_FEW_ROWS: Final = 16
+
+Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFunction:
+    """The buckets of rows; picklable.
+
+    ``key`` are the columns of the bucket key in the order of option ``bucket-key``, as the table's
+    files have them; ``buckets`` is the option ``bucket``.
+    """
+
+    key: tuple[pa.Field, ...]
+    buckets: int
+
+    def __call__(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """The bucket (int32, from 0) of each row; ``rows`` has the columns of the key by name."""
+        # NULL in a NOT NULL column is found by who stores the row, with a better message.
+        fields = [field.with_nullable(nullable=True) for field in self.key]
+        columns = [conform(rows.column(field.name), field) for field in fields]
+        hashes = _hashes(columns, rows.num_rows).astype(np.int64)
+        return [pa.array(np.abs(np.fmod(hashes, self.buckets)).astype(np.int32))]
+
+
+def _hashes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int32]:
+    header = (len(columns) + 63 + _HEADER_BITS) // 64
+    parts = [_part(column) for column in columns]
+    fixed = header + len(columns)
+    sizes = np.full(rows, fixed, np.int64)
+    for part in parts:
+        sizes += part.extra_words
+    starts = np.cumsum(sizes) - sizes
+    words = np.zeros(int(sizes.sum()), np.uint64)
+    cursor = np.full(rows, fixed, np.int64)
+    for index, (column, part) in enumerate(zip(columns, parts, strict=True)):
+        bit = index + _HEADER_BITS
+        nulls = _nulls(column).astype(np.uint64)
+        words[starts + bit // 64] |= nulls << np.uint64(bit % 64)
+        part.store(words, starts + header + index, starts, cursor)
+        cursor = cursor + part.extra_words
+    return _murmur3(words, starts, sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One field of all rows.
+
+    ``slots``: its eight bytes, without the offset; ``extra_words``: how many words each row needs
+    behind the fixed part; ``is_extra``: rows whose slot has to name their place there; ``lengths``
+    and ``data``: the bytes of those rows, one after the other.
+    """
+
+    slots: Words
+    extra_words: Integers
+    is_extra: Mask
+    lengths: Integers
+    data: npt.NDArray[np.uint8]
+
+    def store(self, words: Words, slots: Integers, starts: Integers, cursor: Integers) -> None:
+        """Put the field into ``words``; ``cursor``: each row's next free word behind the start."""
+        offsets = np.where(self.is_extra, cursor * 8, 0).astype(np.uint64)
+        words[slots] = self.slots | offsets << np.uint64(32)
+        begins = ((starts + cursor) * 8)[self.is_extra]
+        places = np.repeat(begins - (np.cumsum(self.lengths) - self.lengths), self.lengths)
+        words.view(np.uint8)[places + np.arange(len(places))] = self.data
+
+
+def _part(column: pa.Array) -> _Part:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _bytes_part(column)
+    if pa.types.is_decimal128(kind) and kind.precision > _COMPACT_DECIMAL:
+        return _long_decimal_part(column)
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        return _long_timestamp_part(column)
+    return _Part(_fixed(column), *_no_extra(len(column)))
+
+
+def _no_extra(rows: int) -> tuple[Integers, Mask, Integers, npt.NDArray[np.uint8]]:
+    no_bytes = np.zeros(0, np.uint8)
+    return np.zeros(rows, np.int64), np.zeros(rows, np.bool_), np.zeros(0, np.int64), no_bytes
+
+
+def _fixed(column: pa.Array) -> Words:
+    """The eight bytes of values that fit into them; zero for NULL."""
+    kind = column.type
+    if pa.types.is_decimal128(kind):
+        return _decimal_words(column)[:, 0].copy()
+    if pa.types.is_boolean(kind):
+        column, width = column.cast(pa.uint8()), 8
+    elif pa.types.is_timestamp(kind):
+        milliseconds = pa.timestamp("ms", kind.tz)
+        column, width = column.cast(milliseconds).view(pa.uint64()), 64
+    else:
+        width = kind.bit_width
+        column = column.view(getattr(pa, f"uint{width}")())
+    values: Words = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.uint64)
+    return values
+
+
+def _bytes_part(column: pa.Array) -> _Part:
+    binary = pc.fill_null(column.cast(pa.large_binary()), b"")
+    lengths = pc.binary_length(binary).to_numpy(zero_copy_only=False).astype(np.int64)
+    valid = ~_nulls(column)
+    is_extra = lengths > _INLINE_BYTES
+    slots = np.zeros(len(column), np.uint64)
+    short = np.flatnonzero(valid & ~is_extra)
+    inline = lengths[short]
+    places = np.repeat(short * 8 - (np.cumsum(inline) - inline), inline)
+    slots.view(np.uint8)[places + np.arange(len(places))] = _content(binary.take(pa.array(short)))
+    slots[short] |= (inline | 0x80).astype(np.uint64) << np.uint64(56)
+    slots[is_extra] = lengths[is_extra].astype(np.uint64)
+    words = np.where(is_extra, (lengths + 7) // 8, 0)
+    content = _content(binary.filter(pa.array(is_extra)))
+    return _Part(slots, words, is_extra, lengths[is_extra], content)
+
+
+def _content(binary: pa.Array) -> npt.NDArray[np.uint8]:
+    """The bytes of all values, one after the other; there is no NULL among them."""
+    _, offsets, content = pa.concat_arrays([binary]).buffers()
+    if content is None or len(binary) == 0:
+        return np.zeros(0, np.uint8)
+    bounds = np.frombuffer(offsets, np.int64)[binary.offset : binary.offset + len(binary) + 1]
+    return np.frombuffer(content, np.uint8)[bounds[0] : bounds[-1]]
+
+
+def _long_decimal_part(column: pa.Array) -> _Part:
+    """More than 18 digits: the shortest two's complement, the highest byte first, in 16 bytes."""
+    high_first = _decimal_words(column).view(np.uint8)[:, ::-1]
+    negative = high_first[:, :1] >> 7
+    repeats_sign = (high_first[:, :-1] == negative * 0xFF) & (high_first[:, 1:] >> 7 == negative)
+    skipped = np.cumprod(repeats_sign, axis=1).sum(axis=1)
+    places = np.arange(_DECIMAL_BYTES)[None, :] + skipped[:, None]
+    shifted = np.take_along_axis(high_first, np.minimum(places, _DECIMAL_BYTES - 1), axis=1)
+    data = np.where(places < _DECIMAL_BYTES, shifted, 0).astype(np.uint8)
+    data[_nulls(column)] = 0
+    slots = np.where(_nulls(column), 0, _DECIMAL_BYTES - skipped).astype(np.uint64)
+    return _always_extra(slots, data)
+
+
+def _long_timestamp_part(column: pa.Array) -> _Part:
+    """More than 3 digits: milliseconds in 8 bytes, nanoseconds within the millisecond inline."""
+    micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    milliseconds = micros // 1000
+    slots = ((micros - milliseconds * 1000) * 1000).astype(np.uint64)
+    return _always_extra(slots, milliseconds.astype(np.int64).view(np.uint8).reshape(-1, 8))
+
+
+def _always_extra(slots: Words, data: npt.NDArray[np.uint8]) -> _Part:
+    """A NULL takes the same place, as in Java, where it may be set later."""
+    rows, width = data.shape
+    is_extra = np.ones(rows, np.bool_)
+    lengths = np.full(rows, width, np.int64)
+    return _Part(slots, lengths // 8, is_extra, lengths, data.reshape(-1))
+
+
+def _decimal_words(column: pa.Array) -> Words:
+    """Two words for each value, the low one first; what stands for a NULL is zero."""
+    buffer = column.buffers()[1]
+    words = np.frombuffer(buffer, np.uint64).reshape(-1, 2)[column.offset :][: len(column)].copy()
+    words[_nulls(column)] = 0
+    return words
+
+
+def _nulls(column: pa.Array) -> Mask:
+    found: Mask = column.is_null().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _murmur3(words: Words, starts: Integers, sizes: Integers) -> npt.NDArray[np.int32]:
+    """The hash of each row: ``sizes`` words of 8 bytes from ``starts`` on.
+
+    The longest rows come first, so that the rows which still have a word are the first ones. The
+    ends of a few long rows are faster without numpy.
+    """
+    scrambled = _rotated(words.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    order = np.argsort(-sizes, kind="stable")
+    first, counts = starts[order] * 2, sizes[order] * 2
+    state = np.full(len(sizes), _SEED, np.uint32)
+    for position in range(int(counts.max(initial=0))):
+        active = int(np.searchsorted(-counts, -position, side="left"))
+        if active < _FEW_ROWS:
+            for row in range(active):
+                rest = scrambled[first[row] + position : first[row] + counts[row]]
+                state[row] = _continued(int(state[row]), rest.tolist())
+            break
+        mixed = state[:active] ^ scrambled[first[:active] + position]
+        state[:active] = _rotated(mixed, 13) * np.uint32(_FACTOR) + np.uint32(_ADDEND)
+    state ^= (counts * 4).astype(np.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state ^= state >> np.uint32(shift)
+        state *= np.uint32(factor)
+    state ^= state >> np.uint32(16)
+    hashes = np.empty_like(state)
+    hashes[order] = state
+    return hashes.view(np.int32)
+
+
+def _continued(state: int, scrambled: Sequence[int]) -> int:
+    for word in scrambled:
+        mixed = state ^ word
+        state = ((mixed << 13 | mixed >> 19) * _FACTOR + _ADDEND) & _32_BITS
+    return state
+
+
+def _rotated(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+    return words << np.uint32(bits) | words >> np.uint32(32 - bits)

@@ -1,0 +1,230 @@
+"""Deletion vectors in their index files, as executors read and write them.
+
+An index file is a version byte, then vectors one after another (``deletion_vector``). Never imports
+a table library.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.format.deletion_vector import decode, encode
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.parallel import in_parallel
+
+# Of new index files: small ones, because writers that replace the same one are in conflict.
+_TARGET_SIZE: Final = 2 * 1024 * 1024
+_VERSION: Final = b"\x01"
+_LENGTH_BYTES: Final = 4
+_CHECKSUM_BYTES: Final = 4
+
+WORD_BITS: Final = 6
+# A row number has 32 bits.
+WORDS_PER_FILE_BITS: Final = 32 - WORD_BITS
+
+
+class VectorRange(NamedTuple):
+    """Where in its index file the deletion vector of a data file is.
+
+    ``length`` in bytes is without the length itself in front and the checksum behind;
+    ``cardinality``: how many rows are deleted, None where the writer did not say.
+    """
+
+    offset: int
+    length: int
+    cardinality: int | None
+
+
+class VectorLocation(NamedTuple):
+    """Where the deletion vector of a data file is; ``length`` as Paimon counts it, in bytes.
+
+    A tuple, because tables with many files are unpickled in every task.
+    """
+
+    path: str
+    offset: int
+    length: int
+    cardinality: int
+
+    @property
+    def end(self) -> int:
+        """Where the vector, with its length in front and its checksum, has ended."""
+        return self.offset + _LENGTH_BYTES + self.length + _CHECKSUM_BYTES
+
+
+def read_bytes(
+    filesystem: pafs.FileSystem, locations: Collection[VectorLocation]
+) -> dict[VectorLocation, bytes]:
+    """The vectors as they stand in their index files, each of which is opened once.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE when a file ends before a vector.
+        OSError: a file can not be read.
+    """
+    by_path: dict[str, list[VectorLocation]] = defaultdict(list)
+    for location in locations:
+        by_path[location.path].append(location)
+    found = in_parallel(partial(_read_from_one, filesystem), list(by_path.values()))
+    return {location: content for each in found for location, content in each.items()}
+
+
+def _read_from_one(
+    filesystem: pafs.FileSystem, locations: Sequence[VectorLocation]
+) -> dict[VectorLocation, bytes]:
+    """Vectors of one index file, with what is between them read in passing."""
+    start = min(location.offset for location in locations)
+    last = max(locations, key=lambda location: location.end)
+    with filesystem.open_input_file(last.path) as file:
+        if last.end > file.size():
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"The index file {last.path} ends before the deletion vector at {last.offset}.",
+                "Restore the index file, or roll the table back to a snapshot before it.",
+            )
+        content = file.read_at(last.end - start, start)
+    return {each: content[each.offset - start : each.end - start] for each in locations}
+
+
+def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positions:
+    """The deleted rows of a data file, ascending.
+
+    Raises:
+        JobError: the vector is damaged or of a kind that is not supported.
+    """
+    source = f"{location.path} at {location.offset}"
+    content = read_bytes(filesystem, [location])[location]
+    return decode(content, source, location.cardinality)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenIndex:
+    """An index file; ``vectors`` has, by ordinal of the data file: offset, length, cardinality."""
+
+    path: str
+    size: int
+    vectors: Mapping[int, tuple[int, int, int]]
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of the vectors, which stay the same when they are copied into another file."""
+        return self.size - len(_VERSION)
+
+    def to_json(self) -> dict[str, Any]:
+        """The file as JSON data."""
+        vectors = [[ordinal, *each] for ordinal, each in self.vectors.items()]
+        return {"path": self.path, "size": self.size, "vectors": vectors}
+
+
+class VectorIndexWriter:
+    """Writes vectors of data files that come bucket by bucket; a file holds those of one bucket.
+
+    ``directory`` is where index files belong, None: beside the data files; ``new_path`` makes the
+    path of a new file in a directory.
+    """
+
+    def __init__(
+        self, filesystem: pafs.FileSystem, directory: str | None, new_path: Callable[[str], str]
+    ) -> None:
+        self._filesystem = filesystem
+        self._directory = directory
+        self._new_path = new_path
+        self._bucket: int | None = None
+        self._beside = ""
+        self._content = bytearray(_VERSION)
+        self._vectors: dict[int, tuple[int, int, int]] = {}
+        self._written: list[WrittenIndex] = []
+
+    def add(self, ordinal: int, bucket: int, beside: str, positions: Positions) -> None:
+        """Take the deleted rows (all of them, ascending) of a data file.
+
+        ``bucket`` is a number of its bucket among all of the table: partitions may share folders.
+        ``beside`` is the bucket's directory in the table, wherever the data file lies.
+        """
+        if bucket != self._bucket or len(self._content) >= _TARGET_SIZE:
+            self._write()
+            self._bucket, self._beside = bucket, beside
+        vector = encode(positions)
+        length = len(vector) - _LENGTH_BYTES - _CHECKSUM_BYTES
+        self._vectors[ordinal] = (len(self._content), length, len(positions))
+        self._content += vector
+
+    def finish(self) -> list[WrittenIndex]:
+        """Write what is open; all index files."""
+        self._write()
+        return self._written
+
+    def _write(self) -> None:
+        if not self._vectors:
+            return
+        path = self._new_path(self._directory or self._beside)
+        write_index(self._filesystem, path, bytes(self._content))
+        self._written.append(WrittenIndex(path, len(self._content), self._vectors))
+        self._content, self._vectors = bytearray(_VERSION), {}
+
+
+def copied_index(
+    filesystem: pafs.FileSystem, path: str, vectors: Mapping[str, VectorLocation]
+) -> tuple[int, dict[str, VectorRange]]:
+    """A new index file with vectors copied byte for byte: its size and where each is, by name."""
+    content, ranges = bytearray(_VERSION), {}
+    copied = read_bytes(filesystem, vectors.values())
+    for name, location in vectors.items():
+        ranges[name] = VectorRange(len(content), location.length, location.cardinality)
+        content += copied[location]
+    write_index(filesystem, path, bytes(content))
+    return len(content), ranges
+
+
+def write_index(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
+    """Store an index file, and its directory where storage has such a thing."""
+    make_folder(filesystem, posixpath.dirname(path))
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(content)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedWords:
+    """The function of ``mapInArrow`` that turns vectors into 64-bit words of deleted rows.
+
+    Takes ``ordinal`` (int), ``path`` (string), ``start`` (bigint), ``length`` (bigint) and
+    ``cardinality`` (bigint). Picklable.
+    """
+
+    filesystem: pafs.FileSystem
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the vectors.
+
+        Yields:
+            ``word_key`` (bigint: ordinal << 26 | row >> 6) and ``word`` (bigint: bit row & 63 is
+            set for each deleted row); words without a bit are left out.
+        """
+        for batch in batches:
+            for row in batch.to_pylist():
+                location = VectorLocation(
+                    row["path"], row["start"], row["length"], row["cardinality"]
+                )
+                yield _words(row["ordinal"], read_vector(self.filesystem, location))
+
+
+def _words(ordinal: int, positions: Positions) -> pa.RecordBatch:
+    keys, starts = np.unique(positions >> WORD_BITS, return_index=True)
+    bits = np.left_shift(np.uint64(1), (positions & 63).astype(np.uint64))
+    words = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+    return pa.RecordBatch.from_pydict(
+        {
+            "word_key": pa.array(keys + (ordinal << WORDS_PER_FILE_BITS), pa.int64()),
+            "word": pa.array(words.view(np.int64)),
+        }
+    )

@@ -1,0 +1,30 @@
+"""What pypaimon needs to reach a warehouse, under the names that it looks up first. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.s3_options import S3Options
+
+
+def catalog_options(access: S3Options | HdfsOptions | None) -> Mapping[str, str]:
+    """The options of a warehouse that is reached this way; secrets are among them."""
+    if isinstance(access, S3Options):
+        return _s3_options(access)
+    if isinstance(access, HdfsOptions):
+        # Without it pypaimon would try Hadoop's native library where the client is missing.
+        return {**dict(access.config), "hdfs.client.impl": "native"}
+    return {}
+
+
+def _s3_options(access: S3Options) -> dict[str, str]:
+    named = {
+        "fs.s3.endpoint": access.endpoint,
+        "fs.s3.region": access.region,
+        "fs.s3.accessKeyId": access.access_key,
+        "fs.s3.accessKeySecret": access.secret_key,
+        "fs.s3.securityToken": access.session_token,
+    }
+    given = {name: value for name, value in named.items() if value}
+    return {**given, "s3.path-style-access": str(access.path_style).lower()}

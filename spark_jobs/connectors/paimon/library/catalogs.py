@@ -1,0 +1,61 @@
+"""Opening a catalog and its tables with pypaimon. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from spark_jobs.connectors.paimon.library.checked_files import CheckedFiles
+from spark_jobs.contract.request import TableName
+
+
+def open_catalog(options: Mapping[str, str]) -> Any:
+    """The catalog that the options describe; a missing warehouse is not noticed."""
+    from pypaimon import CatalogFactory
+
+    return CatalogFactory.create(dict(options))
+
+
+def find_table(catalog: Any, name: TableName) -> Any | None:
+    """The table with its latest schema, or None when it or its database does not exist.
+
+    Where no table has exactly this name, it is the only one that differs from it in case. A branch
+    (``table$branch_b``) is found by its exact name.
+    """
+    from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
+
+    try:
+        return _opened(catalog, name)
+    except DatabaseNotExistException:
+        return None
+    except TableNotExistException:
+        spelled = _in_another_case(catalog, name)
+    try:
+        return _opened(catalog, spelled) if spelled else None
+    except TableNotExistException:
+        return None
+
+
+def _opened(catalog: Any, name: TableName) -> Any:
+    table = catalog.get_table(_identifier(name))
+    table.file_io = CheckedFiles(table.file_io)
+    return table
+
+
+def _in_another_case(catalog: Any, name: TableName) -> TableName | None:
+    from pypaimon.catalog.catalog_exception import DatabaseNotExistException
+
+    try:
+        tables = catalog.list_tables(name.database)
+    except DatabaseNotExistException:
+        return None
+    table, *branch = name.table.split("$", 1)
+    same = [each for each in tables if each.lower() == table.lower()]
+    return replace(name, table="$".join([*same, *branch])) if len(same) == 1 else None
+
+
+def _identifier(name: TableName) -> Any:
+    from pypaimon.common.identifier import Identifier
+
+    return Identifier.create(name.database, name.table)

@@ -1,0 +1,102 @@
+"""Data files as manifests describe them, read and written by pypaimon. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_jobs.connectors.paimon.format.file_names import require_file_name
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_sound_entry,
+)
+from spark_jobs.connectors.paimon.library.table_schema import schema_id
+from spark_jobs.datafiles.statistics import ColumnStatistics
+
+
+def live_entries(table: Any, snapshot: Any) -> list[Any]:
+    """The manifest entries of all data files of a snapshot, with their statistics.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    from pypaimon.manifest.manifest_list_manager import ManifestListManager
+    from pypaimon.read.scanner.file_scanner import FileScanner
+
+    with reading_metadata(place_of_metadata(table)):
+        scanner = FileScanner(table, lambda: ([], None))
+        manifests = ManifestListManager(table).read_all(snapshot)
+        for each in manifests:
+            require_file_name("manifest", each.file_name)
+        entries: list[Any] = scanner.read_manifest_entries(manifests, keep_stats=True)
+        for entry in entries:
+            require_sound_entry(entry)
+        return entries
+
+
+def column_range(entry: Any, column: str) -> tuple[Any, Any, int | None]:
+    """Minimum, maximum and NULL count in a file's statistics; None for what they do not have.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(entry.file.file_name):
+        statistics = entry.file.value_stats
+        names = [field.name for field in statistics.min_values.fields]
+        index = names.index(column) if column in names else len(names)
+        if index >= len(statistics.min_values):
+            return None, None, None
+        counts = statistics.null_counts
+        return (
+            statistics.min_values.get_field(index),
+            statistics.max_values.get_field(index),
+            counts[index] if counts else None,
+        )
+
+
+def new_data_file(
+    table: Any,
+    path: str,
+    size: int,
+    rows: int,
+    statistics: Mapping[str, ColumnStatistics],
+    sequence_numbers: tuple[int, int] = (0, 0),
+    *,
+    is_external: bool = False,
+) -> Any:
+    """The manifest's description of a new file of an append table; external: outside of it.
+
+    ``sequence_numbers`` are the first and the last one of the file's rows.
+    """
+    from pypaimon.data.timestamp import Timestamp
+    from pypaimon.manifest.schema.data_file_meta import DataFileMeta
+    from pypaimon.manifest.schema.simple_stats import SimpleStats
+    from pypaimon.table.row.generic_row import GenericRow
+
+    fields = table.table_schema.fields
+    ordered = [statistics[field.name] for field in fields]
+    values = SimpleStats(
+        GenericRow([each.minimum for each in ordered], fields),
+        GenericRow([each.maximum for each in ordered], fields),
+        [each.null_count for each in ordered],
+    )
+    return DataFileMeta.create(
+        file_name=path.rpartition("/")[2],
+        file_size=size,
+        row_count=rows,
+        min_key=GenericRow([], []),
+        max_key=GenericRow([], []),
+        key_stats=SimpleStats.empty_stats(),
+        value_stats=values,
+        min_sequence_number=sequence_numbers[0],
+        max_sequence_number=sequence_numbers[1],
+        schema_id=schema_id(table),
+        level=0,
+        extra_files=[],
+        creation_time=Timestamp.now(),
+        delete_row_count=0,
+        file_source=0,
+        external_path=f"file:{path}" if is_external else None,
+        file_path=path,
+    )

@@ -1,0 +1,109 @@
+"""Index manifests and the index files in them, by pypaimon. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spark_jobs.connectors.paimon.format.locations import filesystem_path
+from spark_jobs.connectors.paimon.format.vectors import VectorRange
+from spark_jobs.connectors.paimon.library.manifest_files import require_index_manifest
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_sound_index,
+)
+
+DELETION_VECTORS: Final = "DELETION_VECTORS"
+_ADD: Final = 0
+_DELETE: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """An index file of a snapshot; ``vectors`` are by name of the data file."""
+
+    entry: Any
+    kind: str
+    path: str
+    vectors: Mapping[str, VectorRange]
+
+
+def index_files(table: Any, snapshot: Any) -> list[IndexFile]:
+    """All index files of a snapshot.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE, also when the index manifest is gone.
+    """
+    from pypaimon.manifest.index_manifest_file import IndexManifestFile
+
+    if snapshot.index_manifest is None:
+        return []
+    with reading_metadata(place_of_metadata(table)):
+        require_index_manifest(table, snapshot.index_manifest)
+        entries = IndexManifestFile(table).read(snapshot.index_manifest)
+        entries = [each for each in entries if each.kind == _ADD]
+        return [_index_file(table, entry) for entry in entries]
+
+
+def _index_file(table: Any, entry: Any) -> IndexFile:
+    require_sound_index(entry)
+    file = entry.index_file
+    path = table.path_factory().bucket_index_path(
+        tuple(entry.partition.values), entry.bucket, file, table.file_io
+    )
+    vectors = {
+        name: VectorRange(meta.offset, meta.length, meta.cardinality)
+        for name, meta in (file.dv_ranges or {}).items()
+    }
+    return IndexFile(entry, file.index_type, filesystem_path(path), vectors)
+
+
+def index_directory(table: Any) -> str | None:
+    """Where new index files belong; None: beside the data files of their bucket."""
+    paths = table.path_factory()
+    if paths.index_file_in_data_file_dir:
+        return None
+    return filesystem_path(str(paths.index_path()))
+
+
+def new_vector_index(
+    table: Any,
+    partition: Sequence[Any],
+    bucket: int,
+    path: str,
+    size: int,
+    vectors: Mapping[str, VectorRange],
+) -> Any:
+    """The index manifest's entry for a new file of deletion vectors, by data file name."""
+    from pypaimon.index.deletion_vector_meta import DeletionVectorMeta
+    from pypaimon.index.index_file_meta import IndexFileMeta
+    from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
+    from pypaimon.table.row.generic_row import GenericRow
+
+    ranges = {
+        name: DeletionVectorMeta(name, each.offset, each.length, each.cardinality)
+        for name, each in vectors.items()
+    }
+    name = path.rpartition("/")[2]
+    meta = IndexFileMeta(DELETION_VECTORS, name, size, len(ranges), ranges)
+    row = GenericRow(list(partition), table.partition_keys_fields)
+    return IndexManifestEntry(_ADD, row, bucket, meta)
+
+
+def removed_index(entry: Any) -> Any:
+    """The index manifest's entry that takes the index file of ``entry`` out."""
+    from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
+
+    return IndexManifestEntry(_DELETE, entry.partition, entry.bucket, entry.index_file)
+
+
+def index_name(entry: Any) -> str:
+    """The name of the index file of an entry."""
+    return str(entry.index_file.file_name)
+
+
+def marked_files(entry: Any) -> list[str]:
+    """The names of the data files whose vectors are in the index file of an entry."""
+    return list(entry.index_file.dv_ranges or {})

@@ -1,0 +1,231 @@
+"""Manifests and the lists of them, read and written by pypaimon.
+
+Driver only. A *listed manifest* is an entry of a manifest list: the name of a manifest and what it
+holds (``ManifestFileMeta``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.file_names import require_file_name
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD, DELETE, NamedFile, named_file
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_sound_entry,
+)
+
+_SNAPSHOT_VERSION: Final = 3
+
+
+def added_entry(table: Any, place: BucketKey, file: Any) -> Any:
+    """The manifest entry that adds a data file (of ``library.new_data_file``)."""
+    from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+    from pypaimon.table.row.generic_row import GenericRow
+
+    partition = GenericRow(list(place.partition), table.partition_keys_fields)
+    return ManifestEntry(ADD, partition, place.bucket, table.total_buckets, file)
+
+
+def removed_entry(entry: Any) -> Any:
+    """The manifest entry that takes the file of ``entry`` out."""
+    return replace(entry, kind=DELETE)
+
+
+def changed_entries(table: Any, snapshot: Any) -> list[Any]:
+    """What a snapshot added and removed: its manifest entries, with statistics.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    from pypaimon.manifest.manifest_list_manager import ManifestListManager
+
+    with reading_metadata(place_of_metadata(table)):
+        manifests = ManifestListManager(table).read_delta(snapshot)
+    return [entry for manifest in manifests for entry in manifest_entries(table, manifest)]
+
+
+def listed_manifests(table: Any, snapshot: Any | None) -> list[Any]:
+    """The manifests of all files of a snapshot, oldest first; none without a snapshot.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    from pypaimon.manifest.manifest_list_manager import ManifestListManager
+
+    with reading_metadata(place_of_metadata(table)):
+        manifests: list[Any] = ManifestListManager(table).read_all(snapshot)
+        return manifests
+
+
+def manifest_entries(table: Any, manifest: Any) -> list[Any]:
+    """The entries of a listed manifest, with statistics.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    from pypaimon.manifest.manifest_file_manager import ManifestFileManager
+
+    with reading_metadata(place_of_metadata(table)):
+        require_file_name("manifest", manifest.file_name)
+        entries: list[Any] = ManifestFileManager(table).read(
+            manifest.file_name, drop_stats=False, file_size=manifest.file_size
+        )
+        for entry in entries:
+            require_sound_entry(entry)
+        return entries
+
+
+def named_files(table: Any, name: str) -> list[NamedFile]:
+    """The entries of the manifest ``name``, of any branch, in their order.
+
+    Read without pypaimon's reader, which wants the schema that each file was written with.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE; its cause is a FileNotFoundError when it is gone.
+    """
+    import fastavro
+
+    with reading_metadata(place_of_metadata(table)):
+        require_file_name("manifest", name)
+        path = f"{table.table_path.rstrip('/')}/manifest/{name}"
+        with table.file_io.new_input_stream(path) as stream:
+            return [named_file(record) for record in fastavro.reader(stream)]
+
+
+def partition_values(table: Any, encoded: bytes) -> tuple[Any, ...]:
+    """The values of a partition, from the binary row that a manifest has.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    from pypaimon.table.row.generic_row import GenericRowDeserializer
+
+    with reading_metadata(place_of_metadata(table)):
+        return tuple(GenericRowDeserializer.from_bytes(encoded, table.partition_keys_fields).values)
+
+
+def write_manifests(table: Any, entries: Sequence[Any], target_size: int, prefix: str) -> list[Any]:
+    """Listed manifests for new manifests ``<prefix>-<number>``, rolled at a size in bytes.
+
+    Raises:
+        RuntimeError: the storage failed; what was written is removed.
+    """
+    from pypaimon.manifest.manifest_file_manager import ManifestFileManager
+
+    manifests: list[Any] = ManifestFileManager(table).rolling_write(
+        list(entries), target_size, prefix
+    )
+    return manifests
+
+
+def write_list(table: Any, name: str, manifests: Sequence[Any]) -> int:
+    """Write a manifest list; its size in bytes.
+
+    Raises:
+        RuntimeError: the storage failed; what was written is removed.
+    """
+    from pypaimon.manifest.manifest_list_manager import ManifestListManager
+
+    return int(ManifestListManager(table).write(name, list(manifests)))
+
+
+def write_index_manifest(
+    table: Any, previous: str | None, adds: Sequence[Any], deletes: Sequence[Any]
+) -> str | None:
+    """The name of a new index manifest; None: there is no index file left.
+
+    ``adds`` and ``deletes`` are of ``index_library``; without any it is the previous name.
+
+    Raises:
+        RuntimeError, OSError: the storage failed; what was written is removed.
+    """
+    if previous is not None and (adds or deletes):
+        require_index_manifest(table, previous)
+    name: str | None = _index_manifest_file(table).combine_changes(
+        previous, list(adds), list(deletes)
+    )
+    return name
+
+
+def require_index_manifest(table: Any, name: str) -> None:
+    """Check that an index manifest is there: pypaimon takes a missing one for an empty one.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    file = _index_manifest_file(table)
+    path = f"{file.manifest_path}/{name}"
+    if not file.file_io.exists(path):
+        raise FileNotFoundError(f"index manifest {path} does not exist")
+
+
+def _index_manifest_file(table: Any) -> Any:
+    from pypaimon.manifest.index_manifest_file import IndexManifestFile
+
+    return IndexManifestFile(table)
+
+
+def remove_manifests(table: Any, names: Iterable[str]) -> None:
+    """Remove manifests and lists that no snapshot refers to; failures are ignored."""
+    for name in names:
+        table.file_io.delete_quietly(f"{table.table_path.rstrip('/')}/manifest/{name}")
+
+
+def file_key(entry: Any) -> Any:
+    """What a file is told apart by among the entries of a table; hashable."""
+    return entry.identifier()
+
+
+def bytes_option(table: Any, name: str, default: int) -> int:
+    """A table option that holds a size such as ``8 mb``, in bytes."""
+    from pypaimon.common.memory_size import MemorySize
+
+    text = table.table_schema.options.get(name)
+    return default if text is None else int(MemorySize.parse(text).get_bytes())
+
+
+def new_snapshot(
+    table: Any,
+    previous: Any | None,
+    lists: Mapping[str, tuple[str, int]],
+    index_manifest: str | None,
+    entries: Sequence[Any],
+    kind: str,
+    user: str,
+    identifier: int,
+    properties: Mapping[str, str],
+) -> Any:
+    """The snapshot after ``previous`` that adds and removes the files of ``entries``.
+
+    ``lists`` has name and size of the manifest lists ``base`` and ``delta``.
+    """
+    from pypaimon.snapshot.snapshot import Snapshot
+
+    rows = sum(e.file.row_count if e.kind == ADD else -e.file.row_count for e in entries)
+    schema_id = table.table_schema.id
+    keeps_statistics = previous is not None and previous.schema_id == schema_id
+    return Snapshot(
+        version=_SNAPSHOT_VERSION,
+        id=previous.id + 1 if previous else 1,
+        schema_id=schema_id,
+        base_manifest_list=lists["base"][0],
+        base_manifest_list_size=lists["base"][1],
+        delta_manifest_list=lists["delta"][0],
+        delta_manifest_list_size=lists["delta"][1],
+        total_record_count=(previous.total_record_count or 0 if previous else 0) + rows,
+        delta_record_count=rows,
+        commit_user=user,
+        commit_identifier=identifier,
+        commit_kind=kind,
+        time_millis=int(time.time() * 1000),
+        watermark=previous.watermark if previous else None,
+        statistics=previous.statistics if previous and keeps_statistics else None,
+        index_manifest=index_manifest,
+        properties=dict(properties) or None,
+    )

@@ -1,0 +1,68 @@
+"""Snapshots, read from a table's storage by pypaimon. Driver only."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_sound_snapshot,
+)
+from spark_jobs.connectors.paimon.library.snapshot_files import parse_snapshot
+
+
+def latest_snapshot(table: Any) -> Any | None:
+    """The latest snapshot now; the LATEST hint is checked against the files.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(place_of_metadata(table)):
+        manager = table.snapshot_manager()
+        snapshot = manager.get_latest_snapshot()
+        if snapshot is not None:
+            require_sound_snapshot(snapshot)
+            if not table.file_io.exists(manager.get_snapshot_path(snapshot.id)):
+                raise ValueError(f"the latest snapshot says that it is {snapshot.id}")
+        return snapshot
+
+
+def find_snapshot(table: Any, snapshot_id: int) -> Any | None:
+    """The snapshot of that id; None when it expired or never was.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(place_of_metadata(table)):
+        path = table.snapshot_manager().get_snapshot_path(snapshot_id)
+        try:
+            text = table.file_io.read_file_utf8(path)
+        except FileNotFoundError:
+            return None
+        return parse_snapshot(text, snapshot_id)
+
+
+def is_same_snapshot(one: Any, other: Any) -> bool:
+    """Whether they are one and the same attempt, wherever they were read.
+
+    Its lists of manifests have names that nothing else has; ``uuid`` is lost on a server that does
+    not know it yet.
+    """
+    return bool(one.delta_manifest_list == other.delta_manifest_list)
+
+
+def snapshot_ids(table: Any) -> list[int]:
+    """The ids of all snapshots that still exist, in their order; nothing but names is read.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(place_of_metadata(table)):
+        directory = table.snapshot_manager().snapshot_dir
+        if not table.file_io.exists(directory):
+            return []
+        names = (info.path.rpartition("/")[2] for info in table.file_io.list_status(directory))
+        found = (re.fullmatch(r"snapshot-([0-9]{1,18})", name) for name in names)
+        return sorted(int(match[1]) for match in found if match)

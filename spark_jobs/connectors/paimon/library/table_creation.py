@@ -1,0 +1,48 @@
+"""Creating a table with pypaimon. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
+from spark_jobs.contract.request import TableName
+
+
+def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
+    """Create the database and the table where they do not exist.
+
+    Raises:
+        ValueError: pypaimon refuses the schema or an option.
+    """
+    from pypaimon import Schema
+    from pypaimon.common.identifier import Identifier
+
+    catalog.create_database(name.database, True)
+    fields = _new_fields(schema.columns)
+    native = Schema(
+        fields,
+        list(schema.partition_keys),
+        list(schema.primary_keys),
+        dict(schema.options),
+        schema.comment,
+    )
+    catalog.create_table(Identifier.create(name.database, name.table), native, True)
+
+
+def _new_fields(columns: Sequence[PaimonColumn]) -> list[Any]:
+    """Fields with ids as pypaimon's own ``Schema.from_pyarrow_schema`` numbers them."""
+    from pypaimon.schema.data_types import (
+        AtomicInteger,
+        DataField,
+        DataTypeParser,
+        reassign_field_id,
+    )
+
+    counter = AtomicInteger(-1)
+    fields = []
+    for column in columns:
+        field_id = counter.increment_and_get()
+        kind = reassign_field_id(DataTypeParser.parse_data_type(column.type), counter)
+        fields.append(DataField(field_id, column.name, kind, column.comment, column.default))
+    return fields

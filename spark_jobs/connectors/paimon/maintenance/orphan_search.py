@@ -1,0 +1,116 @@
+"""A search for orphan files through Spark: no list of all files ever reaches the driver.
+
+An anti join: the files that are stored and those that manifests name meet by their names, and each
+partition of names decides by itself. Driver only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from spark_jobs.connectors.paimon.maintenance.orphan_tasks import (
+    LISTED,
+    NAMED,
+    ORPHANS,
+    FindOrphans,
+    ListFolders,
+    ReadManifests,
+)
+from spark_jobs.connectors.paimon.maintenance.orphans import NAMED_FILES, Summary
+from spark_jobs.connectors.paimon.maintenance.removal_plan import Unneeded
+from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.spi.arrow_tasks import map_in_arrow
+
+if TYPE_CHECKING:
+    import pyarrow.fs as pafs
+    from pyspark.sql import DataFrame, SparkSession
+
+_TASKS_PER_CORE: Final = 4
+# Stored files and entries of manifests that one task compares.
+_NAMES_PER_TASK: Final = 100_000
+_MOST_TASKS: Final = 2_000
+
+_TYPES: Final = {
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+}
+
+
+class SparkSearch:
+    """Implements ``OrphanSearch`` by tasks that list folders, read manifests and compare names."""
+
+    def __init__(
+        self, spark: SparkSession, table: PaimonTable, filesystem: pafs.FileSystem
+    ) -> None:
+        self._spark = spark
+        self._table = table
+        self._filesystem = filesystem
+        self._tasks = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+
+    def list_files(self, before: int) -> DataFrame:
+        """Columns: ``LISTED``."""
+        path, levels = self._table.path, len(self._table.schema.partition_keys)
+        folders = folders_of(self._filesystem, path, levels, self._tasks)
+        listing = ListFolders(self._filesystem, path, before)
+        listed = self._rows([(each,) for each in folders], "folder string")
+        return _kept(map_in_arrow(listed, listing, _ddl(LISTED)))
+
+    def orphans(self, listed: DataFrame, unneeded: Unneeded, before: int) -> SparkOrphans:
+        """Those whose names are not among those of the files in use."""
+        references = unneeded.references()
+        numbers = {name: number for number, name in enumerate(references.manifests)}
+        folder = f"{self._table.path}/manifest"
+        manifests = [(number, f"{folder}/{name}") for name, number in numbers.items()]
+        unread = self._rows(manifests, "manifest int, path string")
+        named = map_in_arrow(unread, ReadManifests(self._filesystem), _ddl(NAMED))
+        roots = tuple(tuple(numbers[name] for name in root) for root in references.roots)
+        decide = FindOrphans(roots, references.metadata, before)
+        names = listed.count() + sum(references.manifests.values())
+        tasks = min(1 + names // _NAMES_PER_TASK, _MOST_TASKS)
+        rows = listed.unionByName(named, allowMissingColumns=True).repartition(tasks, "name")
+        return SparkOrphans(_kept(map_in_arrow(rows, decide, _ddl(ORPHANS))))
+
+    def _rows(self, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+        """The rows, spread over tasks."""
+        frame = self._spark.createDataFrame(rows, schema)
+        return frame.repartition(max(1, min(len(rows), self._tasks)))
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOrphans:
+    """Implements ``Orphans``; columns of ``frame``: ``ORPHANS``."""
+
+    frame: DataFrame
+
+    def summary(self) -> Summary:
+        """Counts, and the first of them."""
+        kinds = self.frame.groupBy("kind").agg(F.count("*"), F.sum("size")).collect()
+        first = self.frame.orderBy("path").limit(NAMED_FILES).select("path").collect()
+        return Summary(
+            {kind: count for kind, count, _ in kinds},
+            sum(size for _, _, size in kinds),
+            [path for (path,) in first],
+        )
+
+    def paths(self) -> Iterator[str]:
+        """All of them, by and by."""
+        return (path for (path,) in self.frame.select("path").toLocalIterator())
+
+
+def _kept(frame: DataFrame) -> DataFrame:
+    """The rows as they are now: a part that is lost fails the job, and is not made anew."""
+    return frame.localCheckpoint(eager=True)
+
+
+def _ddl(schema: pa.Schema) -> str:
+    """A schema in Spark's form; PySpark 3.5's own translation needs distutils."""
+    return ", ".join(f"{field.name} {_TYPES[field.type]}" for field in schema)

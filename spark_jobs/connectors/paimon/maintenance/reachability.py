@@ -1,0 +1,225 @@
+"""Which files snapshots and tags need, from their manifests alone. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.external_paths import external_roots
+from spark_jobs.connectors.paimon.format.file_names import require_file_name
+from spark_jobs.connectors.paimon.format.locations import path_beside
+from spark_jobs.connectors.paimon.format.manifest_entries import (
+    ManifestFiles,
+    NamedFile,
+    files_of_manifest,
+    live_files,
+)
+from spark_jobs.connectors.paimon.library import index_manifest, library, manifest_files
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_within,
+)
+from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.errors import CatalogError, NotSupportedError
+from spark_jobs.storage.parallel import in_parallel
+
+
+class FileFact(NamedTuple):
+    """What metadata tells of a file; ``size`` in bytes, 0 where it does not tell."""
+
+    kind: FileKind
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """What a snapshot or a tag refers to: paths, and names of manifests with their entries."""
+
+    manifests: Mapping[str, int]
+    metadata: frozenset[str]
+    indexes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What snapshots and tags refer to.
+
+    ``roots`` has the names of the manifests of each of them, ``manifests`` how many entries each
+    manifest has, ``metadata`` the names of all files that they need beside data files.
+    """
+
+    roots: Sequence[Collection[str]]
+    manifests: Mapping[str, int]
+    metadata: frozenset[str]
+
+
+class Reachability:
+    """Reads each metadata file once; ``facts`` are of every file that was met."""
+
+    def __init__(self, table: PaimonTable) -> None:
+        self._table = table
+        self._roots: dict[tuple[Any, ...], _Root] = {}
+        self._manifests: dict[str, ManifestFiles] = {}
+        self._directories: dict[tuple[bytes, int], str] = {}
+        self._folder = f"{table.path}/manifest"
+        self._allowed: set[str] | None = None
+        self.facts: dict[str, FileFact] = {}
+
+    def held(self, snapshots: Iterable[Any]) -> set[str]:
+        """Every file that the snapshots, or tags, need to be read.
+
+        Nothing of a snapshot whose metadata is gone in part: another engine was interrupted.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        roots = self._readable(list(snapshots))
+        return self._needed(roots, set(self.facts))
+
+    def needed(self, snapshots: Iterable[Any], among: set[str] | None = None) -> set[str]:
+        """The files that the snapshots, or tags, need to be read; only those ``among`` some.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: not everything that they refer to can be read.
+        """
+        roots = self._read(snapshots)
+        return self._needed(roots, set(self.facts) if among is None else among)
+
+    def references(self, snapshots: Iterable[Any]) -> References:
+        """What snapshots, or tags, refer to; what their manifests hold is not read.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        roots = self._roots_of(snapshots)
+        manifests = {name: n for root in roots for name, n in root.manifests.items()}
+        paths = {path for root in roots for path in root.metadata | root.indexes}
+        return References(
+            [root.manifests for root in roots],
+            manifests,
+            frozenset(path.rpartition("/")[2] for path in paths),
+        )
+
+    def _needed(self, roots: Sequence[_Root], among: set[str]) -> set[str]:
+        files = live_files([root.manifests for root in roots], self._manifests, among)
+        for root in roots:
+            files |= (root.metadata | root.indexes) & among
+        return files
+
+    def _readable(self, snapshots: Sequence[Any]) -> list[_Root]:
+        """The snapshots of whose metadata nothing is gone."""
+        try:
+            return self._read(snapshots)
+        except CatalogError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            if len(snapshots) == 1:
+                return []
+        return [root for each in snapshots for root in self._readable([each])]
+
+    def _roots_of(self, snapshots: Iterable[Any]) -> list[_Root]:
+        distinct = {_identity(snapshot): snapshot for snapshot in snapshots}
+        unread = [key for key in distinct if key not in self._roots]
+        with reading_metadata(place_of_metadata(self._table.table)):
+            read = in_parallel(lambda key: self._root(distinct[key]), unread)
+        self._roots |= zip(unread, read, strict=True)
+        return [self._roots[key] for key in distinct]
+
+    def _read(self, snapshots: Iterable[Any]) -> list[_Root]:
+        roots = self._roots_of(snapshots)
+        names = dict.fromkeys(name for root in roots for name in root.manifests)
+        new = [name for name in names if name not in self._manifests]
+        self._manifests |= zip(new, in_parallel(self._manifest, new), strict=True)
+        return roots
+
+    def _root(self, snapshot: Any) -> _Root:
+        listed = manifest_files.listed_manifests(self._table.table, snapshot)
+        lists = {
+            snapshot.base_manifest_list: snapshot.base_manifest_list_size,
+            snapshot.delta_manifest_list: snapshot.delta_manifest_list_size,
+            snapshot.index_manifest: 0,
+        }
+        sizes = {name: size or 0 for name, size in lists.items() if name is not None}
+        for each in listed:
+            sizes[each.file_name] = each.file_size
+            sizes.update(dict.fromkeys(each.extra_files or (), 0))
+        metadata = set()
+        for name, size in sizes.items():
+            require_file_name("manifest", name)
+            metadata.add(self._noted(f"{self._folder}/{name}", "manifest", size))
+        if snapshot.statistics is not None:
+            path = f"{self._table.path}/statistics/{snapshot.statistics}"
+            metadata.add(self._noted(path, "manifest", 0))
+        indexes = self._indexes(snapshot)
+        entries = {e.file_name: e.num_added_files + e.num_deleted_files for e in listed}
+        return _Root(entries, frozenset(metadata), frozenset(indexes))
+
+    def _indexes(self, snapshot: Any) -> list[str]:
+        files = index_manifest.index_files(self._table.table, snapshot)
+        return [self._noted(e.path, "index", e.entry.index_file.file_size) for e in files]
+
+    def _manifest(self, name: str) -> ManifestFiles:
+        return files_of_manifest(manifest_files.named_files(self._table.table, name), self._paths)
+
+    def _paths(self, entry: NamedFile) -> list[str]:
+        """A data file and what lies beside it, such as its index."""
+        if entry.external_path is not None:
+            path = path_beside(library.table_path(self._table.table), entry.external_path)
+        else:
+            path = f"{self._directory(entry.partition, entry.bucket)}/{entry.name}"
+        folder = path.rpartition("/")[0]
+        beside = [self._noted(f"{folder}/{name}", "data", 0) for name in entry.extra_files]
+        return [self._noted(path, "data", entry.size), *beside]
+
+    def _directory(self, partition: bytes, bucket: int) -> str:
+        if (partition, bucket) not in self._directories:
+            values = manifest_files.partition_values(self._table.table, partition)
+            self._directories[partition, bucket] = self._table.bucket_directory(
+                BucketKey(values, bucket)
+            )
+        return self._directories[partition, bucket]
+
+    def _noted(self, path: str, kind: FileKind, size: int) -> str:
+        if path not in self.facts:
+            with reading_metadata(place_of_metadata(self._table.table)):
+                require_within(path, self.roots if kind != "manifest" else {self._table.path})
+            self.facts[path] = FileFact(kind, size)
+        return path
+
+    @property
+    def roots(self) -> set[str]:
+        """The directories below which files of the table may lie."""
+        if self._allowed is None:
+            roots = {self._table.path}
+            for options in library.all_options(self._table.table):
+                roots |= external_roots(options)
+            self._allowed = roots
+        return self._allowed
+
+
+def refuse_changelogs(snapshots: Iterable[Any]) -> None:
+    """Refuse a table whose snapshots have changelogs, which live by rules of their own.
+
+    Raises:
+        NotSupportedError: with the snapshot.
+    """
+    for snapshot in snapshots:
+        if snapshot.changelog_manifest_list is not None:
+            raise NotSupportedError(
+                f"Snapshot {snapshot.id} has a changelog, which is not taken care of here.",
+                "Use Paimon's own engines.",
+            )
+
+
+def _identity(snapshot: Any) -> tuple[Any, ...]:
+    """What decides which files a snapshot or a tag refers to."""
+    return (
+        snapshot.base_manifest_list,
+        snapshot.delta_manifest_list,
+        snapshot.index_manifest,
+        snapshot.statistics,
+    )

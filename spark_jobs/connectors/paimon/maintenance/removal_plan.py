@@ -1,0 +1,195 @@
+"""Dropping snapshots and tags together with the files that only they need. Driver only.
+
+In this order: a note of what will be removed, the snapshots or tags, once more a look at what is in
+use, data and index files, manifests, the note. So every snapshot and tag that is there can be read
+at any moment, and whoever comes next finishes what was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from spark_jobs.connectors.paimon.maintenance.branch_history import MAIN, Line, Lines
+from spark_jobs.connectors.paimon.maintenance.expiry import held_from, holding, utc_now
+from spark_jobs.connectors.paimon.maintenance.reachability import (
+    FileFact,
+    Reachability,
+    References,
+    refuse_changelogs,
+)
+from spark_jobs.connectors.paimon.maintenance.removal_notes import RemovalNotes
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.contract.maintenance import Kept, MaintenanceReport
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.storage.warehouse import Warehouse
+
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Dropping:
+    """Ids of snapshots and names of tags of one line that shall go."""
+
+    snapshots: frozenset[int] = frozenset()
+    tags: frozenset[str] = frozenset()
+
+    def within(self, other: Dropping) -> bool:
+        """Whether the other one drops all of this, too."""
+        return self.snapshots <= other.snapshots and self.tags <= other.tags
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``files`` are those that go; ``notes`` those of interrupted removals, done with this one."""
+
+    dropping: Dropping
+    line: Line
+    files: frozenset[str]
+    kept: tuple[Kept, ...]
+    notes: frozenset[str]
+
+
+class Unneeded:
+    """Plans and carries out what drops snapshots and tags of the line ``table`` is of."""
+
+    def __init__(self, table: PaimonTable, storage: Warehouse) -> None:
+        self._table = table
+        self._storage = storage
+        self._lines = Lines(storage.filesystem, table.path)
+        self._reach = Reachability(table)
+        self._notes = RemovalNotes(storage.filesystem, table.path, self._reach.roots)
+
+    def line(self) -> Line:
+        """The table's own line now."""
+        return self._own(self._lines.read())
+
+    def plan(self, choose: Callable[[Line], Dropping]) -> Plan:
+        """What goes when what ``choose`` names is dropped; nothing happens yet.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+            CommitError: COMMIT_CONFLICT: what is in use changes all the time.
+        """
+        lines = self._lines.read()
+        for _ in range(_ATTEMPTS):
+            plan = self._plan(lines, choose(self._own(lines)))
+            lines = self._lines.read()
+            if plan.dropping.within(choose(self._own(lines))):
+                return plan
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"Tags or consumers of {self._table.path} changed while it was looked at.",
+            "Run it again.",
+        )
+
+    def carry_out(self, plan: Plan) -> Plan:
+        """Remove it; what somebody began to use meanwhile stays, as the answer says."""
+        notes = set(plan.notes)
+        if plan.files and (plan.dropping.snapshots or plan.dropping.tags):
+            facts = self._reach.facts
+            notes.add(self._notes.write((path, facts[path].kind) for path in plan.files))
+        remover, line = self._storage.remover, plan.line
+        remover.remove_in_order([line.tag_path(name) for name in sorted(plan.dropping.tags)])
+        remover.remove_in_order([line.snapshot_path(i) for i in sorted(plan.dropping.snapshots)])
+        files = self._still_unneeded(plan)
+        manifests = {path for path in files if self._reach.facts[path].kind == "manifest"}
+        remover.remove(files - manifests)
+        remover.remove(manifests)
+        remover.remove(notes)
+        return Plan(plan.dropping, line, frozenset(files), plan.kept, frozenset())
+
+    def report(self, plans: Sequence[Plan], kept: Sequence[Kept] = ()) -> MaintenanceReport:
+        """What plans that follow each other remove."""
+        facts = [self._reach.facts[path] for plan in plans for path in plan.files]
+        ids = sorted(set(plans[-1].line.snapshots) - plans[-1].dropping.snapshots)
+        kinds = [fact.kind for fact in facts]
+        files = Counter[str]()
+        for plan in plans:
+            for each in plan.kept:
+                files[each.by] += each.files
+        kept = [*kept, *(Kept(by, files=count) for by, count in files.items())]
+        return MaintenanceReport(
+            snapshots=sum(len(plan.dropping.snapshots) for plan in plans),
+            tags=sum(len(plan.dropping.tags) for plan in plans),
+            data_files=kinds.count("data"),
+            index_files=kinds.count("index"),
+            manifests=kinds.count("manifest"),
+            bytes_removed=sum(fact.size for fact in facts),
+            earliest_snapshot_id=ids[0] if ids else None,
+            latest_snapshot_id=ids[-1] if ids else None,
+            kept=tuple(sorted(kept, key=lambda each: each.by)[:100]),
+        )
+
+    def operations_since(self, now: datetime) -> list[datetime]:
+        """When each operation at work on the table, or a branch of it, began."""
+        consumers = [each for line in self._lines.read() for each in holding(line, now)]
+        return [each.modified for each in consumers if each.guards]
+
+    def in_use(self, files: set[str] | None = None) -> set[str]:
+        """The files, or those of some, that any snapshot, tag or branch needs now.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+        """
+        return self._reach.needed(self._roots(), files)
+
+    def references(self) -> References:
+        """What any snapshot, tag or branch refers to now; no manifest is read.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+        """
+        return self._reach.references(self._roots())
+
+    def _roots(self) -> list[Any]:
+        roots = [root for line in self._lines.read() for root in _roots(line)]
+        refuse_changelogs(roots)
+        return roots
+
+    def _plan(self, lines: Sequence[Line], dropping: Dropping) -> Plan:
+        line = self._own(lines)
+        refuse_changelogs(root for each in lines for root in _roots(each))
+        notes = self._notes.read()
+        left = {path: kind for files in notes.values() for path, kind in files.items()}
+        for path, kind in left.items():
+            self._reach.facts.setdefault(path, FileFact(kind, 0))
+        dropped = [line.snapshots[each] for each in dropping.snapshots]
+        dropped += [line.tags[each] for each in dropping.tags]
+        files = self._reach.held(dropped) | set(left)
+        retained = [s for i, s in line.snapshots.items() if i not in dropping.snapshots]
+        files -= self._reach.needed(retained, files)
+        kept, needed = [], set()
+        for by, roots in _keepers(lines, line, dropping):
+            own = self._reach.needed(roots, files)
+            needed |= own
+            data = sum(self._reach.facts[path].kind == "data" for path in own)
+            if own:
+                kept.append(Kept(by, files=data))
+        return Plan(dropping, line, frozenset(files - needed), tuple(kept), frozenset(notes))
+
+    def _still_unneeded(self, plan: Plan) -> set[str]:
+        """Without what is in use by now, be it by who began to read before the snapshots went."""
+        files = set(plan.files)
+        files -= self.in_use(files)
+        held = held_from(holding(self.line(), utc_now()))
+        read = [plan.line.snapshots[each] for each in plan.dropping.snapshots if each >= held]
+        return files - self._reach.needed(read, files)
+
+    def _own(self, lines: Sequence[Line]) -> Line:
+        return next(each for each in lines if each.folder == self._table.branch_path)
+
+
+def _roots(line: Line) -> list[Any]:
+    return [*line.snapshots.values(), *line.tags.values()]
+
+
+def _keepers(lines: Sequence[Line], own: Line, dropping: Dropping) -> list[tuple[str, list[Any]]]:
+    """Who else needs files, by the name that a result shows."""
+    tags = [(f"tag {n}", [tag]) for n, tag in own.tags.items() if n not in dropping.tags]
+    others = [each for each in lines if each.folder != own.folder]
+    names = ["main branch" if each.name == MAIN else f"branch {each.name}" for each in others]
+    return [*tags, *((name, _roots(each)) for name, each in zip(names, others, strict=True))]

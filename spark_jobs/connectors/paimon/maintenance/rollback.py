@@ -1,0 +1,102 @@
+"""Making an earlier snapshot the latest one. Driver only.
+
+After Paimon's ``RollbackHelper``, but the files of dropped snapshots are left to the removal of
+orphan files: a writer may just be publishing on top of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_jobs.connectors.paimon.library import snapshot_files
+from spark_jobs.connectors.paimon.maintenance.branch_history import Consumer, Line
+from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
+from spark_jobs.contract.properties import DAG_ID
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.warehouse import Warehouse
+
+# How many reasons an error names.
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """``target`` becomes the latest snapshot; ``snapshots`` (newest first) and ``tags`` go."""
+
+    line: Line
+    target: Any
+    snapshots: Sequence[int]
+    tags: Sequence[str]
+
+    @classmethod
+    def to(cls, line: Line, spec: RollbackSpec) -> Rollback:
+        """What a statement drops; its snapshot or tag exists."""
+        if spec.tag is not None:
+            target = snapshot_files.snapshot_of_tag(line.tags[spec.tag])
+        else:
+            target = line.snapshots[spec.snapshot_id or 0]
+        later = [each for each in line.snapshots if each > target.id]
+        tags = [name for name, tag in line.tags.items() if tag.id > target.id]
+        return cls(line, target, sorted(later, reverse=True), tags)
+
+    def refuse_loss(self, name: TableName, dag_id: str, consumers: Sequence[Consumer]) -> None:
+        """Refuse to drop what others made or count on.
+
+        Raises:
+            CommitError: COMMITS_OF_OTHERS, with whose commits, tags and readers they are.
+        """
+        reasons = []
+        for snapshot_id in self.snapshots:
+            snapshot = self.line.snapshots[snapshot_id]
+            maker = (snapshot.properties or {}).get(DAG_ID)
+            if not maker or maker != dag_id:
+                by = f"DAG {maker}" if maker else f"user {snapshot.commit_user}"
+                reasons.append(f"snapshot {snapshot_id} ({snapshot.commit_kind}) of {by}")
+        reasons += [f"tag {tag}" for tag in self.tags]
+        reasons += [str(each) for each in consumers if each.last_used > self.target.id]
+        if reasons:
+            more = len(reasons) - _NAMED
+            listed = ", ".join(reasons[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+            raise CommitError(
+                ErrorCode.COMMITS_OF_OTHERS,
+                f"Rolling {name} back to snapshot {self.target.id} would take from others: "
+                f"{listed}.",
+                "Ask them; then set force=True.",
+            )
+
+    def carry_out(self, storage: Warehouse) -> None:
+        """Drop the snapshots, the newest first, so that at any moment the latest is whole.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: somebody else committed meanwhile.
+        """
+        path = self.line.snapshot_path(self.target.id)
+        if self.target.id not in self.line.snapshots:
+            storage.snapshots.create(path, snapshot_files.snapshot_json(self.target))
+            earliest = f"{self.line.folder}/snapshot/EARLIEST"
+            replace_file(storage.filesystem, earliest, str(self.target.id).encode())
+        ordered = [self.line.snapshot_path(each) for each in self.snapshots]
+        storage.remover.remove_in_order(ordered)
+        storage.remover.remove_in_order([self.line.tag_path(each) for each in self.tags])
+        storage.snapshots.hint_latest(f"{self.line.folder}/snapshot/LATEST", self.target.id)
+        after = self.line.snapshot_path(max(self.snapshots, default=self.target.id) + 1)
+        if storage.filesystem.get_file_info(after).is_file:
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                "Somebody else committed while the table was rolled back.",
+                "Run it again: it will roll that commit back too, if it may.",
+            )
+
+    def report(self) -> MaintenanceReport:
+        """What is dropped."""
+        ids = [each for each in self.line.snapshots if each <= self.target.id]
+        return MaintenanceReport(
+            snapshots=len(self.snapshots),
+            tags=len(self.tags),
+            earliest_snapshot_id=min([*ids, self.target.id]),
+            latest_snapshot_id=self.target.id,
+        )

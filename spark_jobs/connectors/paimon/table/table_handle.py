@@ -1,0 +1,154 @@
+"""What a ``TableHandle`` of this connector carries besides the SPI's fields. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.external_paths import (
+    OPTION,
+    ExternalPaths,
+    external_paths,
+    external_roots,
+)
+from spark_jobs.connectors.paimon.format.locations import filesystem_path, path_beside
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation
+from spark_jobs.connectors.paimon.library import (
+    data_files,
+    index_manifest,
+    table_paths,
+    table_schema,
+)
+from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_within,
+)
+from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.tables import TableHandle
+
+
+@dataclass(frozen=True)
+class PaimonTable:
+    """A table pinned at a snapshot (None: it has none yet).
+
+    All paths are those of the warehouse's file system.
+    """
+
+    table: Any
+    snapshot: Any | None
+    schema: PaimonSchema = field(repr=False)
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The table's options as the schema has them."""
+        return self.schema.options
+
+    @property
+    def buckets(self) -> int | None:
+        """The number of fixed buckets; None for ``bucket = -1``."""
+        count = int(self.options.get("bucket", "-1"))
+        return None if count == -1 else count
+
+    @property
+    def marks_rows(self) -> bool:
+        """Whether rows are deleted by vectors (option ``deletion-vectors.enabled``)."""
+        return self.options.get("deletion-vectors.enabled", "false").lower() == "true"
+
+    @property
+    def path(self) -> str:
+        """The table's directory."""
+        return filesystem_path(table_paths.table_path(self.table))
+
+    @property
+    def branch_path(self) -> str:
+        """The directory of snapshots and consumers: the table's own, or that of its branch."""
+        return filesystem_path(table_paths.branch_path(self.table))
+
+    @cached_property
+    def located_entries(self) -> tuple[tuple[str, Any], ...]:
+        """Path and manifest entry of every data file, ordered by path: the index is the ordinal.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            NotSupportedError: a file is on other storage than the table.
+        """
+        if self.snapshot is None:
+            return ()
+        directories: dict[BucketKey, str] = {}
+        located = []
+        for entry in data_files.live_entries(self.table, self.snapshot):
+            if entry.file.external_path is not None:
+                path = path_beside(table_paths.table_path(self.table), entry.file.external_path)
+                located.append((path, entry))
+                continue
+            place = bucket_key_of(entry)
+            if place not in directories:
+                directories[place] = self.bucket_directory(place)
+            located.append((f"{directories[place]}/{entry.file.file_name}", entry))
+        self._require_own([path for path, _ in located])
+        return tuple(sorted(located, key=lambda each: each[0]))
+
+    def _require_own(self, paths: Sequence[str]) -> None:
+        """Check that files lie where this table's files can lie.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: somewhere else.
+        """
+        with reading_metadata(place_of_metadata(self.table)):
+            roots = {self.path}
+            if not all(path.startswith(f"{self.path}/") for path in paths):
+                for options in table_schema.all_options(self.table):
+                    roots |= external_roots(options)
+            for path in paths:
+                require_within(path, roots)
+
+    @cached_property
+    def external(self) -> ExternalPaths | None:
+        """Where new files go instead of the table's directory.
+
+        Raises:
+            NotSupportedError: the table's options say what can not be honoured.
+        """
+        found = external_paths(self.options)
+        if found is not None and not self.path.startswith("/"):
+            raise NotSupportedError(
+                f"Option {OPTION} of a table that is in no local folder is not supported.",
+                "Run this statement with Paimon's own engines.",
+            )
+        return found
+
+    def bucket_directory(self, place: BucketKey) -> str:
+        """Where in the table's directory the data files of a bucket belong."""
+        location = table_paths.bucket_directory(self.table, place.partition, place.bucket)
+        return filesystem_path(location)
+
+    @cached_property
+    def index_files(self) -> tuple[IndexFile, ...]:
+        """All index files of the snapshot."""
+        if self.snapshot is None:
+            return ()
+        files = tuple(index_manifest.index_files(self.table, self.snapshot))
+        self._require_own([file.path for file in files])
+        return files
+
+    @cached_property
+    def vectors(self) -> Mapping[str, VectorLocation]:
+        """Deletion vectors by the name of their data file."""
+        return {
+            name: VectorLocation(file.path, each.offset, each.length, each.cardinality or 0)
+            for file in self.index_files
+            for name, each in file.vectors.items()
+        }
+
+
+def paimon_table(handle: TableHandle) -> PaimonTable:
+    """The connector's own object behind a handle."""
+    assert isinstance(handle.native, PaimonTable)  # noqa: S101
+    return handle.native

@@ -1,0 +1,88 @@
+"""The table that a request asks for, and how an existing one differs from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
+from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
+from spark_jobs.contract.statements import CreateTableSpec
+
+
+def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
+    """The schema that ``spec`` describes; keys are spelled as the columns are.
+
+    Raises:
+        NotSupportedError: a type that Paimon can not hold.
+        AnalysisError: EXPRESSION_INVALID for what is no type.
+    """
+    spelled = {column.name.lower(): column.name for column in spec.columns}
+    return PaimonSchema(
+        columns=tuple(
+            PaimonColumn(
+                column.name,
+                to_paimon(column.type, column.name, nullable=column.nullable),
+                column.comment or None,
+            )
+            for column in spec.columns
+        ),
+        partition_keys=tuple(spelled[key.lower()] for key in spec.partition_keys),
+        primary_keys=tuple(spelled[key.lower()] for key in spec.primary_key),
+        options=dict(spec.table_options),
+        comment=spec.comment or None,
+    )
+
+
+def differences(wanted: PaimonSchema, found: PaimonSchema) -> list[str]:
+    """What an existing table has otherwise, one phrase each; options only as far as asked for."""
+    return [
+        *_column_differences(wanted, found),
+        *_order_differences(wanted, found),
+        *_key_differences("partition keys", wanted.partition_keys, found.partition_keys),
+        *_key_differences("primary key", wanted.primary_keys, found.primary_keys),
+        *_option_differences(wanted, found),
+    ]
+
+
+def _column_differences(wanted: PaimonSchema, found: PaimonSchema) -> Iterator[str]:
+    existing = {column.name: column for column in found.columns}
+    names = {column.name for column in wanted.columns}
+    for column in wanted.columns:
+        if column.name not in existing:
+            yield f"column {column.name} is missing"
+        else:
+            yield from _definition_differences(column, existing[column.name])
+    for name in existing:
+        if name not in names:
+            yield f"column {name} was not asked for"
+
+
+def _definition_differences(wanted: PaimonColumn, found: PaimonColumn) -> Iterator[str]:
+    name = wanted.name
+    asked, is_now = to_spark(wanted.type, name), to_spark(found.type, name)
+    if asked != is_now:
+        yield f"column {name} is {is_now}, not {asked}"
+    if is_nullable(wanted.type) != is_nullable(found.type):
+        yield f"column {name} {'admits' if is_nullable(found.type) else 'does not admit'} NULL"
+    if wanted.comment != (found.comment or None):
+        yield f"column {name} has the comment {found.comment!r}, not {wanted.comment!r}"
+
+
+def _order_differences(wanted: PaimonSchema, found: PaimonSchema) -> Iterator[str]:
+    asked = [column.name for column in wanted.columns]
+    is_now = [column.name for column in found.columns]
+    if asked != is_now and sorted(asked) == sorted(is_now):
+        yield f"the columns are in the order {', '.join(is_now)}"
+
+
+def _key_differences(what: str, wanted: tuple[str, ...], found: tuple[str, ...]) -> Iterator[str]:
+    if wanted != found:
+        yield f"{what}: ({', '.join(found)}), not ({', '.join(wanted)})"
+
+
+def _option_differences(wanted: PaimonSchema, found: PaimonSchema) -> Iterator[str]:
+    for option, value in wanted.options.items():
+        if found.options.get(option) != value:
+            yield f"option {option} is {found.options.get(option)!r}, not {value!r}"
+    if wanted.comment is not None and wanted.comment != found.comment:
+        yield f"the table has the comment {found.comment!r}, not {wanted.comment!r}"

@@ -1,0 +1,251 @@
+"""The executor half of a merge: rows are changed file by file, new rows go to new files.
+
+A changed file is rewritten, or its deleted rows are marked by a deletion vector. Never imports a
+table library.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.connectors.paimon.format.vectors import (
+    VectorIndexWriter,
+    VectorLocation,
+    read_vector,
+)
+from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
+from spark_jobs.datafiles.parquet.rewrite import rewrite
+from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.values import encode_value
+from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.spi import rows
+from spark_jobs.spi.writes import Fragment
+
+
+class SourceFile(NamedTuple):
+    """A file that the statement may change; ``size`` is in bytes.
+
+    ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is
+    where in the table what replaces or accompanies it belongs, None: beside it.
+    A tuple, because tables with many files are unpickled in every task.
+    """
+
+    path: str
+    row_count: int
+    size: int
+    bucket: int
+    vector: VectorLocation | None = None
+    directory: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonSinkFactory:
+    """Makes the sinks of one write.
+
+    ``files`` are by ordinal. ``assigned_columns`` are by case number. ``name_prefix`` begins the
+    name of every data file that any sink of this write makes, and of no other file;
+    ``index_prefix`` does for index files, which belong into ``index_directory`` (None: beside the
+    data files). Above ``rewrite_share`` deleted rows a file is rewritten; None: it always is.
+    """
+
+    name_prefix: str
+    index_prefix: str
+    index_directory: str | None
+    rewrite_share: float | None
+    files: Mapping[int, SourceFile]
+    assigned_columns: tuple[tuple[str, ...], ...]
+    layout: NewFileLayout
+
+    def open(self, task_key: str) -> PaimonMergeSink:
+        """A sink whose file names are its own; ``task_key`` differs between attempts."""
+        return PaimonMergeSink(self, task_key)
+
+
+class PaimonMergeSink:
+    """Stores the change rows of one task."""
+
+    def __init__(self, factory: PaimonSinkFactory, task_key: str) -> None:
+        self._factory = factory
+        self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
+        self._paths: list[str] = []
+        self._fragments: list[Fragment] = []
+        self._file: int | None = None
+        self._changes: list[pa.RecordBatch] = []
+        self._done: set[int] = set()
+        self._new_rows = NewRowsWriter(factory.layout, self._new_path)
+        self._vectors = VectorIndexWriter(
+            factory.layout.filesystem, factory.index_directory, self._new_index_path
+        )
+
+    def store_merged_rows(self, batch: pa.RecordBatch) -> None:
+        """Take change rows: UPDATE and DELETE by file and position, then INSERT by partition."""
+        operations = batch.column(rows.OPERATION).to_numpy()
+        change_count = int(np.count_nonzero(operations != rows.INSERT))
+        if np.any(operations[:change_count] == rows.INSERT):
+            raise _out_of_order("INSERT rows stand before others")
+        if change_count:
+            self._take_changes(batch.slice(0, change_count))
+        if change_count < batch.num_rows:
+            self._change_file()
+            self._new_rows.write(batch.slice(change_count))
+
+    def finish(self) -> list[Fragment]:
+        """Write what is open; a fragment for each file that came, went, or was replaced."""
+        self._change_file()
+        for index in self._vectors.finish():
+            self._fragments.append(
+                Fragment(
+                    {"index": index.to_json()},
+                    bytes_added=index.vector_bytes,
+                    deletion_vectors_added=len(index.vectors),
+                )
+            )
+        for place, written in self._new_rows.finish():
+            document = {"removed": None, "added": _file_document(written, place)}
+            fragment = Fragment(document, files_added=1, bytes_added=written.size)
+            self._fragments.append(fragment)
+        return self._fragments
+
+    def abort(self) -> None:
+        """Remove the files of this sink."""
+        self._new_rows.close_quietly()
+        for path in self._paths:
+            try:
+                self._factory.layout.filesystem.delete_file(path)
+            except FileNotFoundError:
+                continue
+
+    def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+        """``columns`` of the target row as Python values."""
+        path = self._factory.files[row_id[FILE_FIELD]].path
+        return read_row(self._factory.layout.filesystem, path, row_id[POSITION_FIELD], columns)
+
+    def _new_path(self, directory: str) -> str:
+        number = len(self._paths)
+        name = f"{self._factory.name_prefix}{self._task}-{number}.parquet"
+        place = self._factory.layout.outside(directory, int(self._task, 16) + number)
+        self._paths.append(posixpath.join(place, name))
+        return self._paths[-1]
+
+    def _new_index_path(self, directory: str) -> str:
+        name = f"{self._factory.index_prefix}{self._task}-{len(self._paths)}"
+        self._paths.append(posixpath.join(directory, name))
+        return self._paths[-1]
+
+    def _take_changes(self, batch: pa.RecordBatch) -> None:
+        files = pc.struct_field(batch.column(rows.ROW_ID), FILE_FIELD).to_numpy()
+        bounds = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist(), len(files)]
+        for start, end in pairwise(bounds):
+            if self._file != files[start]:
+                self._change_file()
+                self._file = int(files[start])
+            self._changes.append(batch.slice(start, end - start))
+
+    def _change_file(self) -> None:
+        if self._file is None:
+            return
+        ordinal, changes = self._file, self._collect_changes()
+        self._file, self._changes = None, []
+        if ordinal in self._done:
+            raise _out_of_order(f"changes of file {ordinal} are not together")
+        self._done.add(ordinal)
+        source = self._factory.files[ordinal]
+        if source.vector is not None:
+            changes = changes.and_deleted(
+                read_vector(self._factory.layout.filesystem, source.vector)
+            )
+        if self._may_keep(source, changes):
+            self._vectors.add(ordinal, source.bucket, _directory(source), changes.positions)
+        else:
+            self._rewrite(ordinal, source, changes)
+
+    def _may_keep(self, source: SourceFile, changes: FileChanges) -> bool:
+        """Whether the file stays, with a vector of its deleted rows."""
+        share = self._factory.rewrite_share
+        if share is None or not bool(changes.deleted.all()):
+            return False
+        deleted = len(changes.positions)
+        return deleted < source.row_count and deleted <= share * source.row_count
+
+    def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
+        target = self._new_path(_directory(source))
+        layout = self._factory.layout
+        written = rewrite(layout.filesystem, source.path, target, changes, layout.compression)
+        carried = source.row_count - len(changes.positions)
+        self._fragments.append(_replacement(ordinal, source, written, carried))
+
+    def _collect_changes(self) -> FileChanges:
+        table = pa.Table.from_batches(self._changes).combine_chunks()
+        row_ids = table.column(rows.ROW_ID)
+        updated = table.column(rows.OPERATION).to_numpy() == rows.UPDATE
+        cases = table.column(rows.CASE_NUMBER).to_numpy()
+        columns = {}
+        for name in sorted({name for names in self._factory.assigned_columns for name in names}):
+            assigning = [
+                i for i, names in enumerate(self._factory.assigned_columns) if name in names
+            ]
+            changed = np.flatnonzero(updated & np.isin(cases, assigning))
+            if len(changed):
+                values = pa.concat_arrays(table.column(name).take(pa.array(changed)).chunks)
+                # To the table's type first: a file may be finer, or admit NULL.
+                field = self._factory.layout.schema.field(name)
+                columns[name] = ColumnChange(changed, conform(values, field))
+        positions = pc.struct_field(row_ids, POSITION_FIELD).to_numpy()
+        return FileChanges(positions, ~updated, columns)
+
+
+def _directory(source: SourceFile) -> str:
+    """Where in the table belongs what replaces or accompanies a file."""
+    return source.directory or posixpath.dirname(source.path)
+
+
+def _replacement(
+    ordinal: int, source: SourceFile, written: WrittenFile | None, carried: int
+) -> Fragment:
+    if written is None:
+        document = {"removed": ordinal, "added": None}
+        return Fragment(document, files_removed=1, bytes_removed=source.size)
+    return Fragment(
+        {"removed": ordinal, "added": _file_document(written, None)},
+        files_added=1,
+        files_removed=1,
+        files_rewritten=1,
+        bytes_added=written.size,
+        bytes_removed=source.size,
+        rows_carried=carried,
+    )
+
+
+def _file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, Any]:
+    """JSON data of a new file; ``place`` None: that of the file it replaces."""
+    values = None if place is None else [encode_value(value) for value in place.partition]
+    return {
+        "path": written.path,
+        "size": written.size,
+        "rows": written.rows,
+        "partition": values,
+        "bucket": None if place is None else place.bucket,
+        "statistics": {name: each.to_json() for name, each in written.statistics.items()},
+    }
+
+
+def _out_of_order(problem: str) -> InternalError:
+    return InternalError(
+        ErrorCode.INTERNAL_ERROR,
+        f"The sink's rows are not in the order of its layout: {problem}.",
+        "This is a defect: report it with the statement.",
+    )

@@ -1,0 +1,110 @@
+"""Statistics of a file's columns from those of its chunks; values are read only where they must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet import plain_values
+from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window, is_ordered
+from spark_jobs.datafiles.parquet.footer import (
+    MAGIC,
+    ElementField,
+    Footer,
+    MetaField,
+    StatisticsField,
+    TopColumn,
+    number,
+)
+from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.thrift import FALSE, Struct
+from spark_jobs.datafiles.statistics import ColumnStatistics, StatisticsCollector
+
+_EXACTNESS: Final = (StatisticsField.MAX_IS_EXACT, StatisticsField.MIN_IS_EXACT)
+
+
+class ChunkStatistics:
+    """Statistics of a file, fed with the chunks that are put into it.
+
+    Exact: bounds that a chunk lacks, or only approximates, are computed from its values; so are
+    those of floating point columns, whose chunks do not tell whether they hold NaN.
+    """
+
+    def __init__(self, source: Footer) -> None:
+        self._source = source
+        self._collector = StatisticsCollector()
+        self._bounds: dict[str, list[bytes]] = {}
+
+    def add(
+        self,
+        column: TopColumn,
+        chunks: Sequence[EncodedChunk],
+        rows: int,
+        values: pa.ChunkedArray | None,
+    ) -> None:
+        """Take a column's chunks of one row group of ``rows`` into account.
+
+        ``values`` are those that were encoded, in any type; None for chunks copied from the source.
+        """
+        if not column.is_flat:
+            found = self._decoded(column, chunks, rows) if values is None else values
+            self._collector.add_nulls(column.name, found.null_count)
+            return
+        meta = chunks[0].meta
+        trusted = values is not None or self._source.has_column_orders
+        bounds = _exact_bounds(column.elements[0], meta) if trusted else None
+        if bounds is None or pa.types.is_floating(column.field.type):
+            self._collector.add_column(column.name, self._decoded(column, chunks, rows))
+            return
+        nulls = number(meta[MetaField.STATISTICS].data, StatisticsField.NULL_COUNT)
+        self._collector.add_nulls(column.name, nulls)
+        self._bounds.setdefault(column.name, []).extend(bounds)
+
+    def result(self) -> Mapping[str, ColumnStatistics]:
+        """The statistics of all chunks so far, by column."""
+        for column in self._source.columns:
+            raw = self._bounds.pop(column.name, [])
+            if raw:
+                values = _typed(column.elements[0], raw)
+                self._collector.add_column(column.name, pa.chunked_array([values]))
+        return self._collector.result()
+
+    def _decoded(
+        self, column: TopColumn, chunks: Sequence[EncodedChunk], rows: int
+    ) -> pa.ChunkedArray:
+        parts: list[bytes | memoryview] = [MAGIC]
+        metas, offset = [], 0
+        for chunk in chunks:
+            metas.append(footers.moved(chunk.meta, offset))
+            parts.extend(chunk.pages)
+            offset += sum(map(len, chunk.pages))
+        created_by = self._source.fields.get(footers.FileField.CREATED_BY)
+        codec = ColumnCodec(column, created_by, Compression(), physical=False)
+        return codec.decode(Window(0, pa.py_buffer(b"".join(parts))), metas, rows)
+
+
+def _exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:
+    """Minimum and maximum of a chunk, none of one without values; None: not known exactly."""
+    if MetaField.STATISTICS not in meta:
+        return None
+    statistics: Struct = meta[MetaField.STATISTICS].data
+    if StatisticsField.NULL_COUNT not in statistics:
+        return None
+    nulls = number(statistics, StatisticsField.NULL_COUNT)
+    if nulls == number(meta, MetaField.NUM_VALUES):
+        return []
+    bounds = [statistics.get(f) for f in (StatisticsField.MIN_VALUE, StatisticsField.MAX_VALUE)]
+    rounded = any(f in statistics and statistics[f].kind == FALSE for f in _EXACTNESS)
+    if rounded or not is_ordered(element):
+        return None
+    present = [bound.data for bound in bounds if bound is not None]
+    return present if len(present) == len(bounds) else None
+
+
+def _typed(element: Struct, raw: Sequence[bytes]) -> pa.Array:
+    if number(element, ElementField.TYPE) == footers.BOOLEAN:
+        return pa.array([value != b"\0" for value in raw], pa.bool_())
+    return plain_values.decoded(element, plain_values.joined(element, raw), len(raw))

@@ -1,0 +1,252 @@
+"""Column chunks to Arrow arrays and back, one table column at a time, by pyarrow.
+
+A chunk is decoded through a footer that describes nothing else, and encoded as a file of one
+column whose pages are then taken out of it. A column whose values need no interpretation is decoded
+without its logical type: decimals stay the bytes that they are, timestamps the integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet import thrift
+from spark_jobs.datafiles.parquet.footer import (
+    ElementField,
+    FileField,
+    MetaField,
+    NotSpliceableError,
+    StatisticsField,
+    TopColumn,
+    number,
+)
+from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.thrift import Struct, Value
+
+# What says how the value of a leaf is meant, beside how it is stored.
+_LOGICAL = (
+    ElementField.CONVERTED_TYPE,
+    ElementField.SCALE,
+    ElementField.PRECISION,
+    ElementField.LOGICAL_TYPE,
+)
+_SIGN = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedChunk:
+    """The pages of a chunk, and its ColumnMetaData as if they began at byte 4 of a file."""
+
+    meta: Struct
+    pages: Sequence[bytes | memoryview]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The bytes of a file from ``start`` on; ``start`` is before the first page by 4 or more."""
+
+    start: int
+    data: pa.Buffer
+
+    def pages(self, meta: Struct) -> memoryview:
+        """All pages of a chunk that lies in the window."""
+        start, end = footers.chunk_range(meta)
+        return memoryview(self.data)[start - self.start : end - self.start]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCodec:
+    """Decodes and encodes the values of one column.
+
+    ``physical``: arrays have the type that values are stored in, not the type that they mean.
+    """
+
+    column: TopColumn
+    created_by: Value | None
+    compression: Compression
+    physical: bool
+
+    @classmethod
+    def for_column(
+        cls, column: TopColumn, created_by: Value | None, compression: Compression
+    ) -> ColumnCodec:
+        """The codec that interprets as little as possible."""
+        physical = _is_ordered_as_stored(column) or _is_decimal_of_bytes(column)
+        return cls(column, created_by, compression, physical)
+
+    def require_writable(self) -> None:
+        """Make sure that what this codec encodes fits under the schema of the file.
+
+        Raises:
+            NotSpliceableError: pyarrow would store the column in another form.
+        """
+        try:
+            data = self._write(pa.array([], self.column.field.type), self.column.field)
+        except (pa.ArrowException, NotImplementedError) as error:
+            raise NotSpliceableError(f"column {self.column.name}: {error}") from None
+        written = footers.items(_footer(data)[FileField.SCHEMA])[1:]
+        if _shape(written) != _shape(self.column.elements):
+            raise NotSpliceableError(f"column {self.column.name} is stored in another form")
+
+    def decode(self, window: Window, metas: Sequence[Struct], rows: int) -> pa.ChunkedArray:
+        """The values of the column's chunks of one row group, which lie in ``window``."""
+        elements = self.column.elements
+        if self.physical:
+            elements = ({k: v for k, v in elements[0].items() if k not in _LOGICAL},)
+        moved = [footers.moved(meta, -window.start) for meta in metas]
+        footer = footers.single_column_footer(elements, moved, rows, self.created_by)
+        return read_pages(window.data, footer)
+
+    def encode(self, values: pa.ChunkedArray, dictionary: bool) -> list[EncodedChunk]:
+        """The chunks that hold ``values``, one for each leaf; ``values`` as ``decode`` gives them.
+
+        ``dictionary``: whether to try a dictionary.
+        """
+        field = self.column.field
+        if self.physical:
+            field = pa.field(field.name, values.type, nullable=field.nullable)
+        own_statistics = self.physical and _is_decimal_of_bytes(self.column)
+        data = self._write(values, field, dictionary, statistics=not own_statistics)
+        chunks = list(_chunks(data))
+        if own_statistics:
+            chunks[0].meta[MetaField.STATISTICS] = thrift.struct(_signed_statistics(values))
+        elif not is_ordered(self.column.elements[-1]):
+            chunks[0].meta.pop(MetaField.STATISTICS, None)
+        return chunks
+
+    def stored(self, values: pa.Array) -> pa.Array:
+        """``values`` of the column's own type in the type that ``decode`` gives."""
+        if not self.physical:
+            return values
+        data = self._write(values, self.column.field)
+        metas = [chunk.meta for chunk in _chunks(data)]
+        column = self.decode(Window(0, data), metas, len(values))
+        return pa.concat_arrays(column.chunks)
+
+    def _write(
+        self,
+        values: pa.Array | pa.ChunkedArray,
+        field: pa.Field,
+        dictionary: bool = False,
+        statistics: bool = True,
+    ) -> pa.Buffer:
+        sink = pa.BufferOutputStream()
+        pq.write_table(
+            pa.Table.from_arrays([values], schema=pa.schema([field])),
+            sink,
+            row_group_size=max(len(values), 1),
+            compression=self.compression.codec,
+            compression_level=self.compression.level,
+            use_dictionary=dictionary,
+            write_statistics=statistics,
+            store_decimal_as_integer=_has_integer_decimals(self.column),
+            store_schema=False,
+        )
+        return sink.getvalue()
+
+
+def read_pages(data: pa.Buffer, footer: Struct, **options: object) -> pa.ChunkedArray:
+    """The only column of a file whose bytes are ``data``, as ``footer`` describes it."""
+    metadata = footers.as_pyarrow(footer)
+    with pq.ParquetFile(pa.BufferReader(data), metadata=metadata, **options) as file:
+        return file.read_row_group(0, use_threads=False).column(0)
+
+
+def _chunks(data: pa.Buffer) -> Iterator[EncodedChunk]:
+    """The chunks of a file of one row group."""
+    (group,) = footers.items(_footer(data)[FileField.ROW_GROUPS])
+    window = Window(0, data)
+    for chunk in footers.chunks_of(group):
+        meta = footers.meta_of(chunk)
+        start, _ = footers.chunk_range(meta)
+        yield EncodedChunk(footers.moved(meta, len(footers.MAGIC) - start), [window.pages(meta)])
+
+
+def _footer(data: pa.Buffer) -> Struct:
+    view = memoryview(data)
+    length = int.from_bytes(view[-8:-4], "little")
+    fields, _ = thrift.parse(bytes(view[-8 - length : -8]))
+    return fields
+
+
+def _is_ordered_as_stored(column: TopColumn) -> bool:
+    """Whether stored values have the order, and so the minimum, of what they mean."""
+    if not column.is_flat:
+        return False
+    stored_as, kind = number(column.elements[0], ElementField.TYPE), column.field.type
+    if stored_as in (footers.INT32, footers.INT64):
+        return not (pa.types.is_unsigned_integer(kind) or pa.types.is_null(kind))
+    if stored_as == footers.BYTE_ARRAY:
+        return kind in (pa.string(), pa.binary())
+    return stored_as in (footers.BOOLEAN, footers.FLOAT, footers.DOUBLE)
+
+
+def _is_decimal_of_bytes(column: TopColumn) -> bool:
+    stored_as = number(column.elements[0], ElementField.TYPE, -1)
+    decimal = pa.types.is_decimal(column.field.type)
+    return column.is_flat and decimal and stored_as == footers.FIXED_LEN_BYTE_ARRAY
+
+
+def _has_integer_decimals(column: TopColumn) -> bool:
+    integers = (footers.INT32, footers.INT64)
+    return any(
+        ElementField.PRECISION in each and number(each, ElementField.TYPE, -1) in integers
+        for each in column.elements
+    )
+
+
+def is_ordered(element: Struct) -> bool:
+    """Whether the leaf has a minimum: intervals of months, days and milliseconds have none."""
+    interval = 21
+    return number(element, ElementField.CONVERTED_TYPE, -1) != interval
+
+
+def _shape(elements: Sequence[Struct]) -> list[tuple[int, ...]]:
+    """For each leaf its type, and what its levels count: the way to it without required steps."""
+    leaves: list[tuple[int, ...]] = []
+
+    def walk(position: int, way: tuple[int, ...]) -> int:
+        element = elements[position]
+        if footers.repetition(element) != footers.REQUIRED:
+            way = (*way, footers.repetition(element))
+        if ElementField.TYPE in element:
+            length = number(element, ElementField.TYPE_LENGTH)
+            leaves.append((number(element, ElementField.TYPE), length, *way))
+        position += 1
+        for _ in range(number(element, ElementField.NUM_CHILDREN)):
+            position = walk(position, way)
+        return position
+
+    walk(0, ())
+    return leaves
+
+
+def _signed_statistics(values: pa.ChunkedArray) -> Struct:
+    """Statistics of numbers in two's complement, most significant byte first."""
+    statistics: Struct = {StatisticsField.NULL_COUNT: thrift.i64(values.null_count)}
+    present = values.drop_null()
+    if len(present) == 0:
+        return statistics
+    width = values.type.byte_width
+    raw = np.concatenate([_bytes_of(chunk, width) for chunk in present.chunks])
+    raw[:, 0] ^= _SIGN  # Now their order is that of unsigned bytes.
+    shifted = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), len(raw), [None, pa.py_buffer(raw)]
+    )
+    extremes = pc.min_max(shifted)
+    for field, name in ((StatisticsField.MAX_VALUE, "max"), (StatisticsField.MIN_VALUE, "min")):
+        first, *rest = extremes[name].as_py()
+        statistics[field] = thrift.binary(bytes([first ^ _SIGN, *rest]))
+    return statistics
+
+
+def _bytes_of(array: pa.FixedSizeBinaryArray, width: int) -> np.ndarray:
+    raw = np.frombuffer(array.buffers()[1], np.uint8)
+    start = array.offset * width
+    return raw[start : start + len(array) * width].reshape(-1, width).copy()

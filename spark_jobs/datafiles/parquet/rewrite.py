@@ -1,0 +1,103 @@
+"""Rewriting a parquet file with some rows changed or deleted, one row group at a time.
+
+Rows keep their order and row groups their boundaries; nothing passes through pandas or Spark rows.
+There are two ways to do it: ``parquet_splice`` copies what stays as it is, and ``rewrite_whole``,
+for files with features that the other does not know, decodes and encodes everything by pyarrow.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.footer import NotSpliceableError
+from spark_jobs.datafiles.parquet.options import (
+    Compression,
+    ParquetOptions,
+    low_cardinality_columns,
+)
+from spark_jobs.datafiles.parquet.splice import splice
+from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
+
+
+def rewrite(
+    filesystem: pafs.FileSystem,
+    source: str,
+    target: str,
+    changes: FileChanges,
+    compression: Compression,
+) -> WrittenFile | None:
+    """Write ``source`` with ``changes`` applied to ``target``; None when no row is left.
+
+    Raises:
+        DataError: a new value does not fit its column or must not be NULL.
+        NotSupportedError: the file has INT96 timestamps, which pyarrow can not copy.
+        InternalError: a position is not in the file, or positions are not ascending.
+        CatalogError: DATA_FILE_UNREADABLE.
+    """
+    with reading_file(source):
+        return _rewrite(filesystem, source, target, changes, compression)
+
+
+def _rewrite(
+    filesystem: pafs.FileSystem,
+    source: str,
+    target: str,
+    changes: FileChanges,
+    compression: Compression,
+) -> WrittenFile | None:
+    with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
+        metadata = plain.metadata
+    changes.require_valid(metadata.num_rows, source)
+    if int(changes.deleted.sum()) == metadata.num_rows:
+        return None
+    ParquetOptions.like(metadata)
+    try:
+        return splice(filesystem, source, target, changes, compression)
+    except NotSpliceableError:
+        return rewrite_whole(filesystem, source, target, changes, compression)
+
+
+def rewrite_whole(
+    filesystem: pafs.FileSystem,
+    source: str,
+    target: str,
+    changes: FileChanges,
+    compression: Compression,
+) -> WrittenFile:
+    """As ``rewrite`` for valid changes that leave a row, by pyarrow alone."""
+    with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
+        metadata, schema = plain.metadata, plain.schema_arrow
+        options = ParquetOptions.like(metadata)
+        texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
+    with pq.ParquetFile(
+        filesystem.open_input_file(source), metadata=metadata, read_dictionary=texts
+    ) as file:
+        writer = ParquetFileWriter(filesystem, target, file.schema_arrow, options, compression)
+        try:
+            start = 0
+            for number in range(file.num_row_groups):
+                group = file.read_row_group(number, use_threads=False)
+                local = changes.of_group(start, group.num_rows)
+                start += group.num_rows
+                writer.write_row_group(_changed(group, local, changes))
+            return writer.finish()
+        except BaseException:
+            writer.close_quietly()
+            raise
+
+
+def _changed(group: pa.Table, local: GroupChanges, changes: FileChanges) -> pa.Table:
+    """``group`` with its changes applied."""
+    for name, (rows, places) in local.columns.items():
+        index = group.schema.get_field_index(name)
+        field = group.schema.field(index)
+        values = conform(changes.columns[name].values[places], field)
+        group = group.set_column(index, field, replace_rows(group.column(index), rows, values))
+    if len(local.gone):
+        group = group.filter(kept_rows(local.gone, group.num_rows))
+    return group

@@ -1,0 +1,139 @@
+"""Chosen rows of a parquet file with their positions, by pyarrow, one row group at a time.
+
+Key columns are decoded first; where no row of a row group has a wanted key, nothing else of it is
+read. Columns are decoded one after another, so that never more than one is held as a whole beside
+the rows that were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
+from spark_jobs.datafiles.parquet.options import low_cardinality_columns
+from spark_jobs.datafiles.parquet.stored_decimals import as_stored, decimals
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan:
+    """What to read of a file: ``fields`` by the names of its columns, in the wanted Arrow types.
+
+    ``probes``, by the name of one of the file's columns: only rows that are found by all of them.
+    """
+
+    filesystem: pafs.FileSystem
+    fields: Sequence[pa.Field]
+    probes: Mapping[str, KeyProbe]
+
+    def rows(self, path: str, deleted: Positions) -> Iterator[tuple[Positions, pa.Table]]:
+        """Positions (from 0) and columns of the chosen rows of each row group that has some.
+
+        Rows at the positions ``deleted`` (ascending) are left out.
+        """
+        with self.filesystem.open_input_file(path) as stream:
+            file, decimal_types = _opened(stream)
+            start = 0
+            for number in range(file.num_row_groups):
+                group = _RowGroup(file, number, decimal_types)
+                yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
+                start += group.row_count
+
+    def _rows_of(
+        self, group: _RowGroup, start: int, deleted: Positions
+    ) -> Iterator[tuple[Positions, pa.Table]]:
+        if not all(group.may_hold(name, probe) for name, probe in self.probes.items()):
+            return
+        live = np.ones(group.row_count, dtype=bool)
+        live[deleted] = False
+        probed = {}
+        for name, probe in self.probes.items():
+            if live.any():
+                probed[name] = group.values(group.column(name), pa.field(name, probe.type))
+                live &= probe.found(probed[name])
+        chosen = np.flatnonzero(live)
+        if not len(chosen):
+            return
+        columns = []
+        for field in self.fields:
+            values = probed.get(field.name)
+            stored = group.column(field.name) if values is None else values
+            if len(chosen) < group.row_count:
+                stored = stored.take(pa.array(chosen))
+            columns.append(group.values(stored, field) if values is None else stored)
+        yield chosen + start, pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
+
+
+class _RowGroup:
+    """One row group, of which columns are decoded when they are asked for."""
+
+    def __init__(
+        self, file: pq.ParquetFile, number: int, decimal_types: Mapping[str, pa.Decimal128Type]
+    ) -> None:
+        self._file = file
+        self._number = number
+        self._decimal_types = decimal_types
+        self._metadata = file.metadata.row_group(number)
+        self.row_count: int = self._metadata.num_rows
+
+    def may_hold(self, name: str, probe: KeyProbe) -> bool:
+        """False if the statistics of a column without nested fields exclude all values."""
+        (leaf, *_) = self._leaves(name)
+        statistics = self._metadata.column(leaf).statistics
+        if statistics is None or not statistics.has_min_max:
+            return True
+        return probe.may_be_within(statistics.min, statistics.max)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column of all rows as it is decoded: ``values`` tells what is meant."""
+        # By index: names of columns may hold dots, which lead to nested fields.
+        leaves = list(self._leaves(name))
+        reader = self._file.reader
+        return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)[0]
+
+    def values(self, decoded: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        """What ``decoded`` rows of a column are as values of ``field``."""
+        chunks = decoded.chunks
+        if field.name in self._decimal_types:
+            chunks = [decimals(chunk, self._decimal_types[field.name]) for chunk in chunks]
+        return pa.chunked_array([conform(chunk, field) for chunk in chunks], field.type)
+
+    def _leaves(self, name: str) -> range:
+        start = 0
+        for field in self._file.schema_arrow:
+            count = _leaf_count(field.type)
+            if field.name == name:
+                return range(start, start + count)
+            start += count
+        raise pa.ArrowInvalid(f"it has no column {name}")
+
+
+def _opened(
+    stream: pa.NativeFile,
+) -> tuple[pq.ParquetFile, Mapping[str, pa.Decimal128Type]]:
+    """The file, to be decoded as little as possible, and which of its columns are decimals."""
+    try:
+        metadata, types = as_stored(read_footer(stream))
+    except NotSpliceableError:
+        metadata, types = pq.ParquetFile(stream).metadata, {}
+    texts = low_cardinality_columns(metadata, metadata.schema.to_arrow_schema())
+    return pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts), types
+
+
+def _leaf_count(kind: pa.DataType) -> int:
+    if isinstance(kind, pa.DictionaryType) or not kind.num_fields:
+        return 1
+    return sum(_leaf_count(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _within(positions: Positions, start: int, count: int) -> Positions:
+    first, last = np.searchsorted(positions, [start, start + count])
+    return positions[first:last] - start

@@ -1,0 +1,244 @@
+"""Rewriting a parquet file by its column chunks: only what changes is decoded and encoded again.
+
+A chunk without changes is copied byte for byte. Where rows go, a chunk that is all
+dictionary-encoded loses their indices and keeps its dictionary; the others are decoded as they are
+stored. Then a new footer is written. Page indexes, bloom filters and, beside updates, declared sort
+orders are left out, as they would be wrong.
+
+Memory: one row group as it is stored, one of its columns decoded, and the changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
+from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet import thrift
+from spark_jobs.datafiles.parquet.chunk_statistics import ChunkStatistics
+from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window
+from spark_jobs.datafiles.parquet.dictionary_chunk import can_lose_rows, without_rows
+from spark_jobs.datafiles.parquet.footer import (
+    MAGIC,
+    ChunkField,
+    FileField,
+    Footer,
+    GroupField,
+    MetaField,
+    NotSpliceableError,
+    TopColumn,
+    number,
+)
+from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
+from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.spi.storage import make_folder
+
+# A row group is read at once; this much of it may belong to something else.
+_GAP_BYTES = 1024 * 1024
+# What fields of other types than the format's, or sizes and counts that lie, make of it.
+_MISUNDERSTOOD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+
+
+def splice(
+    filesystem: pafs.FileSystem,
+    source: str,
+    target: str,
+    changes: FileChanges,
+    compression: Compression,
+) -> WrittenFile:
+    """Write ``source`` with ``changes``, which are valid and leave a row, applied to ``target``.
+
+    Raises:
+        NotSpliceableError: the file has a feature that is not known here, or is damaged; what was
+            written to ``target`` is of no use.
+        DataError: a new value does not fit its column or must not be NULL.
+    """
+    with filesystem.open_input_file(source) as file:
+        footer = footers.read_footer(file)
+        try:
+            splicer = _Splicer(file, footer, changes, compression)
+        except _MISUNDERSTOOD as error:
+            raise NotSpliceableError(f"its footer contradicts itself: {error!r}") from error
+        make_folder(filesystem, posixpath.dirname(target))
+        stream = filesystem.open_output_stream(target)
+        try:
+            size = splicer.write(stream)
+            stream.close()
+        except BaseException as error:
+            with contextlib.suppress(OSError, pa.ArrowException):
+                stream.close()
+            if isinstance(error, _MISUNDERSTOOD):
+                raise NotSpliceableError(f"its parts contradict each other: {error!r}") from error
+            raise
+        return WrittenFile(target, size, splicer.rows, splicer.statistics.result())
+
+
+class _Splicer:
+    """One file on its way into another."""
+
+    def __init__(
+        self, file: pa.NativeFile, footer: Footer, changes: FileChanges, compression: Compression
+    ) -> None:
+        self.rows = 0
+        self.statistics = ChunkStatistics(footer)
+        self._file = file
+        self._footer = footer
+        self._changes = changes
+        self._compression = compression
+        self._codecs = self._checked_codecs()
+        for group in footer.row_groups:
+            if number(group, GroupField.NUM_ROWS):
+                _range_of(group)
+        self._values = {
+            name: self._stored(name, change.values) for name, change in changes.columns.items()
+        }
+
+    def write(self, stream: pa.NativeFile) -> int:
+        """Write the new file; its size in bytes."""
+        stream.write(MAGIC)
+        groups: list[Struct] = []
+        start = 0
+        for group in self._footer.row_groups:
+            row_count = number(group, GroupField.NUM_ROWS)
+            local = self._changes.of_group(start, row_count)
+            start += row_count
+            if len(local.gone) < row_count:
+                groups.append(self._write_group(stream, group, local, len(groups)))
+        rows = {FileField.NUM_ROWS: i64(self.rows)}
+        fields = {**self._footer.fields, **rows, FileField.ROW_GROUPS: list_of(STRUCT, groups)}
+        stream.write(footers.framed(fields))
+        return int(stream.tell())
+
+    def _checked_codecs(self) -> dict[str, ColumnCodec]:
+        """Codecs of the columns that may have to be encoded."""
+        loses_rows = bool(self._changes.deleted.any())
+        created_by = self._footer.fields.get(FileField.CREATED_BY)
+        codecs = {}
+        for column in self._footer.columns:
+            if loses_rows or column.name in self._changes.columns:
+                codec = ColumnCodec.for_column(column, created_by, self._compression)
+                if column.name in self._changes.columns or not codec.physical:
+                    codec.require_writable()
+                codecs[column.name] = codec
+        if not set(self._changes.columns) <= codecs.keys():
+            raise NotSpliceableError("it lacks a column that changes")
+        return codecs
+
+    def _stored(self, name: str, values: pa.Array) -> pa.Array:
+        codec = self._codecs[name]
+        return codec.stored(conform(values, codec.column.field))
+
+    def _write_group(
+        self, stream: pa.NativeFile, group: Struct, local: GroupChanges, ordinal: int
+    ) -> Struct:
+        start = int(stream.tell())
+        rows = number(group, GroupField.NUM_ROWS)
+        keep = kept_rows(local.gone, rows) if len(local.gone) else None
+        left = rows - len(local.gone)
+        window = self._window(group)
+        old = footers.chunks_of(group)
+        new: list[Struct] = []
+        for column in self._footer.columns:
+            metas = [footers.meta_of(old[leaf]) for leaf in column.leaves]
+            chunks, values = self._new_chunks(column, window, metas, rows, keep, local)
+            self.statistics.add(column, chunks, left, values)
+            for leaf, chunk in zip(column.leaves, chunks, strict=True):
+                new.append(_write_chunk(stream, old[leaf], chunk))
+        self.rows += left
+        return _new_group(group, new, left, start, ordinal, updated=bool(local.columns))
+
+    def _new_chunks(
+        self,
+        column: TopColumn,
+        window: Window,
+        metas: Sequence[Struct],
+        rows: int,
+        keep: pa.BooleanArray | None,
+        local: GroupChanges,
+    ) -> tuple[list[EncodedChunk], pa.ChunkedArray | None]:
+        """The column's chunks after the change; their values, unless none were decoded."""
+        updated = column.name in local.columns
+        if keep is None and not updated:
+            return [_copied(window, meta) for meta in metas], None
+        if keep is not None and not updated and can_lose_rows(column, metas[0], self._compression):
+            chunk = without_rows(column, window, metas[0], keep, self._compression)
+            if chunk is not None:
+                return [chunk], None
+        codec = self._codecs[column.name]
+        values = codec.decode(window, metas, rows)
+        if updated:
+            changed_rows, places = local.columns[column.name]
+            new_values = self._values[column.name][places]
+            values = pa.chunked_array([replace_rows(values, changed_rows, new_values)])
+        if keep is not None:
+            values = values.filter(keep)
+        return codec.encode(values, any(map(footers.is_all_dictionary, metas))), values
+
+    def _window(self, group: Struct) -> Window:
+        start, end = _range_of(group)
+        start -= len(MAGIC)
+        self._file.seek(start)
+        return Window(start, self._file.read_buffer(end - start))
+
+
+def _range_of(group: Struct) -> tuple[int, int]:
+    """Where the chunks of a row group start and end.
+
+    Raises:
+        NotSpliceableError: they are scattered over the file.
+    """
+    ranges = [footers.chunk_range(footers.meta_of(chunk)) for chunk in footers.chunks_of(group)]
+    start, end = min(low for low, _ in ranges), max(high for _, high in ranges)
+    if start < len(MAGIC) or end - start > sum(high - low for low, high in ranges) + _GAP_BYTES:
+        raise NotSpliceableError("the chunks of a row group do not lie together")
+    return start, end
+
+
+def _copied(window: Window, meta: Struct) -> EncodedChunk:
+    start, _ = footers.chunk_range(meta)
+    return EncodedChunk(footers.moved(meta, len(MAGIC) - start), [window.pages(meta)])
+
+
+def _write_chunk(stream: pa.NativeFile, old: Struct, chunk: EncodedChunk) -> Struct:
+    """Write the pages of a chunk; its ColumnChunk, made from the one that it replaces."""
+    start = int(stream.tell())
+    for page in chunk.pages:
+        stream.write(page)
+    meta = footers.moved(chunk.meta, start - len(MAGIC))
+    meta[MetaField.PATH] = footers.meta_of(old)[MetaField.PATH]
+    kept = {k: v for k, v in old.items() if k not in ChunkField.PAGE_INDEXES}
+    # Deprecated, 0 from writers of today; the others point at the chunk or right behind it.
+    offset = start if number(old, ChunkField.FILE_OFFSET) else 0
+    return {
+        **kept,
+        ChunkField.FILE_OFFSET: i64(offset),
+        ChunkField.META_DATA: thrift.struct(meta),
+    }
+
+
+def _new_group(
+    old: Struct, chunks: list[Struct], rows: int, start: int, ordinal: int, *, updated: bool
+) -> Struct:
+    metas = [footers.meta_of(chunk) for chunk in chunks]
+    new: Struct = {
+        GroupField.COLUMNS: list_of(STRUCT, chunks),
+        GroupField.TOTAL_BYTE_SIZE: i64(sum(number(m, MetaField.UNCOMPRESSED_SIZE) for m in metas)),
+        GroupField.NUM_ROWS: i64(rows),
+        GroupField.FILE_OFFSET: i64(start),
+        GroupField.TOTAL_COMPRESSED_SIZE: i64(
+            sum(number(m, MetaField.COMPRESSED_SIZE) for m in metas)
+        ),
+        GroupField.ORDINAL: thrift.Value(thrift.I16, ordinal),
+    }
+    kept = {k: v for k, v in new.items() if k in old}
+    group = {**old, **kept}
+    if updated:
+        group.pop(GroupField.SORTING_COLUMNS, None)
+    return group

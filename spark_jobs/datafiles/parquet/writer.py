@@ -1,0 +1,72 @@
+"""One parquet file being written, with exact statistics of what went in."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
+from spark_jobs.datafiles.statistics import ColumnStatistics, StatisticsCollector
+from spark_jobs.spi.storage import make_folder
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A finished data file; ``size`` is in bytes."""
+
+    path: str
+    size: int
+    rows: int
+    statistics: Mapping[str, ColumnStatistics]
+
+
+class ParquetFileWriter:
+    """Writes tables of one schema to one new file, each as one row group."""
+
+    def __init__(
+        self,
+        filesystem: pafs.FileSystem,
+        path: str,
+        schema: pa.Schema,
+        options: ParquetOptions,
+        compression: Compression,
+    ) -> None:
+        self._path = path
+        self._rows = 0
+        self._statistics = StatisticsCollector()
+        make_folder(filesystem, posixpath.dirname(path))
+        self._stream = filesystem.open_output_stream(path)
+        arguments = options.writer_arguments(compression)
+        self._writer = pq.ParquetWriter(self._stream, schema, **arguments)
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes in the file so far, without the footer."""
+        return int(self._stream.tell())
+
+    def write_row_group(self, table: pa.Table) -> None:
+        """Append ``table`` as a row group; an empty table adds none."""
+        if table.num_rows == 0:
+            return
+        self._writer.write_table(table.unify_dictionaries(), row_group_size=table.num_rows)
+        self._statistics.add(table)
+        self._rows += table.num_rows
+
+    def finish(self) -> WrittenFile:
+        """Write the footer and close the file."""
+        self._writer.close()
+        size = self.bytes_written
+        self._stream.close()
+        return WrittenFile(self._path, size, self._rows, self._statistics.result())
+
+    def close_quietly(self) -> None:
+        """Give up the file; what is in the storage is to be removed."""
+        for each in (self._writer, self._stream):
+            with contextlib.suppress(OSError, pa.ArrowException):
+                each.close()

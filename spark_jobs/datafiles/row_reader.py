@@ -1,0 +1,41 @@
+"""Reading a single row of a parquet file, to word an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.parquet.damage import reading_file
+
+
+def read_row(
+    filesystem: pafs.FileSystem, path: str, position: int, columns: Sequence[str]
+) -> dict[str, Any]:
+    """``columns`` of the row at ``position`` (from 0) as Python values.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE, also when the file has no such row.
+    """
+    with reading_file(path):
+        return _read_row(filesystem, path, position, columns)
+
+
+def _read_row(
+    filesystem: pafs.FileSystem, path: str, position: int, columns: Sequence[str]
+) -> dict[str, Any]:
+    with pq.ParquetFile(filesystem.open_input_file(path)) as file:
+        start = 0
+        for number in range(file.num_row_groups):
+            rows = file.metadata.row_group(number).num_rows
+            if position < start + rows:
+                group = file.read_row_group(number, columns=list(columns), use_threads=False)
+                if not set(columns) <= set(group.column_names):
+                    raise pa.ArrowInvalid(f"it lacks one of the columns {', '.join(columns)}")
+                (row,) = group.slice(position - start, 1).to_pylist()
+                return {name: row[name] for name in columns}
+            start += rows
+    raise pa.ArrowInvalid(f"it has {start} rows, none at position {position}")

@@ -1,0 +1,139 @@
+"""Exact minimum, maximum and NULL count per column, gathered while a file is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.datafiles.values import decode_value, encode_value
+
+MAX_BOUND_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Bounds of one column of one file; None where they are not known.
+
+    A column with a NaN, with nested values, or without any value has no bounds.
+    """
+
+    minimum: Any
+    maximum: Any
+    null_count: int
+
+    def to_json(self) -> list[Any]:
+        """The statistics as JSON data: ``[minimum, maximum, null_count]``."""
+        return [encode_value(self.minimum), encode_value(self.maximum), self.null_count]
+
+    @classmethod
+    def from_json(cls, document: Sequence[Any]) -> ColumnStatistics:
+        """The statistics behind what ``to_json`` made."""
+        minimum, maximum, null_count = document
+        return cls(decode_value(minimum), decode_value(maximum), null_count)
+
+
+class StatisticsCollector:
+    """Statistics of a file, fed with the tables that are written to it."""
+
+    def __init__(self) -> None:
+        self._null_counts: dict[str, int] = {}
+        self._bounds: dict[str, list[pa.Scalar]] = {}
+        self._unbounded: set[str] = set()
+
+    def add(self, table: pa.Table) -> None:
+        """Take the rows of ``table`` into account."""
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            self.add_column(name, column)
+
+    def add_column(self, name: str, column: pa.ChunkedArray) -> None:
+        """Take values of one column into account."""
+        self.add_nulls(name, column.null_count)
+        if name not in self._unbounded:
+            self._add_bounds(name, column)
+
+    def add_nulls(self, name: str, count: int) -> None:
+        """Take ``count`` NULLs of one column into account."""
+        self._null_counts[name] = self._null_counts.get(name, 0) + count
+
+    def result(self) -> Mapping[str, ColumnStatistics]:
+        """The statistics of all tables so far, by column."""
+        return {
+            name: ColumnStatistics(*self._bounds_of(name), nulls)
+            for name, nulls in self._null_counts.items()
+        }
+
+    def _add_bounds(self, name: str, column: pa.ChunkedArray) -> None:
+        if pa.types.is_dictionary(column.type):
+            column = _used_values(column)
+        if not _is_ordered(column.type) or _has_nan(column):
+            self._unbounded.add(name)
+            self._bounds.pop(name, None)
+            return
+        if column.null_count == len(column):
+            return
+        extremes = pc.min_max(column)
+        self._bounds.setdefault(name, []).extend((extremes["min"], extremes["max"]))
+        if len(self._bounds[name]) > 64:
+            self._bounds[name] = list(_extremes(self._bounds[name]))
+
+    def _bounds_of(self, name: str) -> tuple[Any, Any]:
+        if name not in self._bounds:
+            return None, None
+        low, high = _extremes(self._bounds[name])
+        minimum, maximum = _to_python(low, round_up=False), _to_python(high, round_up=True)
+        if _is_long(minimum) or _is_long(maximum):
+            return None, None
+        return minimum, maximum
+
+
+def _extremes(scalars: list[pa.Scalar]) -> tuple[pa.Scalar, pa.Scalar]:
+    extremes = pc.min_max(pa.array(scalars, scalars[0].type))
+    return extremes["min"], extremes["max"]
+
+
+def _used_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    chunks = [
+        chunk.dictionary.take(pc.unique(chunk.indices).drop_null()) for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, column.type.value_type)
+
+
+def _is_ordered(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+
+
+def _is_long(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value.encode()) > MAX_BOUND_BYTES
+    return isinstance(value, bytes) and len(value) > MAX_BOUND_BYTES
+
+
+def _to_python(scalar: pa.Scalar, *, round_up: bool) -> Any:
+    """The scalar as a Python value; None where Python has none (dates outside year 1 to 9999)."""
+    try:
+        if pa.types.is_timestamp(scalar.type):
+            return _timestamp_to_python(scalar, round_up=round_up)
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return None
+
+
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def _timestamp_to_python(scalar: pa.Scalar, *, round_up: bool) -> datetime:
+    """Microseconds are the finest that Python has, so a bound in nanoseconds is widened."""
+    scaled = scalar.value * 1_000_000
+    per_second = _PER_SECOND[scalar.type.unit]
+    micros = -(-scaled // per_second) if round_up else scaled // per_second
+    epoch = datetime(1970, 1, 1, tzinfo=UTC if scalar.type.tz else None)
+    return epoch + timedelta(microseconds=micros)

@@ -1,0 +1,105 @@
+"""A statement after analysis: what the rest of the engine works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import DataType
+
+from spark_jobs.contract.statements import When
+from spark_jobs.engine.analysis.expressions import Expression, subquery_columns
+from spark_jobs.engine.analysis.read_set import TargetRegion
+from spark_jobs.spi import rows
+from spark_jobs.spi.tables import TableHandle
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedCase:
+    """One WHEN clause; ``number`` counts from 0, ``values`` has the assigned columns.
+
+    ``label`` names it in errors: ``clause 1``, or ``UPDATE``.
+    """
+
+    number: int
+    label: str
+    when: When
+    condition: Expression | None
+    operation: int
+    values: Mapping[str, Expression]
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """Every expression of the clause."""
+        return [*([self.condition] if self.condition else []), *self.values.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedMerge:
+    """A MERGE, DELETE or UPDATE whose names and types are known to fit.
+
+    DELETE and UPDATE are merges without a source: ``source_alias`` is empty, ``on`` is WHERE and
+    selects the target rows that count as matched, and there is one case.
+
+    ``stored_types`` are the types of the target's columns as they are declared, ``target_types`` as
+    frames have them, without the lengths of strings; ``region`` tells which target rows the
+    statement can touch.
+    """
+
+    table: TableHandle
+    target_alias: str
+    source_alias: str
+    on: Expression
+    cases: tuple[AnalyzedCase, ...]
+    strict: bool
+    target_types: Mapping[str, DataType]
+    stored_types: Mapping[str, DataType]
+    region: TargetRegion
+
+    def has(self, when: When) -> bool:
+        """Whether there is a clause of this kind."""
+        return any(case.when == when for case in self.cases)
+
+    def only(self, when: When) -> AnalyzedMerge:
+        """The statement without its other kinds of clauses; the clauses keep their numbers."""
+        return replace(self, cases=tuple(case for case in self.cases if case.when == when))
+
+    @property
+    def has_source(self) -> bool:
+        """False for DELETE and UPDATE."""
+        return bool(self.source_alias)
+
+    @property
+    def allows_repeated_matches(self) -> bool:
+        """True for a sole, unconditional DELETE among the MATCHED clauses (rule 2)."""
+        matched = [case for case in self.cases if case.when == "matched"]
+        return (
+            len(matched) == 1
+            and matched[0].operation == rows.DELETE
+            and matched[0].condition is None
+        )
+
+    @property
+    def deletes_all_it_selects(self) -> bool:
+        """True for DELETE: every row for which WHERE is TRUE goes."""
+        return not self.has_source and self.cases[0].operation == rows.DELETE
+
+    @property
+    def source_columns(self) -> frozenset[str]:
+        """Source columns that any part of the statement reads."""
+        return self.on.source_columns.union(
+            *(each.source_columns for case in self.cases for each in case.expressions)
+        )
+
+    @property
+    def subquery_columns(self) -> dict[str, frozenset[str]]:
+        """The columns that subqueries of any part read, by the name of the view."""
+        parts = [self.on, *(each for case in self.cases for each in case.expressions)]
+        return subquery_columns(parts)
+
+    @property
+    def target_columns(self) -> frozenset[str]:
+        """Target columns that any part of the statement reads."""
+        return self.on.target_columns.union(
+            *(each.target_columns for case in self.cases for each in case.expressions)
+        )

@@ -1,0 +1,181 @@
+"""What UPDATE and INSERT assign: from names and texts to an expression for each column (rule 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql.types import DataType
+
+from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
+from spark_jobs.engine.analysis.expressions import NULL, Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
+from spark_jobs.engine.analysis.store_assignment import Place, require_storable
+from spark_jobs.engine.runtime.names import find_name, quote, unquoted
+from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.spi.tables import Column, TableHandle
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentAnalyzer:
+    """Analyses the actions of one statement; ``source`` is None where it has none.
+
+    ``stored_types`` are the types of the target's columns as they are declared.
+    """
+
+    expressions: ExpressionAnalyzer
+    table: TableHandle
+    target: Side
+    source: Side | None
+    stored_types: Mapping[str, DataType]
+
+    def values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
+        """The expressions of the columns that ``action`` assigns; empty for DELETE.
+
+        ``sees`` is ``both``, ``target`` or ``source``; ``where`` names the clause in errors.
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, DUPLICATE_ASSIGNMENT,
+                EXPRESSION_NOT_ALLOWED, EXPRESSION_INVALID, TYPE_MISMATCH.
+        """
+        values = self._values(action, sees, where)
+        for name, value in values.items():
+            require_storable(value.type, self.stored_types[name], Place(where, name))
+        return values
+
+    def _values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
+        if isinstance(action, DeleteAction):
+            return {}
+        if isinstance(action, UpdateAction):
+            return self._updated(action, sees, where)
+        if isinstance(action, InsertAction):
+            return self._inserted(action, sees, where)
+        if self.source is None:
+            raise ValueError("* needs a source")
+        return {name: self._same_name(name, self.source, where) for name in self.table.column_names}
+
+    def _updated(self, action: UpdateAction, sees: str, where: str) -> dict[str, Expression]:
+        tree: dict[str, Assigned] = {}
+        for each in action.assignments:
+            column, fields = self._target_path(each.column, where)
+            place = ".".join([column.name, *fields])
+            if fields and _is_default(each.value):
+                raise AnalysisError(
+                    ErrorCode.EXPRESSION_NOT_ALLOWED,
+                    f"{where}: {place} is a field, and only columns have a DEFAULT",
+                    "Give the field a value, or NULL.",
+                )
+            value = self._value(column, each.value, sees, f"value of {place} in {where}")
+            assign(tree, (column.name, *fields), value, where)
+        return {
+            name: composed(self._old_value(name), value) if isinstance(value, dict) else value
+            for name, value in tree.items()
+        }
+
+    def _inserted(self, action: InsertAction, sees: str, where: str) -> dict[str, Expression]:
+        names = action.columns or tuple(map(quote, self.table.column_names))
+        if len(names) != len(action.values):
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_INVALID,
+                f"{where}: INSERT has {len(action.values)} values for {len(names)} columns of "
+                f"{self.table.name}",
+                "Name the columns that get a value.",
+            )
+        given: dict[str, Expression] = {}
+        for text, value in zip(names, action.values, strict=True):
+            column, fields = self._target_path(text, where)
+            if fields:
+                raise AnalysisError(
+                    ErrorCode.EXPRESSION_NOT_ALLOWED,
+                    f"{where}: {text} is a field, and INSERT takes whole columns",
+                    f"Insert {column.name} as a whole, with named_struct(…).",
+                )
+            if column.name in given:
+                raise AnalysisError(
+                    ErrorCode.DUPLICATE_ASSIGNMENT,
+                    f"{where}: {column.name} is assigned twice",
+                    "Give each column one value.",
+                )
+            place = f"value of {column.name} in {where}"
+            given[column.name] = self._value(column, value, sees, place)
+        return {
+            column.name: given.get(column.name) or self._left_out(column, where)
+            for column in self.table.columns
+        }
+
+    def _left_out(self, column: Column, where: str) -> Expression:
+        if column.default is None and not column.nullable:
+            raise AnalysisError(
+                ErrorCode.COLUMN_NOT_FOUND,
+                f"{where}: INSERT leaves out column {column.name}, which is NOT NULL and has no "
+                "default",
+                "Give the column a value.",
+            )
+        return self._value(column, "DEFAULT", "target", f"default of {column.name}")
+
+    def _value(self, column: Column, text: str, sees: str, place: str) -> Expression:
+        if _is_default(text):
+            if column.default is None:
+                return NULL
+            text = column.default
+        if self.source is None:
+            expression = self.expressions.analyze_value(text, place)
+        else:
+            expression = self.expressions.analyze(text, sees, place)
+        if not expression.deterministic and column.name in self.table.partition_keys:
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_NOT_ALLOWED,
+                f"{place}: {text!r} is nondeterministic, but {column.name} decides where the row "
+                "is written",
+                "Compute the value in the source, which is evaluated once.",
+            )
+        return expression
+
+    def _old_value(self, column: str) -> Expression:
+        declared = self.stored_types[column]
+        return replace(self.expressions.column_of(self.target, column), type=declared)
+
+    def _same_name(self, name: str, source: Side, where: str) -> Expression:
+        found = [each for each in source.columns if each.lower() == name.lower()]
+        if len(found) == 1:
+            return self.expressions.column_of(source, found[0])
+        if found:
+            raise AnalysisError(
+                ErrorCode.AMBIGUOUS_REFERENCE,
+                f"{where}: the source has {len(found)} columns {name}",
+                "Give each column of the source a name of its own, in any case.",
+            )
+        raise AnalysisError(
+            ErrorCode.COLUMN_NOT_FOUND,
+            f"{where}: * needs a source column {name}, but the source has only: "
+            f"{', '.join(source.columns)}",
+            "Add the column to the source, or assign the columns one by one.",
+        )
+
+    def _target_path(self, text: str, where: str) -> tuple[Column, tuple[str, ...]]:
+        """The column that ``text`` names, and its field; the table's alias comes before columns."""
+        parts = split_name(text)
+        qualified = len(parts) > 1 and parts[0].lower() == self.target.alias.lower()
+        for names in [parts[1:], parts] if qualified else [parts]:
+            found = find_name(names[0], self.table.column_names)
+            if found is not None:
+                column = next(each for each in self.table.columns if each.name == found)
+                fields = field_path(found, self.stored_types[found], names[1:], where)
+                return column, fields
+        raise AnalysisError(
+            ErrorCode.COLUMN_NOT_FOUND,
+            f"{where}: {text} is no column of {self.table.name}",
+            f"Its columns are: {', '.join(self.table.column_names)}.",
+        )
+
+
+def split_name(text: str) -> list[str]:
+    """The parts of a dotted name; backticks keep a dot inside a part."""
+    parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
+    return [unquoted(part.strip()) for part in parts]
+
+
+def _is_default(text: str) -> bool:
+    return text.strip().upper() == "DEFAULT"

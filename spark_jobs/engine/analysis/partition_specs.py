@@ -1,0 +1,120 @@
+"""Partition specs against a table: constants of the partition columns, and what agrees with them.
+
+Values of partitions are compared as Python values: connectors partition by no type for which that
+differs from Spark's equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from spark_jobs.contract.inserts import PartitionSpec
+from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.analysis.store_assignment import Place, stored
+from spark_jobs.engine.runtime.names import find_name, unquoted
+from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The value that a spec has for a column; ``text`` is the same as Spark casts it to STRING."""
+
+    value: Any
+    text: str | None
+
+    def as_sql(self, declared: str) -> str:
+        """The value as a Spark SQL expression of the type ``declared``."""
+        if self.text is None:
+            return f"CAST(NULL AS {declared})"
+        escaped = self.text.replace("\\", "\\\\").replace("'", "\\'")
+        return f"CAST('{escaped}' AS {declared})"
+
+
+Constants = Mapping[str, Constant]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpecs:
+    """Evaluates specs of ``table``; ``stored_types`` are its columns' types as declared."""
+
+    spark: SparkSession
+    table: TableHandle
+    expressions: ExpressionAnalyzer
+    stored_types: Mapping[str, DataType]
+    moment: StatementTime
+
+    def constants(self, spec: PartitionSpec, where: str) -> dict[str, Constant]:
+        """The values of ``spec`` by the table's names of the columns; ``where`` names it in errors.
+
+        Raises:
+            AnalysisError: COLUMN_NOT_FOUND for what is no partition column, TYPE_MISMATCH,
+                EXPRESSION_NOT_ALLOWED for what is no constant.
+            DataError: VALUE_NOT_STORABLE.
+        """
+        values = {self._key(name, where): text for name, text in spec.items()}
+        if not values:
+            return {}
+        columns = [
+            self._value(name, text, f"{where}: {name}", Place(where, name)).alias(f"v{i}")
+            for i, (name, text) in enumerate(values.items())
+        ]
+        texts = [F.col(f"v{i}").cast("string").alias(f"t{i}") for i in range(len(columns))]
+        frame = self.spark.range(1).select(*columns).select("*", *texts)
+        row = self.moment.fixed(frame).collect()[0]
+        return {name: Constant(row[f"v{i}"], row[f"t{i}"]) for i, name in enumerate(values)}
+
+    def require_keys(self, names: Sequence[str], where: str) -> None:
+        """Check names alone; raises as ``constants``."""
+        for name in names:
+            self._key(name, where)
+
+    def _key(self, name: str, where: str) -> str:
+        keys = self.table.partition_keys
+        found = find_name(unquoted(name), keys)
+        if found is not None:
+            return found
+        if not keys:
+            problem = f"{self.table.name} has no partitions"
+        elif find_name(unquoted(name), self.table.column_names):
+            problem = f"{name} is not a partition column of {self.table.name}"
+        else:
+            problem = f"{name} is no column of {self.table.name}"
+        remedy = f"Its partition columns are: {', '.join(keys)}." if keys else "Leave it out."
+        raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, f"{where}: {problem}", remedy)
+
+    def _value(self, name: str, text: str, where: str, place: Place) -> Column:
+        expression = self._constant(text, where)
+        return stored(expression.column, expression.type, self.stored_types[name], place)
+
+    def _constant(self, text: str, where: str) -> Expression:
+        expression = self.expressions.analyze(text, "target", where)
+        if expression.target_columns or not expression.deterministic:
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_NOT_ALLOWED,
+                f"{where}: {text!r} is not a constant",
+                "Write a literal, or select the rows with a source.",
+            )
+        return expression
+
+
+def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
+    """Whether a partition, by column, agrees with a spec."""
+    return all(partition[name] == constant.value for name, constant in spec.items())
+
+
+def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]:
+    """The files of the partitions that agree with a spec."""
+    return [file for file in files if belongs(file.partition, spec)]
+
+
+def shown(partition: Mapping[str, Any]) -> str:
+    """A partition or the values of a spec, for people."""
+    return ", ".join(f"{name} = {value}" for name, value in partition.items())

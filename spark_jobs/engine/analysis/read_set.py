@@ -1,0 +1,49 @@
+"""The region of the target that a MERGE can touch, as far as its conditions tell (rule 11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, JoinKey
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRegion:
+    """Conditions that every touched target row meets.
+
+    A row outside ``on_predicates`` (target-only parts of ON) matches no source row, and neither
+    does one that equals no source row in one of ``join_keys``. ``by_source_predicates`` has the
+    target-only parts of each NOT MATCHED BY SOURCE clause's condition; None without such a clause.
+    """
+
+    on_predicates: tuple[Expression, ...]
+    join_keys: tuple[JoinKey, ...]
+    by_source_predicates: tuple[tuple[Expression, ...], ...] | None
+
+
+def target_region(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetRegion:
+    """The region of a statement whose conditions have been analysed."""
+    conjuncts = expressions.conjuncts(spec.on, "both")
+    by_source = [case for case in spec.cases if case.when == "not_matched_by_source"]
+    return TargetRegion(
+        on_predicates=_target_only([expression for expression, _ in conjuncts]),
+        join_keys=tuple(key for _, key in conjuncts if key is not None),
+        by_source_predicates=tuple(
+            _target_only([each for each, _ in expressions.conjuncts(case.condition, "target")])
+            if case.condition is not None
+            else ()
+            for case in by_source
+        )
+        if by_source
+        else None,
+    )
+
+
+def filtered_region(where: Expression) -> TargetRegion:
+    """The region of a DELETE or UPDATE."""
+    return TargetRegion((where,), (), None)
+
+
+def _target_only(conjuncts: list[Expression]) -> tuple[Expression, ...]:
+    return tuple(each for each in conjuncts if each.target_columns and not each.source_columns)

@@ -1,0 +1,55 @@
+"""One moment for a statement: what ``current_date()`` and its like mean in all parts of it.
+
+Spark computes them once for each query that it runs (its rule ``ComputeCurrentTime``), and a
+statement is several: sources, the look at files, the join, and all of them again after a conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.engine.runtime.older_spark import frame_of_plan
+
+_FUNCTIONS = ("current_date()", "current_timestamp()", "now()", "localtimestamp()")
+# Spark 4.1 and later: a value for each precision.
+_TIME_OF_DAY = "current_time"
+_PRECISIONS = range(7)
+
+
+@dataclass(frozen=True)
+class StatementTime:
+    """The moment when a statement first asked for the time."""
+
+    spark: SparkSession
+
+    @cached_property
+    def literals(self) -> Any:
+        """Spark's expressions for the current time, and their values in the session's time zone."""
+        spark = self.spark
+        functions = list(_FUNCTIONS)
+        if spark.catalog.functionExists(_TIME_OF_DAY):
+            functions += [f"{_TIME_OF_DAY}({precision})" for precision in _PRECISIONS]
+        plan = _analyzed(spark.sql(f"SELECT {', '.join(functions)}"))
+        jvm: Any = spark._jvm
+        optimizer = jvm.org.apache.spark.sql.catalyst.optimizer
+        rule = getattr(getattr(optimizer, "ComputeCurrentTime$"), "MODULE$")
+        computed = rule.apply(plan)
+        literals = jvm.java.util.HashMap()
+        for index in range(len(functions)):
+            function, literal = (each.projectList().apply(index) for each in (plan, computed))
+            literals.put(function.child(), literal.child())
+        return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(literals)
+
+    def fixed(self, frame: DataFrame) -> DataFrame:
+        """``frame`` as of this moment, with the views and subqueries that it reads."""
+        plan = _analyzed(frame)
+        fixed = plan.transformAllExpressionsWithSubqueries(self.literals)
+        return frame if fixed.equals(plan) else frame_of_plan(self.spark, fixed)
+
+
+def _analyzed(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()

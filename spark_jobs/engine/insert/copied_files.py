@@ -1,0 +1,168 @@
+"""Parquet files as the source of a copy: pyarrow reads the rows that Spark would. Driver only.
+
+Only where both surely read the same: plain columns of Spark's types, and no dates that Spark would
+move to another calendar. Whatever else a file has, even damage, is left to Spark and its errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spark_jobs.arrow_types import arrow_type
+from spark_jobs.engine.source.arrow_reader import ArrowFileReader
+from spark_jobs.engine.source.arrow_source import listed, parquet_splits
+from spark_jobs.landing.files import FileVersion
+from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.packing import loads_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.contract.request import FileSource
+    from spark_jobs.spi.storage import FileLocation
+
+# The driver looks at every footer.
+_MOST_FILES: Final = 1_000
+_FOOTERS_AT_ONCE: Final = 16
+_DATED: Final = (DateType, TimestampType, TimestampNTZType)
+_PLAIN: Final = (BooleanType, NumericType, StringType, BinaryType, *_DATED)
+_REBASE_MODE: Final = "spark.sql.parquet.datetimeRebaseModeInRead"
+# What Spark's own writer says of itself (ParquetUtils and DataSourceUtils of Spark).
+_SPARK_VERSION: Final = b"org.apache.spark.version"
+_FIRST_CORRECT: Final = 3
+_OLD_CALENDAR: Final = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFiles:
+    """Files that all have the columns of ``schema``; no other version of them is read."""
+
+    filesystem: pafs.FileSystem
+    files: tuple[pafs.FileInfo, ...]
+    schema: pa.Schema
+    row_count: int
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    def rows(self, columns: Sequence[int], tasks: int) -> ArrowRows:
+        """The columns at these positions, which at most so many tasks read."""
+        by_file = (
+            parquet_splits(file.path, file.size, FileVersion.of(file)) for file in self.files
+        )
+        splits = [*chain(*by_file)]
+        sizes = {ordinal: split.size for ordinal, split in enumerate(splits)}
+        loads = loads_of(sizes, tasks)
+        schema = pa.schema([self.schema.field(index) for index in columns])
+        of_tasks = tuple(tuple(splits[ordinal] for ordinal in load) for load in loads)
+        reader = ArrowFileReader(self.filesystem, False, of_tasks, schema)
+        return ArrowRows(reader, tuple(map(tuple, loads)))
+
+
+def copied_files(
+    spark: SparkSession, source: FileSource, frame: DataFrame, place: FileLocation | None
+) -> CopiedFiles | None:
+    """The files of a source, whose rows are those of ``frame``; None where only Spark should read.
+
+    ``place``: where they are, if Spark has no file system for them.
+    """
+    if source.format.lower() != "parquet" or source.options:
+        return None
+    schema = _plain_schema(frame.schema)
+    found = _found(source, frame, place)
+    if schema is None or found is None or not 0 < len(found[1]) <= _MOST_FILES:
+        return None
+    filesystem, files = found
+    by_default = spark.conf.get(_REBASE_MODE) == "CORRECTED"
+    dated = any(isinstance(field.dataType, _DATED) for field in frame.schema)
+
+    def copied_rows(file: pafs.FileInfo) -> int | None:
+        try:
+            with filesystem.open_input_file(file.path) as stream:
+                footer = pq.read_metadata(stream)
+                same = _has(footer.schema.to_arrow_schema(), schema)
+        except (OSError, pa.ArrowException):
+            return None
+        is_copied = same and (not dated or _is_of_one_calendar(footer.metadata or {}, by_default))
+        return int(footer.num_rows) if is_copied else None
+
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        counts = list(pool.map(copied_rows, files))
+    copied = [count for count in counts if count is not None]
+    if len(copied) < len(files):
+        return None
+    return CopiedFiles(filesystem, files, schema, sum(copied))
+
+
+def _plain_schema(schema: StructType) -> pa.Schema | None:
+    if not all(isinstance(field.dataType, _PLAIN) for field in schema):
+        return None
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType)) for field in schema])
+
+
+def _found(
+    source: FileSource, frame: DataFrame, place: FileLocation | None
+) -> tuple[pafs.FileSystem, tuple[pafs.FileInfo, ...]] | None:
+    """The source's files, as this process sees them."""
+    if place is not None:
+        return place.filesystem, tuple(listed(source, place))
+    uris = [urlsplit(uri) for uri in frame.inputFiles()]
+    if any(uri.scheme != "file" for uri in uris):
+        return None
+    local = pafs.LocalFileSystem()
+    files = local.get_file_info([unquote(uri.path) for uri in uris])
+    if any(file.type != pafs.FileType.File for file in files):
+        return None
+    return local, tuple(files)
+
+
+def _has(found: pa.Schema, wanted: pa.Schema) -> bool:
+    """Whether a file has the columns, in these very types, and no two that Spark takes for one."""
+    if len({name.lower() for name in found.names}) < len(found.names):
+        return False
+    return all(
+        field.name in found.names and _stored(found.field(field.name).type) == field.type
+        for field in wanted
+    )
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type in the file of a column that its writer had in another form in memory."""
+    if pa.types.is_dictionary(kind):
+        return _stored(kind.value_type)
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    return kind
+
+
+def _is_of_one_calendar(properties: Mapping[bytes, bytes], by_default: bool) -> bool:
+    """Whether Spark takes dates as they stand (``DataSourceUtils.datetimeRebaseSpec`` of Spark)."""
+    version = properties.get(_SPARK_VERSION)
+    if version is None:
+        return by_default
+    return int(version.split(b".")[0]) >= 3 and not any(
+        each in properties for each in _OLD_CALENDAR
+    )

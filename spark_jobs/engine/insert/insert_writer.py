@@ -1,0 +1,86 @@
+"""The executor half of INSERT: checks the new rows of one task and feeds the sink.
+
+Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.errors import DataError, ErrorCode
+from spark_jobs.spi import rows
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+
+
+@dataclass(frozen=True, slots=True)
+class InsertWriter:
+    """The function of ``mapInArrow``: new rows in, one ``TaskReport`` out. Picklable.
+
+    ``not_null`` are table columns that take no NULL; ``columns`` are the names of the columns that
+    arrive.
+    """
+
+    sinks: MergeSinkFactory
+    not_null: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Store all rows of a task.
+
+        Yields:
+            One row with the column ``report`` (string): a ``TaskReport`` as JSON. None for a task
+            without rows.
+        """
+        report = TaskReport()
+        sink: MergeSink | None = None
+        with task_sinks(self.sinks) as sinks:
+            for batch in batches:
+                if batch.num_rows == 0:
+                    continue
+                if sink is None:
+                    sink = sinks.open(task_key())
+                named = batch.rename_columns(list(self.columns))
+                require_not_null(named, self.not_null)
+                sink.store_merged_rows(change_rows(named))
+                report.inserted += batch.num_rows
+            report.fragments = sinks.finish()
+        if sink is not None:
+            yield report.to_batch()
+
+
+def require_not_null(batch: pa.RecordBatch, names: Sequence[str]) -> None:
+    """Refuse NULL in the columns ``names``.
+
+    Raises:
+        DataError: NOT_NULL_VIOLATION, with the column.
+    """
+    for name in names:
+        if batch.column(name).null_count:
+            raise DataError(
+                ErrorCode.NOT_NULL_VIOLATION,
+                f"column {name} is NOT NULL, but INSERT would store NULL",
+                "Give it a value, or filter such rows out.",
+            )
+
+
+def change_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """New rows as ``spi.rows`` describes them."""
+    count = batch.num_rows
+    change = {
+        rows.OPERATION: pa.array(np.full(count, rows.INSERT, np.int8)),
+        rows.CASE_NUMBER: pa.array(np.zeros(count, np.int32)),
+        rows.ROW_ID: pa.nulls(count),
+        rows.FROM_UPDATE: pa.array(np.zeros(count, np.bool_)),
+    }
+    arrays = [*change.values(), *batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, [*change, *batch.schema.names])

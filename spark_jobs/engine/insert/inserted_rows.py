@@ -1,0 +1,227 @@
+"""INSERT against the schemas: which source column goes where, and the rows as they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from spark_jobs.contract.inserts import (
+    DEFAULT_AS,
+    DEFAULT_OF,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+)
+from spark_jobs.contract.statements import InsertAction
+from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_frame
+from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
+from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.analysis.store_assignment import Place, stored
+from spark_jobs.engine.runtime.names import column_of, find_name, quote
+from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.spi import rows
+from spark_jobs.spi.tables import TableHandle
+
+_SOURCE = f"{rows.RESERVED_PREFIX}source"
+_TARGET = f"{rows.RESERVED_PREFIX}target"
+_LABEL = "INSERT"
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedInsert:
+    """An INSERT whose names and types are known to fit.
+
+    ``values`` are the expressions of all table columns over the source's columns, which are called
+    ``c0``, ``c1`` … by position; ``order_by`` are columns with ASC or DESC.
+    """
+
+    table: TableHandle
+    values: Mapping[str, Expression]
+    stored_types: Mapping[str, DataType]
+    order_by: tuple[str, ...]
+
+    @property
+    def copied(self) -> dict[str, int] | None:
+        """The source's column, by position, of every table column; None if a value is computed."""
+        found = {}
+        for name, value in self.values.items():
+            columns = value.source_columns
+            plain = len(columns) == 1 and value.text == column_of(_SOURCE, *columns)
+            if not plain or value.type != self.stored_types[name]:
+                return None
+            found[name] = int(next(iter(columns))[1:])
+        return found
+
+    def rows(self, source: DataFrame) -> DataFrame:
+        """The table's columns, stored."""
+        columns = [
+            stored(value.column, value.type, self.stored_types[name], Place(_LABEL, name)).alias(
+                name
+            )
+            for name, value in self.values.items()
+        ]
+        return source.alias(_SOURCE).select(*columns)
+
+
+def by_index(source: DataFrame) -> DataFrame:
+    """``source`` with its columns called ``c0``, ``c1`` …"""
+    return source.toDF(*(f"c{index}" for index in range(len(source.columns))))
+
+
+def partition_specs(
+    spark: SparkSession, table: TableHandle, moment: StatementTime
+) -> PartitionSpecs:
+    """What evaluates partition specs of ``table``."""
+    expressions = ExpressionAnalyzer(spark, Side(_TARGET, target_frame(spark, table)))
+    return PartitionSpecs(spark, table, expressions, declared_types(table), moment)
+
+
+def analyze_insert(
+    spark: SparkSession,
+    spec: InsertIntoSpec | InsertOverwriteSpec,
+    table: TableHandle,
+    schema: StructType,
+    partition: Constants,
+) -> AnalyzedInsert:
+    """Check names and types against the table and the source's ``schema``. Reads no data.
+
+    ``partition`` has the constants of the statement's partition spec.
+
+    Raises:
+        RequestError: SYNTAX_ERROR.
+        AnalysisError: whatever does not fit; the message names the column.
+    """
+    refuse_reserved_names(table.column_names, "target")
+    types = declared_types(table)
+    target = Side(_TARGET, target_frame(spark, table))
+    source = Side(_SOURCE, by_index(spark.createDataFrame([], schema)))
+    expressions = ExpressionAnalyzer(spark, target, source)
+    columns = _source_columns(schema.names)
+    if spec.by_name:
+        names = _by_name(table, [column.name for column in columns])
+    else:
+        names = _by_position(spec, table, len(columns))
+    values = [
+        (name, column.value(_default_of(table, name)))
+        for name, column in zip(names, columns, strict=True)
+    ]
+    declared = {column.name: column.type for column in table.columns}
+    given = {split_name(name)[0].lower() for name in names}
+    for name, constant in partition.items():
+        if name.lower() not in given:
+            values.append((quote(name), constant.as_sql(declared[name])))
+    _require_partition_columns(table, [name for name, _ in values])
+    action = InsertAction(tuple(text for _, text in values), tuple(name for name, _ in values))
+    assignments = AssignmentAnalyzer(expressions, table, target, source, types)
+    return AnalyzedInsert(
+        table=table,
+        values=assignments.values(action, "source", _LABEL),
+        stored_types=types,
+        order_by=tuple(_sort_key(text, table) for text in spec.order_by),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SourceColumn:
+    """A column of the source: its values, defaults of the target, or either as ``flag`` says.
+
+    ``text`` is None where all are defaults; ``flag`` where none is.
+    """
+
+    name: str
+    text: str | None
+    flag: str | None
+
+    def value(self, default: str) -> str:
+        """The value as an expression over the source."""
+        if self.text is None:
+            return "DEFAULT"
+        return self.text if self.flag is None else f"IF({self.flag}, {default}, {self.text})"
+
+
+def _source_columns(names: Sequence[str]) -> list[_SourceColumn]:
+    texts = {name: column_of(_SOURCE, f"c{index}") for index, name in enumerate(names)}
+    found = []
+    for index, name in enumerate(names):
+        if not name.startswith(DEFAULT_OF):
+            is_default = name.startswith(DEFAULT_AS)
+            text = None if is_default else column_of(_SOURCE, f"c{index}")
+            flag = texts.get(f"{DEFAULT_OF}{index + 1}")
+            found.append(_SourceColumn(name.removeprefix(DEFAULT_AS), text, flag))
+    return found
+
+
+def _default_of(table: TableHandle, name: str) -> str:
+    found = find_name(split_name(name)[0], table.column_names)
+    return next((each.default for each in table.columns if each.name == found), None) or "NULL"
+
+
+def _by_position(
+    spec: InsertIntoSpec | InsertOverwriteSpec, table: TableHandle, count: int
+) -> list[str]:
+    """The target column of each of so many source columns."""
+    if spec.columns:
+        wanted = list(spec.columns)
+    else:
+        fixed = {split_name(name)[0].lower() for name in spec.partition}
+        wanted = [quote(name) for name in table.column_names if name.lower() not in fixed]
+        if count == len(table.column_names):
+            wanted = [quote(name) for name in table.column_names]
+    if len(wanted) != count:
+        raise AnalysisError(
+            ErrorCode.EXPRESSION_INVALID,
+            f"{_LABEL}: the source has {count} columns for {len(wanted)} columns of "
+            f"{table.name}: {', '.join(wanted)}",
+            "Name the columns that get a value, or insert BY NAME.",
+        )
+    return wanted
+
+
+def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
+    wanted: list[str] = []
+    for name in names:
+        found = find_name(name, table.column_names)
+        if found is None:
+            raise AnalysisError(
+                ErrorCode.COLUMN_NOT_FOUND,
+                f"{_LABEL} BY NAME: the source's column {name} is no column of {table.name}",
+                f"Its columns are: {', '.join(table.column_names)}.",
+            )
+        if quote(found) in wanted:
+            raise AnalysisError(
+                ErrorCode.AMBIGUOUS_REFERENCE,
+                f"{_LABEL} BY NAME: the source has two columns {found}",
+                "Rename one of them.",
+            )
+        wanted.append(quote(found))
+    return wanted
+
+
+def _require_partition_columns(table: TableHandle, names: Sequence[str]) -> None:
+    """A row whose partition nobody chose would go where nobody looks for it."""
+    given = {split_name(name)[0].lower() for name in names}
+    for column in table.columns:
+        is_key = column.name in table.partition_keys
+        if is_key and column.default is None and column.name.lower() not in given:
+            raise AnalysisError(
+                ErrorCode.COLUMN_NOT_FOUND,
+                f"{_LABEL}: the partition column {column.name} of {table.name} gets no value",
+                "Select it in the source, or name it in the partition spec.",
+            )
+
+
+def _sort_key(text: str, table: TableHandle) -> str:
+    words = text.split()
+    direction = words.pop() if len(words) > 1 and words[-1].upper() in ("ASC", "DESC") else "ASC"
+    name = find_name(split_name(" ".join(words))[0], table.column_names)
+    if name is None:
+        raise AnalysisError(
+            ErrorCode.COLUMN_NOT_FOUND,
+            f"order_by: {text} is no column of {table.name}",
+            "Write a column, perhaps with ASC or DESC behind it.",
+        )
+    return f"{quote(name)} {direction}"

@@ -1,0 +1,108 @@
+"""The end of INSERT OVERWRITE: files that were written come, those that they replace go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.insert.replacement import Partition, Replacement
+from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.statement_run import (
+    StatementOutcome,
+    StatementRun,
+    counted,
+    with_publication,
+)
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeHandle
+
+_LAST_WRITER_ATTEMPTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    fragments: Sequence[Fragment]
+    metrics: Metrics
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OverwriteCommit:
+    """``reports`` of the tasks that wrote ``partitions`` in a run, on their way into a snapshot."""
+
+    run: StatementRun[PartitionStatement]
+    handle: MergeHandle
+    replacement: Replacement
+    partitions: Sequence[Partition]
+    reports: Sequence[TaskReport]
+    metrics: Metrics
+
+    def previewed(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+        """What ``published`` would do."""
+        change = self._change(self.run.table, replaced)
+        return StatementOutcome(None, change.metrics, change.partitions)
+
+    def published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+        """Make the snapshot.
+
+        Where the last writer wins, a conflict makes what is in the partitions by then go instead.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT or COMMIT_OUTCOME_UNKNOWN.
+            DataError: PARTITION_NOT_EXPECTED, of what is there by then.
+        """
+        try:
+            return self._published(replaced)
+        except JobError as error:
+            self.run.abort_unpublished(self.handle, error)
+            raise
+
+    def _published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+        table = self.run.table
+        wins = getattr(self.run.spec, "last_writer_wins", False)
+        for _ in range(_LAST_WRITER_ATTEMPTS - 1 if wins else 0):
+            try:
+                return self._attempted(table, replaced)
+            except JobError as error:
+                if error.code is not ErrorCode.COMMIT_CONFLICT:
+                    raise
+                table, replaced = self._now(error)
+        return self._attempted(table, replaced)
+
+    def _change(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> _Change:
+        """What will have changed when ``replaced`` are gone from ``table``."""
+        connector = self.run.connector
+        dropped = TaskReport(
+            deleted=sum(file.live_row_count for file in replaced),
+            fragments=connector.writes.drop_files(table, self.handle, replaced),
+        )
+        reports = [*self.reports, dropped]
+        fragments = tuple(each for report in reports for each in report.fragments)
+        partitions = changed_partitions(connector, table, fragments)
+        metrics = replace(counted(self.metrics, reports), partitions_changed=len(partitions))
+        return _Change(fragments, metrics, partitions)
+
+    def _attempted(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+        change = self._change(table, replaced)
+        snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics)
+        metrics = with_publication(change.metrics, snapshot)
+        return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
+
+    def _now(self, conflict: JobError) -> tuple[TableHandle, Sequence[PlannedFile]]:
+        """The table at its latest snapshot, and what is to be replaced in it.
+
+        Another driver of this operation may have made the commit that was met: it is done then.
+        """
+        connector = self.run.connector
+        table = connector.metadata.load_table(self.run.table.name)
+        done = connector.writes.find_commit(table, self.run.operation.operation_id)
+        if done is not None or table.columns != self.run.table.columns:
+            raise conflict
+        replaced = self.replacement.replaced(connector.metadata.plan_files(table), self.partitions)
+        self.replacement.check(replaced, self.partitions)
+        return table, replaced

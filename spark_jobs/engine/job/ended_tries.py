@@ -1,0 +1,134 @@
+"""What earlier operations of a task run committed that ended before their task heard of it.
+
+Clearing a task is asking for its work again; but who cleared it because it had failed, or because
+it was stopped, does not know that its job had published by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.properties import result_of_snapshot
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.task_notes import note_name, note_text, noted_operations
+from spark_jobs.engine.runtime.operations import FOLDER, OperationLog
+from spark_jobs.errors import CatalogError, CommitError, ErrorCode
+from spark_jobs.spi.storage import replace_file
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.spi.connector import Connector
+
+_REMEDY = (
+    "Look at the table's rows. With after_ended_try='skip' that commit becomes the task's result, "
+    "with 'run' the statement is done once more; or mark the task as success."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTries:
+    """The operations that are noted for the task run of ``request``, but its own."""
+
+    request: JobRequest
+    connector: Connector
+    operation_ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, request: JobRequest, connector: Connector) -> EndedTries:
+        """Those that were noted before; the request's own is noted, too, from now on.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        name = note_name(request.origin)
+        if name is None:
+            return cls(request, connector, ())
+        storage = connector.storage
+        path = f"{storage.root}/{FOLDER}/{name}"
+        noted = _noted(connector, path)
+        ended = [each for each in noted if each != request.operation_id]
+        if request.operation_id not in noted:
+            text = note_text([*ended, request.operation_id])
+            replace_file(storage.filesystem, path, text.encode())
+        return cls(request, connector, tuple(ended))
+
+    def commits(self, table: TableHandle) -> list[JobResult]:
+        """What they committed to ``table``; those that still run somewhere can not publish now.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED: whether one committed can not be known, and it
+                matters.
+        """
+        found = []
+        log = OperationLog(self.connector.storage)
+        for operation_id in self.operation_ids:
+            log.clear_leftovers(operation_id)
+            commit = self._commit(table, operation_id)
+            if commit is not None:
+                target, properties = str(self.request.target), commit.properties
+                found.append(result_of_snapshot(target, commit.snapshot_id, properties))
+        return found
+
+    def _commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
+        try:
+            return self.connector.writes.find_commit(table, operation_id)
+        except CommitError:
+            if self.request.after_ended_try == "run":
+                return None
+            raise
+
+    def taken(self, commits: Sequence[JobResult]) -> JobResult | None:
+        """The result of the request, if one of ``commits`` is to be taken for it.
+
+        Raises:
+            CommitError: ENDED_TRY_COMMITTED: somebody has to decide.
+        """
+        then = self.request.after_ended_try
+        if not commits or then == "run":
+            return None
+        last = commits[-1]
+        if then == "fail":
+            raise CommitError(ErrorCode.ENDED_TRY_COMMITTED, _told(commits), _REMEDY)
+        if last.request_digest != self.request.digest():
+            problem = "Since then its statement or its sources were changed, so it is not skipped."
+            raise CommitError(ErrorCode.ENDED_TRY_COMMITTED, f"{_told(commits)} {problem}", _REMEDY)
+        origin = self.request.origin
+        return replace(
+            last,
+            operation_id=self.request.operation_id,
+            try_number=origin.try_number,
+            retries=origin.retries,
+            warnings=(f"{_told(commits)} The statement was not run again.",),
+        )
+
+
+def warnings_of(commits: Sequence[JobResult]) -> tuple[str, ...]:
+    """What is said where the statement runs after ``commits``."""
+    return (f"{_told(commits)} The statement was run once more.",) if commits else ()
+
+
+def _told(commits: Sequence[JobResult]) -> str:
+    return " ".join(
+        f"Operation {each.operation_id} of this task was ended, but had committed snapshot "
+        f"{each.new_snapshot_id} of {each.target} ({each.metrics.inserted} rows inserted, "
+        f"{each.metrics.updated} updated, {each.metrics.deleted} deleted)."
+        for each in commits
+    )
+
+
+def _noted(connector: Connector, path: str) -> list[str]:
+    try:
+        with connector.storage.filesystem.open_input_stream(path) as stream:
+            return noted_operations(stream.read().decode())
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise CatalogError(
+            ErrorCode.METADATA_UNREADABLE,
+            f"{path}, which names earlier operations of the task, is not readable: {error}",
+            "Look at the table's rows for what they did; then delete the file.",
+        ) from error

@@ -1,0 +1,121 @@
+"""A maintenance statement from start to end: no rows, no snapshot of its own."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.durations import parse_limit
+from spark_jobs.contract.maintenance import (
+    CreateTagSpec,
+    DeleteTagSpec,
+    ExpireSnapshotsSpec,
+    MaintenanceReport,
+    MaintenanceStatement,
+    RemoveOrphanFilesSpec,
+)
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.leftovers import leftovers_of
+from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.spi.connector import Connector
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceJob:
+    """A request for table care on an open catalog; ``spark`` None: the job has no session."""
+
+    request: JobRequest
+    statement: MaintenanceStatement
+    connector: Connector
+    spark: SparkSession | None = None
+    progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
+
+    def run(self) -> JobResult:
+        """Run the request and store its result, but for a dry run; a failure is a result too."""
+        log = OperationLog(self.connector.storage)
+        try:
+            result = self._earlier(log) or self._done()
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+        if not self.request.dry_run:
+            log.store(result)
+        return result
+
+    def _earlier(self, log: OperationLog) -> JobResult | None:
+        """The result of a try of this operation that ended well."""
+        if self.request.dry_run:
+            return None
+        stored = log.read(self.request.operation_id)
+        if stored is None or stored.error is not None:
+            return None
+        require_same_work(self.request, stored)
+        return stored
+
+    def _done(self) -> JobResult:
+        with self.progress.phase(self.statement.kind), self._settings():
+            report = self._report()
+        changed: Status = "committed" if report.changes else "unchanged"
+        return JobResult(
+            operation_id=self.request.operation_id,
+            status="dry_run" if self.request.dry_run else changed,
+            target=str(self.request.target),
+            request_digest=self.request.digest(),
+            metrics=replace(Metrics(), seconds=self.progress.seconds),
+            try_number=self.request.origin.try_number,
+            retries=self.request.origin.retries,
+            maintenance=report,
+        )
+
+    def _settings(self) -> AbstractContextManager[None]:
+        if self.spark is None:
+            return nullcontext()
+        time_zone = self.request.options.session_time_zone
+        return fixed_settings(self.spark, meaningful_settings(time_zone))
+
+    def _report(self) -> MaintenanceReport:
+        care, target, dry_run = (
+            self.connector.maintenance,
+            self.request.target,
+            self.request.dry_run,
+        )
+        if care is None:
+            raise NotSupportedError(
+                f"{self.request.catalog.connector}: there is no table care on this catalog.",
+                "Use the engine that made the table, or what the catalog's server offers.",
+            )
+        match self.statement:
+            case ExpireSnapshotsSpec() as spec:
+                return care.expire_snapshots(target, spec, dry_run=dry_run)
+            case RemoveOrphanFilesSpec() as spec:
+                report = care.remove_orphan_files(target, spec, dry_run=dry_run, spark=self.spark)
+                return self._without_leftovers(spec, report)
+            case CreateTagSpec() as spec:
+                return care.create_tag(target, spec)
+            case DeleteTagSpec() as spec:
+                return care.delete_tag(target, spec, dry_run=dry_run)
+            case spec:
+                dag_id = self.request.origin.dag_id
+                return care.roll_back(target, spec, dag_id=dag_id, dry_run=dry_run)
+
+    def _without_leftovers(
+        self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
+    ) -> MaintenanceReport:
+        """Remove what killed jobs left in the warehouse, whichever table they were at work on."""
+        now = datetime.now(UTC)
+        leftovers = leftovers_of(self.connector.storage, parse_limit(spec.older_than, now), now)
+        if not self.request.dry_run:
+            leftovers.remove()
+        return leftovers.added_to(report)

@@ -1,0 +1,267 @@
+"""One request from start to end: an earlier commit, the statement, the stored result."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.properties import operation_properties, result_of_snapshot
+from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
+from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.contract.statements import CreateTableSpec, RowStatement
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.insert.overwrite_run import OverwriteRun
+from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
+from spark_jobs.engine.merge.merge_run import MergeRun
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.last_look import LastLook
+from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.writes import Operation
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+# How often a statement is run when others' commits are in its way, and the first pause in seconds.
+ATTEMPTS: Final = 5
+_PAUSE: Final = 0.2
+# How many of the partitions that changed a result names.
+_NAMED_PARTITIONS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request on an open catalog and session; ``answers`` as in ``LastLook``."""
+
+    request: JobRequest
+    spark: SparkSession
+    connector: Connector
+    progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
+    answers: Path | None = None
+
+    def run(self) -> JobResult:
+        """Run the request and store its result, but for a dry run; a failure is a result too."""
+        log = OperationLog(self.connector.storage)
+        settings = meaningful_settings(self.request.options.session_time_zone)
+        try:
+            with fixed_settings(self.spark, settings):
+                result = replace(self._done(log), settings=settings)
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+        if not self.request.dry_run:
+            log.store(result)
+            self._release_guard(result)
+        return result
+
+    def check(self) -> JobResult:
+        """Hold the statement against the schemas, and change nothing; a failure is a result too.
+
+        What an earlier try committed is not looked at again.
+        """
+        log = OperationLog(self.connector.storage)
+        settings = meaningful_settings(self.request.options.session_time_zone)
+        try:
+            with fixed_settings(self.spark, settings):
+                self._check(log)
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+            if not self.request.dry_run:
+                log.store(result)
+            return result
+        return self._result("unchanged", Metrics())
+
+    def _check(self, log: OperationLog) -> None:
+        statement = self.request.statement
+        if isinstance(statement, CreateTableSpec | MaintenanceStatement):
+            return
+        table = self.connector.metadata.load_table(self.request.target)
+        if not self.request.dry_run and self._earlier(log, table) is not None:
+            return
+        scratch = log.new_scratch(self.request.operation_id)
+        moment = StatementTime(self.spark)
+        sources = Sources(
+            self.spark, self.connector, self.request, table, scratch, self.progress, moment
+        )
+        try:
+            sources.open()
+            self._statement_run(statement, table, sources, scratch, 1).check()
+        finally:
+            sources.close()
+
+    def _done(self, log: OperationLog) -> JobResult:
+        statement = self.request.statement
+        if isinstance(statement, CreateTableSpec):
+            return self._create_table(statement)
+        assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.run
+        moment = StatementTime(self.spark)
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return self._attempted(log, statement, attempt, moment)
+            except CommitError as error:
+                if error.code is not ErrorCode.COMMIT_CONFLICT:
+                    raise
+                self.progress.say(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
+            time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
+        return self._attempted(log, statement, ATTEMPTS, moment)
+
+    def _attempted(
+        self,
+        log: OperationLog,
+        statement: RowStatement | PartitionStatement,
+        attempt: int,
+        moment: StatementTime,
+    ) -> JobResult:
+        """Run the statement from fresh snapshots, unless it has been committed already."""
+        with self.progress.phase("catalog"):
+            table = self.connector.metadata.load_table(self.request.target)
+        if self.request.dry_run:
+            return self._tried(log, statement, table, moment)
+        with self.progress.phase("history"):
+            log.clear_leftovers(self.request.operation_id)
+            earlier = self._earlier(log, table)
+            if earlier is not None:
+                require_same_work(self.request, earlier)
+                return earlier
+            ended = EndedTries.of(self.request, self.connector)
+            commits = ended.commits(table)
+            taken = ended.taken(commits)
+            if taken is not None:
+                return taken
+            scratch = log.new_scratch(self.request.operation_id)
+            log.lease(scratch).take()
+        try:
+            result = self._changed(statement, table, scratch, attempt, moment)
+        finally:
+            with self.progress.phase("clean"):
+                log.clear(scratch)
+        return replace(result, warnings=warnings_of(commits))
+
+    def _tried(
+        self,
+        log: OperationLog,
+        statement: RowStatement | PartitionStatement,
+        table: TableHandle,
+        moment: StatementTime,
+    ) -> JobResult:
+        """A dry run: no earlier one counts, and nothing is left of it."""
+        scratch = log.dry_run_folder(self.request.operation_id)
+        log.clear(scratch)
+        log.lease(scratch).take()
+        try:
+            return self._changed(statement, table, scratch, 1, moment)
+        finally:
+            log.clear(scratch)
+
+    def _release_guard(self, result: JobResult) -> None:
+        """Once the result is stored, no retry will search from the base snapshot any more."""
+        changes_rows = not isinstance(self.request.statement, CreateTableSpec)
+        # Also when nothing changed: an earlier try that was killed may have left it.
+        if result.error is None and changes_rows:
+            table = self.connector.metadata.load_table(self.request.target)
+            self.connector.writes.release_guard(table, self.request.operation_id)
+
+    def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
+        """The result of a try of this operation that ended well."""
+        stored = log.read(self.request.operation_id)
+        if stored is not None and stored.error is None:
+            return stored
+        commit = self.connector.writes.find_commit(table, self.request.operation_id)
+        return None if commit is None else self._recorded(commit)
+
+    def _recorded(self, commit: CommittedSnapshot) -> JobResult:
+        target = str(self.request.target)
+        return result_of_snapshot(target, commit.snapshot_id, commit.properties)
+
+    def _operation(self, table: TableHandle) -> Operation:
+        properties = operation_properties(self.request, table.snapshot_id)
+        return Operation(self.request.operation_id, self.request.digest(), properties)
+
+    def _create_table(self, spec: CreateTableSpec) -> JobResult:
+        with self.progress.phase("create"):
+            created = self.connector.metadata.create_table(self.request.target, spec)
+        self.progress.say(f"{self.request.target} {'created' if created else 'exists'}")
+        return self._result("committed" if created else "unchanged", Metrics())
+
+    def _changed(
+        self,
+        spec: RowStatement | PartitionStatement,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
+        moment: StatementTime,
+    ) -> JobResult:
+        sources = Sources(
+            self.spark, self.connector, self.request, table, scratch, self.progress, moment
+        )
+        try:
+            with self.progress.phase("analyze"):
+                sources.open()
+            outcome = self._statement_run(spec, table, sources, scratch, attempt).run()
+        finally:
+            sources.close()
+        status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
+        return replace(
+            self._result("dry_run" if self.request.dry_run else status, outcome.metrics),
+            base_snapshot_id=table.snapshot_id,
+            new_snapshot_id=outcome.snapshot_id,
+            partitions=outcome.partitions[:_NAMED_PARTITIONS],
+        )
+
+    def _statement_run(
+        self,
+        spec: RowStatement | PartitionStatement,
+        table: TableHandle,
+        sources: Sources,
+        scratch: str,
+        attempt: int,
+    ) -> MergeRun | OverwriteRun:
+        return _run_type(spec)(
+            spark=self.spark,
+            connector=self.connector,
+            table=table,
+            spec=spec,
+            sources=sources,
+            operation=self._operation(table),
+            options=self.request.options,
+            scratch=scratch,
+            progress=self.progress,
+            moment=sources.moment,
+            last_look=LastLook(self.request.operation_id, self.answers),
+            attempt=attempt,
+            reads_itself=_is_among(self.request.target, self.request.sources),
+            dry_run=self.request.dry_run,
+        )
+
+    def _result(self, status: Status, metrics: Metrics) -> JobResult:
+        return JobResult(
+            operation_id=self.request.operation_id,
+            status=status,
+            target=str(self.request.target),
+            request_digest=self.request.digest(),
+            metrics=replace(metrics, seconds=self.progress.seconds),
+            try_number=self.request.origin.try_number,
+            retries=self.request.origin.retries,
+        )
+
+
+def _run_type(spec: RowStatement | PartitionStatement) -> Callable[..., MergeRun | OverwriteRun]:
+    return MergeRun if isinstance(spec, RowStatement) else OverwriteRun
+
+
+def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
+    """Whether a source reads the target itself, by whatever name."""
+    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))

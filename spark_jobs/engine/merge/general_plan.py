@@ -1,0 +1,131 @@
+"""The general physical plan: any ON, any clauses, with and without a source.
+
+Spark joins the source with the target's needed columns and row ids, or filters the target, the
+searched CASE decides, and only the changes are shuffled to the sink tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.merge.cases import MATCHED, SOURCE_PRESENT, with_case_number
+from spark_jobs.engine.merge.join import filtered, join, reduced
+from spark_jobs.engine.merge.matches import observed_matches
+from spark_jobs.engine.merge.processors import RowChangeProcessor
+from spark_jobs.engine.source.materialized import MaterializedSource
+from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, ChangeWriter, TaskReport
+from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.redistribution import WriteSize, redistribute
+from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.connector import ConnectorScan
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.writes import WriteLayout
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """What a physical plan yields: the sink tasks' reports and the pairs of rows that ON joined."""
+
+    reports: list[TaskReport]
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralPlan:
+    """One run of the general plan over planned files and a materialised source.
+
+    ``source`` is None for DELETE and UPDATE. ``dynamic_filter``: what it tells of useful target
+    rows, where the scan shall make use of that. ``row_id_columns`` are table columns that change
+    rows need beside the row id.
+    """
+
+    spark: SparkSession
+    merge: AnalyzedMerge
+    moment: StatementTime
+    processor: RowChangeProcessor
+    scan: ConnectorScan
+    files: Sequence[PlannedFile]
+    source: MaterializedSource | None
+    dynamic_filter: DynamicFilter | None
+    update_layout: WriteLayout
+    insert_layout: WriteLayout
+    row_id_columns: Sequence[str]
+    broadcast_limit: int
+    target_file_size: int
+
+    def run(self, writer: ChangeWriter) -> PlanResult:
+        """Compute the changes and store them through ``writer``; nothing is published."""
+        changes = self.changes()
+        named = replace(writer, columns=tuple(changes.columns))
+        written = map_in_arrow(by_position(changes), named, REPORT_SCHEMA)
+        reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
+        matched = observed_matches(written)
+        return PlanResult(reports, self._matches() if matched is None else matched)
+
+    def changes(self) -> DataFrame:
+        """The change rows as they reach the sink tasks (columns: see ``spi.rows``)."""
+        return redistribute(
+            self._change_rows(),
+            self.update_layout,
+            self.insert_layout,
+            self._write_size(),
+        )
+
+    def _matches(self) -> int:
+        """The pairs of rows that ON joins, by a join of their own."""
+        processor = self.processor
+        if processor.inserts_apart:
+            processor = processor.only("matched")
+        joined = with_case_number(self._joined(processor), processor.merge)
+        return self.moment.fixed(joined.where(MATCHED)).count()
+
+    def _change_rows(self) -> DataFrame:
+        if not self.processor.inserts_apart:
+            return self.moment.fixed(self._change_rows_of(self.processor))
+        changed = self._change_rows_of(self.processor.only("matched"))
+        new = self._change_rows_of(self.processor.only("not_matched"))
+        return self.moment.fixed(changed.unionByName(new, allowMissingColumns=True))
+
+    def _change_rows_of(self, processor: RowChangeProcessor) -> DataFrame:
+        return processor.change_rows(self._joined(processor))
+
+    def _joined(self, processor: RowChangeProcessor) -> DataFrame:
+        """The rows that ON joins, or WHERE selects."""
+        merge = processor.merge
+        needed = processor.target_columns.union(self.row_id_columns)
+        columns = [name for name in merge.table.column_names if name in needed]
+        target = self.scan.read(self.spark, merge.table, self.files, columns, self.dynamic_filter)
+        if self.source is None:
+            return filtered(merge, target)
+        source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
+        broadcast = self.source.byte_size <= self.broadcast_limit
+        if broadcast and self.dynamic_filter is None:
+            target = reduced(merge, target, source)
+        return join(merge, target, source, broadcast)
+
+    def _write_size(self) -> WriteSize:
+        file_bytes = sum(file.size for file in self.files)
+        file_rows = sum(file.row_count for file in self.files)
+        new_rows = 0
+        if self.processor.writes_inserts:
+            # UPDATE may write every row anew; a source row is inserted or updates one row.
+            rewrites_any = self.source is None or self.merge.has("not_matched_by_source")
+            new_rows = file_rows if rewrites_any else 0
+            new_rows += self.source.row_count if self.source else 0
+        return WriteSize(
+            file_sizes={file.ordinal: file.size for file in self.files},
+            new_rows=new_rows,
+            new_row_bytes=max(file_bytes // max(file_rows, 1), self._source_row_bytes()),
+            target_file_size=self.target_file_size,
+            parallelism=self.spark.sparkContext.defaultParallelism,
+        )
+
+    def _source_row_bytes(self) -> int:
+        return self.source.byte_size // max(self.source.row_count, 1) if self.source else 0

@@ -1,0 +1,83 @@
+"""The join of source and target: its kind follows from the clauses. Without a source: a filter.
+
+======================================  ======================================
+clauses                                 join
+======================================  ======================================
+only MATCHED                            INNER
+only NOT MATCHED                        source ANTI target
+NOT MATCHED and MATCHED                 source LEFT OUTER target
+NOT MATCHED BY SOURCE, no NOT MATCHED   target LEFT OUTER source
+NOT MATCHED BY SOURCE and NOT MATCHED   FULL OUTER
+======================================  ======================================
+
+Where target rows without a match are not needed, the source fits a broadcast and the scan knows no
+dynamic filter, the target is first reduced by a broadcast LEFT SEMI join: the other rows are
+neither shuffled nor get a row id.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+from spark_jobs.engine.merge.cases import SOURCE_PRESENT
+from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.spi import rows
+
+
+def join(
+    merge: AnalyzedMerge, target: DataFrame, source: DataFrame, broadcast_source: bool
+) -> DataFrame:
+    """The joined rows of a MERGE.
+
+    ``target`` has the columns that the clauses use and ``__merge_row_id``; ``source`` has its
+    columns and ``__merge_source_present``. Both keep their alias. Rows that no clause could change
+    for lack of a partner are left out by the kind of join; in an ANTI join the row id is NULL.
+    """
+    on = merge.on.column
+    target = target.alias(merge.target_alias)
+    source = source.alias(merge.source_alias)
+    small = F.broadcast(source) if broadcast_source else source
+    if merge.has("not_matched_by_source"):
+        kind = "full_outer" if merge.has("not_matched") else "left_outer"
+        return target.join(source if kind == "full_outer" else small, on, kind)
+    if not merge.has("not_matched"):
+        return target.join(small, on, "inner")
+    if merge.has("matched"):
+        return source.join(target, on, "left_outer")
+    no_row_id = F.lit(None).cast(target.schema[rows.ROW_ID].dataType).alias(rows.ROW_ID)
+    return source.join(target, on, "left_anti").select("*", no_row_id)
+
+
+def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
+    """The rows of a statement without a source: those for which WHERE is TRUE.
+
+    They look like joined rows: each was met by a source.
+    """
+    # NULL alone is no boolean to Spark.
+    chosen = target.alias(merge.target_alias).where(merge.on.column.cast("boolean"))
+    return chosen.withColumn(SOURCE_PRESENT, F.lit(True))
+
+
+def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
+    """``target`` without the rows that match no source row, if no clause needs them.
+
+    Meanwhile the row id is taken apart: Spark moves a semi join below a scan's own joins and
+    projections, unless one of them makes a struct. What a row id costs is then paid for matching
+    rows alone.
+    """
+    if merge.has("not_matched_by_source") or not merge.region.join_keys:
+        return target
+    target = target.alias(merge.target_alias)
+    source = source.alias(merge.source_alias)
+    keys = [column_of(merge.source_alias, name) for name in sorted(merge.on.source_columns)]
+    matching = F.broadcast(source.select(*keys).alias(merge.source_alias))
+    columns = [F.col(quote(name)) for name in target.columns if name != rows.ROW_ID]
+    names = target.select(f"{rows.ROW_ID}.*").columns
+    fields = {f"{rows.RESERVED_PREFIX}row_id_{i}": name for i, name in enumerate(names)}
+    parts = [F.col(rows.ROW_ID)[name].alias(flat) for flat, name in fields.items()]
+    flat = target.select(*columns, *parts).alias(merge.target_alias)
+    matched = flat.join(matching, merge.on.column, "left_semi")
+    row_id = F.struct(*[F.col(flat).alias(name) for flat, name in fields.items()])
+    return matched.select(*columns, row_id.alias(rows.ROW_ID))

@@ -1,0 +1,229 @@
+"""MERGE, DELETE and UPDATE from the statement to one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
+from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
+from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
+from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
+from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
+from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
+from spark_jobs.engine.source.materialized import MaterializedSource, materialize
+from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
+from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.statement_run import (
+    StatementOutcome,
+    StatementRun,
+    counted,
+    with_publication,
+)
+from spark_jobs.errors import JobError
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
+from spark_jobs.spi.writes import (
+    Fragment,
+    MergeHandle,
+    MergeWrite,
+    ReadRegion,
+    WriteLayout,
+    whole_table,
+)
+
+# Above this many source rows for each target row, a filter would let most rows pass.
+_FILTER_SHARE: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
+    """One attempt of MERGE, DELETE or UPDATE."""
+
+    def check(self) -> None:
+        """Hold the statement against the schemas.
+
+        Raises:
+            JobError: what is wrong.
+        """
+        self._processor(self._analyzed())
+
+    def run(self) -> StatementOutcome:
+        """Run the statement.
+
+        Raises:
+            JobError: whatever is wrong; the table is unchanged.
+        """
+        with self.progress.phase("analyze"):
+            merge = self._analyzed()
+            processor = self._processor(merge)
+        with self.progress.phase("plan"):
+            planned = self.connector.metadata.plan_files(self.table)
+        with self.progress.phase("source"):
+            self.sources.land()
+            source, source_rows = self._materialized(merge)
+            self.sources.require_unchanged()
+        self.progress.say(f"{source_rows} source rows")
+        with self.progress.phase("prune"):
+            limit, filesystem = self.options.broadcast_limit, self.connector.storage.filesystem
+            keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
+            pruning = Pruning(self.spark, merge, source, keys, self.moment)
+            files = pruning.needed(planned)
+        self.progress.say(
+            f"{len(files.scanned)} of {len(planned)} files to scan, {len(files.dropped)} to drop"
+        )
+        metrics = Metrics(
+            source_rows=source_rows,
+            files_total=len(planned),
+            files_scanned=len(files.scanned),
+            attempts=self.attempt,
+            sources=self.sources.metrics,
+        )
+        if _nothing_to_do(merge, files, source):
+            return StatementOutcome(None, metrics)
+        region = whole_table if self.reads_itself else pruning.touched
+        return self._write(merge, processor, files, source, keys, metrics, region)
+
+    def _analyzed(self) -> AnalyzedMerge:
+        if isinstance(self.spec, MergeSpec):
+            schema = self.sources[self.spec.source].frame.schema
+            return analyze_merge(self.spark, self.spec, self.table, schema)
+        with empty_views(self.spark, self.sources):
+            return analyze_filtered(self.spark, self.spec, self.table)
+
+    def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
+        metadata = self.connector.metadata
+        paradigm = metadata.row_change_paradigm(self.table)
+        return processor_for(paradigm, merge, metadata.insert_layout(self.table))
+
+    def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
+        """MERGE's source, and the number of rows that were read of sources."""
+        storage = self.connector.storage
+        if isinstance(self.spec, MergeSpec):
+            opened = self.sources[self.spec.source]
+            if opened.landed is not None:
+                return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
+            frame = opened.frame
+            source = materialize(self.spark, frame, merge.source_columns, storage, self.scratch)
+            return source, source.row_count
+        columns = merge.subquery_columns
+        return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
+
+    def _write(
+        self,
+        merge: AnalyzedMerge,
+        processor: RowChangeProcessor,
+        files: NeededFiles,
+        source: MaterializedSource | None,
+        keys: DynamicFilter | None,
+        metrics: Metrics,
+        region: ReadRegion,
+    ) -> StatementOutcome:
+        write = MergeWrite(
+            operation=self.operation,
+            files=tuple(files.scanned),
+            assigned_columns=processor.assigned_columns,
+            on_columns=tuple(sorted(merge.on.target_columns)),
+            target_file_size=self.options.target_file_size,
+            rewrite_share=self.options.rewrite_share,
+            isolation=self.options.isolation or "serializable",
+            region=region,
+            dry_run=self.dry_run,
+        )
+        writes = self.connector.writes
+        handle = self.begin(write)
+        with self.writing(handle):
+            with self.progress.phase("write"):
+                result = PlanResult([], 0)
+                if files.scanned or merge.has("not_matched"):
+                    plan = self._physical_plan(merge, processor, files.scanned, source, keys)
+                    result = plan.run(self._writer(merge, handle, write))
+            dropped = TaskReport(
+                deleted=sum(file.live_row_count for file in files.dropped),
+                fragments=writes.drop_files(self.table, handle, files.dropped),
+            )
+            reports = [*result.reports, dropped]
+            fragments = [each for report in reports for each in report.fragments]
+            partitions = changed_partitions(self.connector, self.table, fragments)
+            metrics = replace(
+                counted(metrics, reports),
+                matched=result.matched if merge.has_source else 0,
+                partitions_changed=len(partitions),
+            )
+            self.progress.say(
+                f"{metrics.inserted} rows to insert, {metrics.updated} to update, "
+                f"{metrics.deleted} to delete, "
+                f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
+            )
+            if not fragments or self.dry_run:
+                self.abort(handle)
+                return StatementOutcome(None, metrics, partitions)
+        with self.progress.phase("commit"):
+            snapshot = self._published(handle, fragments, metrics)
+        self.progress.say(f"snapshot {snapshot.snapshot_id} committed")
+        metrics = with_publication(metrics, snapshot)
+        return StatementOutcome(snapshot.snapshot_id, metrics, partitions)
+
+    def _published(
+        self, handle: MergeHandle, fragments: Sequence[Fragment], metrics: Metrics
+    ) -> CommittedSnapshot:
+        try:
+            return self.publish(self.table, handle, fragments, metrics)
+        except JobError as error:
+            self.abort_unpublished(handle, error)
+            raise
+
+    def _physical_plan(
+        self,
+        merge: AnalyzedMerge,
+        processor: RowChangeProcessor,
+        files: Sequence[PlannedFile],
+        source: MaterializedSource | None,
+        keys: DynamicFilter | None,
+    ) -> GeneralPlan:
+        """The one place where the physical plan is chosen."""
+        metadata = self.connector.metadata
+        assigned = sorted({name for case in merge.cases for name in case.values})
+        insert_layout = metadata.insert_layout(self.table)
+        share = _FILTER_SHARE if self.options.filter_share is None else self.options.filter_share
+        rows = sum(file.row_count for file in files)
+        filters = source is not None and source.row_count <= share * rows
+        return GeneralPlan(
+            spark=self.spark,
+            merge=merge,
+            moment=self.moment,
+            processor=processor,
+            scan=self.connector.scan,
+            files=files,
+            source=source,
+            dynamic_filter=keys if filters else None,
+            update_layout=metadata.update_layout(self.table),
+            insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
+            row_id_columns=metadata.merge_row_id_columns(self.table, assigned),
+            broadcast_limit=self.options.broadcast_limit,
+            target_file_size=self.options.target_file_size,
+        )
+
+    def _writer(self, merge: AnalyzedMerge, handle: MergeHandle, write: MergeWrite) -> ChangeWriter:
+        return ChangeWriter(
+            sinks=handle.sinks,
+            not_null=self.required_columns,
+            assigned_columns=write.assigned_columns,
+            on_columns=write.on_columns,
+            labels=tuple(case.label for case in merge.cases),
+            allows_repeated_matches=merge.allows_repeated_matches,
+        )
+
+
+def _nothing_to_do(
+    merge: AnalyzedMerge, files: NeededFiles, source: MaterializedSource | None
+) -> bool:
+    has_rows = source is None or source.row_count > 0
+    can_insert = has_rows and merge.has("not_matched")
+    can_match = has_rows and merge.has("matched")
+    can_change = bool(files.scanned) and (can_match or merge.has("not_matched_by_source"))
+    return not can_insert and not can_change and not files.dropped

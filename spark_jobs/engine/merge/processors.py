@@ -1,0 +1,166 @@
+"""Row-change processors: from joined rows to change rows, one class per paradigm.
+
+After Trino's ``MergeProcessorOperator``, ``ChangeOnlyUpdatedColumnsMergeProcessor`` and
+``DeleteAndInsertMergeProcessor``. The columns of a change row are described in ``spi.rows``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contract.statements import When
+from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
+from spark_jobs.engine.analysis.expressions import Expression
+from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operation, with_values
+from spark_jobs.engine.merge.matches import observed
+from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.spi import rows
+from spark_jobs.spi.tables import RowChangeParadigm
+from spark_jobs.spi.writes import WriteLayout
+
+
+class RowChangeProcessor(ABC):
+    """Turns joined rows into change rows for one statement."""
+
+    def __init__(self, merge: AnalyzedMerge, insert_layout: WriteLayout) -> None:
+        self._merge = merge
+        self._insert_layout = insert_layout
+        self._split = [case.number for case in merge.cases if self.splits(case)]
+        assigned = {column for case in merge.cases for column in case.values}
+        columns = merge.table.column_names if self._split else ()
+        self._copied = [column for column in columns if column not in assigned]
+        self._values = {case.number: self._values_of(case) for case in merge.cases}
+
+    @abstractmethod
+    def splits(self, case: AnalyzedCase) -> bool:
+        """Whether an UPDATE of this case becomes a DELETE and an INSERT of the whole new row."""
+
+    @property
+    def target_columns(self) -> frozenset[str]:
+        """Target columns that the statement and its change rows need."""
+        needed = self._merge.target_columns.union(self._copied)
+        for values in self._values.values():
+            needed = needed.union(*(value.target_columns for value in values.values()))
+        return needed
+
+    @property
+    def inserts_apart(self) -> bool:
+        """Whether new rows are better found without the whole rows that split UPDATEs need."""
+        return bool(self._split) and {case.when for case in self._merge.cases} == {
+            "matched",
+            "not_matched",
+        }
+
+    def only(self, when: When) -> RowChangeProcessor:
+        """The processor of the statement's clauses of one kind."""
+        return type(self)(self._merge.only(when), self._insert_layout)
+
+    @property
+    def merge(self) -> AnalyzedMerge:
+        """The statement."""
+        return self._merge
+
+    @property
+    def writes_inserts(self) -> bool:
+        """Whether INSERT rows can occur among the change rows."""
+        return bool(self._split) or self._merge.has("not_matched")
+
+    @property
+    def assigned_columns(self) -> tuple[tuple[str, ...], ...]:
+        """By case number: the columns that an UPDATE row of that case carries."""
+        return tuple(
+            tuple(self._values[case.number])
+            if case.operation == rows.UPDATE and case.number not in self._split
+            else ()
+            for case in self._merge.cases
+        )
+
+    def change_rows(self, joined: DataFrame) -> DataFrame:
+        """The change rows of ``joined``.
+
+        A joined row that no clause takes is dropped; under the strict cardinality rule it stays as
+        a bare row id with operation -1 when it was matched.
+        """
+        numbered = with_case_number(joined, self._merge)
+        if self._merge.has("matched") or self._merge.has("not_matched_by_source"):
+            numbered = observed(numbered)
+        keep = F.col(rows.CASE_NUMBER) >= 0
+        if self._merge.strict and self._merge.has("matched"):
+            keep = keep | F.col(MATCHED)
+        kept = with_operation(numbered.where(keep), self._merge)
+        return self._with_split_updates(with_values(kept, self._merge, self._values, self._copied))
+
+    def _with_split_updates(self, changes: DataFrame) -> DataFrame:
+        """``changes`` with ``__merge_from_update``; DELETE rows carry no values."""
+        if not self._split:
+            return changes.withColumn(rows.FROM_UPDATE, F.lit(False))
+        split = F.col(rows.CASE_NUMBER).isin(self._split)
+        halves = F.array(F.lit(rows.DELETE), F.lit(rows.INSERT)).cast("array<tinyint>")
+        operations = F.when(split, halves).otherwise(F.array(rows.OPERATION))
+        exploded = changes.withColumn(rows.FROM_UPDATE, split).withColumn(
+            rows.OPERATION, F.explode(operations)
+        )
+        without = dict.fromkeys(self._merge.table.column_names, rows.DELETE)
+        without[rows.ROW_ID] = rows.INSERT
+        # Texts, because each part of a column's expression is a call of the JVM.
+        return exploded.selectExpr(
+            *(
+                f"if({rows.OPERATION} = {without[name]}, NULL, {quote(name)}) AS {quote(name)}"
+                if name in without
+                else quote(name)
+                for name in exploded.columns
+            )
+        )
+
+    def _values_of(self, case: AnalyzedCase) -> Mapping[str, Expression]:
+        if case.number not in self._split:
+            return case.values
+        return {
+            column: case.values.get(column) or self._old_value(column)
+            for column in self._merge.table.column_names
+            if column not in self._copied
+        }
+
+    def _old_value(self, column: str) -> Expression:
+        return Expression(
+            text=column_of(self._merge.target_alias, column),
+            target_columns=frozenset([column]),
+            source_columns=frozenset(),
+            type=self._merge.stored_types[column],
+            deterministic=True,
+        )
+
+
+class ChangeOnlyUpdatedColumnsProcessor(RowChangeProcessor):
+    """An UPDATE stays one row, unless it assigns a column that decides where the row is stored."""
+
+    def splits(self, case: AnalyzedCase) -> bool:
+        """True where an UPDATE assigns a column that decides, after the insert layout."""
+        return case.operation == rows.UPDATE and any(
+            column in self._insert_layout.deciding_columns for column in case.values
+        )
+
+
+class DeleteAndInsertProcessor(RowChangeProcessor):
+    """Every UPDATE becomes a DELETE and an INSERT."""
+
+    def splits(self, case: AnalyzedCase) -> bool:
+        """True for every UPDATE."""
+        return case.operation == rows.UPDATE
+
+
+_PROCESSORS: dict[RowChangeParadigm, type[RowChangeProcessor]] = {
+    RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS: ChangeOnlyUpdatedColumnsProcessor,
+    RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW: DeleteAndInsertProcessor,
+}
+
+
+def processor_for(
+    paradigm: RowChangeParadigm, merge: AnalyzedMerge, insert_layout: WriteLayout
+) -> RowChangeProcessor:
+    """The processor of a connector's paradigm."""
+    return _PROCESSORS[paradigm](merge, insert_layout)

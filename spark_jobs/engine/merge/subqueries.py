@@ -1,0 +1,87 @@
+"""The sources that subqueries of WHERE read, as temporary views.
+
+The views are empty while the statement is analysed; then they have rows that were evaluated once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from spark_jobs.engine.analysis.char_columns import noted_lengths, with_noted_lengths
+from spark_jobs.engine.runtime.names import find_name, quote
+from spark_jobs.engine.source.materialized import materialize
+from spark_jobs.engine.source.open_source import OpenSource
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.storage import WarehouseStorage
+
+
+@contextmanager
+def empty_views(spark: SparkSession, sources: Mapping[str, OpenSource]) -> Iterator[None]:
+    """Let the views of ``sources`` have no rows.
+
+    So a nondeterministic source does not make the statement that reads it nondeterministic.
+    """
+    for name, source in sources.items():
+        spark.createDataFrame([], source.frame.schema).createOrReplaceTempView(name)
+    try:
+        yield
+    finally:
+        for name, source in sources.items():
+            source.frame.createOrReplaceTempView(name)
+
+
+def materialize_views(
+    spark: SparkSession,
+    sources: Mapping[str, OpenSource],
+    columns: Mapping[str, frozenset[str]],
+    storage: WarehouseStorage,
+    folder: str,
+) -> int:
+    """Evaluate ``columns`` of ``sources`` once and let their views read the result.
+
+    Pinned sources are left as they are, and so are those that have landed.
+
+    Returns:
+        The number of rows that were evaluated, or landed.
+
+    Raises:
+        NotSupportedError: a column of a type that parquet can not hold.
+    """
+    row_count = 0
+    for name, read in columns.items():
+        source = find_name(name, sources)
+        if source is None:
+            continue
+        landed = sources[source].landed
+        if landed is not None:
+            row_count += landed.row_count
+        elif not sources[source].is_pinned:
+            frame = sources[source].frame
+            kept = materialize(spark, frame, read, storage, folder)
+            rows = _with_all_columns(kept.frame, frame.schema)
+            rows = with_noted_lengths(rows, noted_lengths(frame.schema))
+            rows.createOrReplaceTempView(source)
+            row_count += kept.row_count
+    return row_count
+
+
+def _with_all_columns(kept: DataFrame, schema: StructType) -> DataFrame:
+    """``kept`` with the columns of ``schema`` in their order, on which ``*`` depends.
+
+    The statement reads no value of those that were not kept.
+    """
+    return kept.select(
+        *(
+            F.col(quote(field.name))
+            if field.name in kept.columns
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in schema
+        )
+    )

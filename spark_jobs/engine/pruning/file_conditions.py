@@ -1,0 +1,233 @@
+"""What partition values and column statistics tell of a condition, file by file (rules 10, 11).
+
+A condition is taken apart, after Spark has analysed it, into two questions that Spark answers for
+each file: may it be TRUE for a row, and must it be TRUE for all. Comparisons of a column with a
+constant become comparisons of its bounds; parts that read only partition columns are evaluated as
+they are; whatever else stands there is unknown: it may hold and need not. Bounds may be wider than
+the values. After Iceberg's ``InclusiveMetricsEvaluator`` and ``StrictMetricsEvaluator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from spark_jobs.engine.analysis.catalyst import BoundExpression, attribute_ids, bound_condition
+from spark_jobs.engine.analysis.expressions import Expression
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.pruning.file_truth import Bounds, Truth, compared, is_among, is_null
+from spark_jobs.spi.tables import PlannedFile
+
+# Without floating point, whose NaN is outside of bounds, and without timestamps, whose bounds
+# depend on who wrote them.
+DECIDABLE_TYPES = (
+    BooleanType,
+    ByteType,
+    ShortType,
+    IntegerType,
+    LongType,
+    DecimalType,
+    StringType,
+    DateType,
+)
+_INDEX = "__merge_index"
+_IN_LIMIT = 500
+_MIRRORED = {
+    "EqualTo": "EqualTo",
+    "EqualNullSafe": "EqualNullSafe",
+    "LessThan": "GreaterThan",
+    "LessThanOrEqual": "GreaterThanOrEqual",
+    "GreaterThan": "LessThan",
+    "GreaterThanOrEqual": "LessThanOrEqual",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileTruth:
+    """Of a condition in a file: ``may`` it be TRUE for a row, ``must`` it be TRUE for all rows."""
+
+    may: bool
+    must: bool
+
+
+UNKNOWN = FileTruth(may=True, must=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FileConditions:
+    """Conditions on the target of ``alias``, looked at in the files of a table."""
+
+    spark: SparkSession
+    alias: str
+    partition_keys: Sequence[str]
+    types: Mapping[str, DataType]
+    files: Sequence[PlannedFile]
+    moment: StatementTime
+
+    def truth(self, conditions: Sequence[Expression]) -> list[FileTruth]:
+        """For each file, the truth of all ``conditions`` together."""
+        columns = sorted(frozenset().union(*(each.target_columns for each in conditions)))
+        decidable = [name for name in columns if isinstance(self.types[name], DECIDABLE_TYPES)]
+        if not self.files or not conditions or (columns and not decidable):
+            return [UNKNOWN] * len(self.files)
+        text = " AND ".join(f"(\n{each.text}\n)" for each in conditions)
+        facts = [self._facts(file, columns, decidable) for file in self.files]
+        distinct = {fact: index for index, fact in enumerate(dict.fromkeys(facts))}
+        try:
+            found = self._evaluated(text, columns, decidable, distinct)
+        except (PySparkException, Py4JJavaError):
+            # An expression that fails, fails or is never evaluated where the rows are read.
+            return [UNKNOWN] * len(self.files)
+        return [found[distinct[fact]] for fact in facts]
+
+    def _facts(
+        self, file: PlannedFile, columns: Sequence[str], decidable: Sequence[str]
+    ) -> tuple[Any, ...]:
+        keys = [
+            file.partition[name] if name in decidable and name in self.partition_keys else None
+            for name in columns
+        ]
+        bounds = [fact for name in decidable for fact in self._bounds(file, name)]
+        return (*keys, *bounds)
+
+    def _bounds(self, file: PlannedFile, name: str) -> tuple[Any, Any, bool, bool]:
+        """Smallest and largest value (None: not known), and whether values and NULLs may occur."""
+        if name in self.partition_keys:
+            value = file.partition[name]
+            return value, value, value is not None, value is None
+        known = file.ranges.get(name)
+        if known is None:
+            return None, None, True, True
+        nulls = known.null_count
+        if nulls is None or not 0 <= nulls <= file.row_count:
+            return known.minimum, known.maximum, True, True
+        return known.minimum, known.maximum, nulls < file.row_count, nulls > 0
+
+    def _evaluated(
+        self,
+        text: str,
+        columns: Sequence[str],
+        decidable: Sequence[str],
+        facts: Mapping[tuple[Any, ...], int],
+    ) -> dict[int, FileTruth]:
+        fields = [StructField(_INDEX, IntegerType())]
+        fields += [StructField(name, self.types[name]) for name in columns]
+        for position, name in enumerate(decidable):
+            low, high, values, nulls = _bound_names(position)
+            fields += [StructField(low, self.types[name]), StructField(high, self.types[name])]
+            fields += [StructField(values, BooleanType()), StructField(nulls, BooleanType())]
+        rows = [(index, *fact) for fact, index in facts.items()]
+        frame = self.spark.createDataFrame(rows, StructType(fields)).alias(self.alias)
+        filtered = self.moment.fixed(frame.where(F.expr(text).cast("boolean")))
+        if set(columns) <= set(self.partition_keys) and columns == decidable:
+            holding = {row[0] for row in filtered.select(_INDEX).collect()}
+            return {
+                index: FileTruth(index in holding, index in holding) for index in facts.values()
+            }
+        ids = attribute_ids(frame)
+        translator = _Translator(
+            keys=frozenset(
+                key
+                for key, name in ids.items()
+                if name in decidable and name in self.partition_keys
+            ),
+            bounds={
+                key: _bounds_of(decidable.index(name))
+                for key, name in ids.items()
+                if name in decidable
+            },
+        )
+        truth = translator.truth(bound_condition(filtered))
+        answers = frame.select(_INDEX, truth.may_be_true, truth.must_be_true).collect()
+        return {index: FileTruth(may, must) for index, may, must in answers}
+
+
+def _bound_names(position: int) -> tuple[str, str, str, str]:
+    return (
+        f"__merge_low_{position}",
+        f"__merge_high_{position}",
+        f"__merge_values_{position}",
+        f"__merge_nulls_{position}",
+    )
+
+
+def _bounds_of(position: int) -> Bounds:
+    low, high, values, nulls = map(F.col, _bound_names(position))
+    return Bounds(low, high, values, nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Translator:
+    """From Spark's tree of a condition to its truth; ``keys`` are the partition columns' ids."""
+
+    keys: frozenset[int]
+    bounds: Mapping[int, Bounds]
+
+    def truth(self, node: BoundExpression) -> Truth:
+        kind, children = node.kind, node.children
+        if self._is_constant(node):
+            return Truth.exactly(node.column)
+        if kind == "And":
+            return self.truth(children[0]) & self.truth(children[1])
+        if kind == "Or":
+            return self.truth(children[0]) | self.truth(children[1])
+        if kind == "Not":
+            return ~self.truth(children[0])
+        if kind == "Cast" and node.type_name == "boolean":
+            return self.truth(children[0])
+        if kind in ("IsNull", "IsNotNull"):
+            bounds = self._bounds(children[0])
+            found = Truth.unknown() if bounds is None else is_null(bounds)
+            return found if kind == "IsNull" else ~found
+        if kind == "AttributeReference":
+            bounds = self._bounds(node)
+            return Truth.unknown() if bounds is None else compared("EqualTo", bounds, F.lit(True))
+        if kind in _MIRRORED:
+            return self._comparison(kind, *children)
+        if kind == "In":
+            return self._membership(children[0], children[1:])
+        return Truth.unknown()
+
+    def _comparison(self, kind: str, left: BoundExpression, right: BoundExpression) -> Truth:
+        if self._is_constant(left):
+            kind, left, right = _MIRRORED[kind], right, left
+        bounds = self._bounds(left)
+        if bounds is None or not self._is_constant(right) or left.type_name != right.type_name:
+            return Truth.unknown()
+        return compared(kind, bounds, right.column)
+
+    def _membership(self, value: BoundExpression, items: Sequence[BoundExpression]) -> Truth:
+        bounds = self._bounds(value)
+        fits = all(self._is_constant(i) and i.type_name == value.type_name for i in items)
+        if bounds is None or not fits or len(items) > _IN_LIMIT:
+            return Truth.unknown()
+        return is_among(bounds, [item.column for item in items])
+
+    def _is_constant(self, node: BoundExpression) -> bool:
+        return node.attributes <= self.keys and not node.has_predicate_subquery
+
+    def _bounds(self, node: BoundExpression) -> Bounds | None:
+        """The bounds of a column, also behind casts that keep the order."""
+        if node.is_safe_upcast:
+            inner = self._bounds(node.children[0])
+            return None if inner is None else inner.cast(node.type_name)
+        return None if node.attribute is None else self.bounds.get(node.attribute)

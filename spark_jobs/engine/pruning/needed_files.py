@@ -1,0 +1,156 @@
+"""Files that a statement need not read: by partition, and by the source's keys (rule 11).
+
+What conditions tell of a file is for Spark to say (``file_conditions``). Join keys are compared as
+Python values, for types on which Python's order is Spark's; NaN and the two zeros never get here,
+because floating point keys do not prune.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+from spark_jobs.engine.analysis.expressions import JoinKey
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.pruning.dynamic_filters import comparable_keys
+from spark_jobs.engine.pruning.file_conditions import FileConditions, FileTruth
+from spark_jobs.engine.runtime.older_spark import try_cast
+from spark_jobs.engine.source.materialized import MaterializedSource
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.tables import PlannedFile
+
+_DISTINCT_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NeededFiles:
+    """``scanned`` files have to be read; of ``dropped`` ones every row is deleted, unread."""
+
+    scanned: Sequence[PlannedFile]
+    dropped: Sequence[PlannedFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """Chooses the files that a statement reads; ``source`` is None where there is none.
+
+    ``dynamic_filter`` is that of the source, if it has one.
+    """
+
+    spark: SparkSession
+    merge: AnalyzedMerge
+    source: MaterializedSource | None
+    dynamic_filter: DynamicFilter | None
+    moment: StatementTime
+
+    def touched(self, files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+        """Those of ``files`` in which a clause may apply: a ``ReadRegion``."""
+        needed = self.needed(files)
+        return [*needed.scanned, *needed.dropped]
+
+    def needed(self, files: Sequence[PlannedFile]) -> NeededFiles:
+        """The files in which a clause may apply."""
+        source = self.source
+        region = self.merge.region
+        conditions = FileConditions(
+            spark=self.spark,
+            alias=self.merge.target_alias,
+            partition_keys=self.merge.table.partition_keys,
+            types=self.merge.target_types,
+            files=files,
+            moment=self.moment,
+        )
+        if source is None:
+            truth = conditions.truth(region.on_predicates)
+            return _split(files, truth, dropping=self.merge.deletes_all_it_selects)
+        if region.by_source_predicates is None:
+            may_apply = [each.may for each in conditions.truth(region.on_predicates)]
+            kept = [file for file, may in zip(files, may_apply, strict=True) if may]
+            return NeededFiles(self._by_source(kept, source), ())
+        tests = [region.on_predicates, *region.by_source_predicates]
+        truths = zip(*map(conditions.truth, tests), strict=True)
+        decided = zip(files, truths, strict=True)
+        return NeededFiles([file for file, each in decided if any(t.may for t in each)], ())
+
+    def _by_source(
+        self, files: Sequence[PlannedFile], source: MaterializedSource
+    ) -> Sequence[PlannedFile]:
+        """Those of ``files`` that may hold a row equal to a source row in every join key."""
+        if self.dynamic_filter is not None:
+            for column, values in self.dynamic_filter.values.items():
+                files = self._holding(column, values, files)
+            return files
+        for key in comparable_keys(self.merge) if files else ():
+            files = self._pruned_by(key, files, source)
+        return files
+
+    def _holding(
+        self, column: str, values: pa.Array, files: Sequence[PlannedFile]
+    ) -> Sequence[PlannedFile]:
+        """Those of ``files`` that may hold one of ``values`` (ascending)."""
+        if not len(values):
+            return []
+        if column in self.merge.table.partition_keys:
+            wanted = set(values.to_pylist())
+            return [file for file in files if file.partition[column] in wanted]
+
+        def has_value_within(low: Any, high: Any) -> bool:
+            first = bisect_left(values, low, key=lambda each: each.as_py())
+            return first < len(values) and bool(values[first].as_py() <= high)
+
+        return [file for file in files if _may_hold(file, column, has_value_within)]
+
+    def _pruned_by(
+        self, key: JoinKey, files: Sequence[PlannedFile], source: MaterializedSource
+    ) -> Sequence[PlannedFile]:
+        column = key.target_column
+        keys = source.frame.alias(self.merge.source_alias).select(
+            try_cast(key.source.column, key.type).alias("value")
+        )
+        values = self.moment.fixed(keys)
+        if column in self.merge.table.partition_keys:
+            found = values.where("value IS NOT NULL").distinct().limit(_DISTINCT_LIMIT + 1)
+            wanted = {row["value"] for row in found.collect()}
+            if len(wanted) <= _DISTINCT_LIMIT:
+                return [file for file in files if file.partition[column] in wanted]
+        bounds = values.agg(F.min("value").alias("low"), F.max("value").alias("high")).first()
+        if bounds is None or bounds["low"] is None:
+            return []
+        least, most = bounds["low"], bounds["high"]
+
+        def overlaps(low: Any, high: Any) -> bool:
+            return bool(low <= most and high >= least)
+
+        return [file for file in files if _may_hold(file, column, overlaps)]
+
+
+def _split(
+    files: Sequence[PlannedFile], truths: Sequence[FileTruth], *, dropping: bool
+) -> NeededFiles:
+    decided = list(zip(files, truths, strict=True))
+    dropped = [file for file, truth in decided if dropping and truth.must]
+    ordinals = {file.ordinal for file in dropped}
+    scanned = [file for file, truth in decided if truth.may and file.ordinal not in ordinals]
+    return NeededFiles(scanned, dropped)
+
+
+def _may_hold(file: PlannedFile, column: str, is_wanted_within: Callable[[Any, Any], bool]) -> bool:
+    """Whether the statistics of a column leave room for a value that is wanted.
+
+    ``is_wanted_within`` tells it of the smallest and the largest value in the file.
+    """
+    known = file.ranges.get(column)
+    if known is None:
+        return True
+    if known.null_count is not None and known.null_count == file.row_count:
+        return False
+    if known.minimum is None or known.maximum is None:
+        return True
+    return is_wanted_within(known.minimum, known.maximum)

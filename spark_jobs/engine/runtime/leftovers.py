@@ -1,0 +1,103 @@
+"""Temporary files, rows of sources among them, of jobs that were killed and never tried again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.contract.lifetimes import ABANDONED_AFTER
+from spark_jobs.engine.runtime.operations import DRY_RUN_PREFIX, FOLDER, OperationLog
+from spark_jobs.errors import ErrorCode, InternalError
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.maintenance import MaintenanceReport
+    from spark_jobs.spi.storage import WarehouseStorage
+
+_SCRATCH: Final = re.compile(r".+-[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Scratch folders of runs that were abandoned; their sizes in bytes, below the warehouse."""
+
+    storage: WarehouseStorage
+    folders: Mapping[str, int]
+
+    def remove(self) -> None:
+        """End the runs' leases, should one still be alive, and remove the folders.
+
+        Raises:
+            InternalError: STORAGE_UNAVAILABLE; some of them may be left.
+        """
+        log = OperationLog(self.storage)
+        for folder in self.folders:
+            try:
+                log.clear(folder)
+            except OSError as error:
+                raise _unavailable(folder, error) from error
+
+    def added_to(self, report: MaintenanceReport) -> MaintenanceReport:
+        """``report`` of a search for orphan files, which tells of these, too."""
+        return replace(
+            report,
+            leftovers=len(self.folders),
+            bytes_removed=report.bytes_removed + sum(self.folders.values()),
+        )
+
+
+def leftovers_of(storage: WarehouseStorage, limit: datetime, now: datetime) -> Leftovers:
+    """Those of the whole warehouse into which nothing was stored since ``limit``.
+
+    What may be of a job that still runs is not among them, however late the limit is.
+
+    Raises:
+        InternalError: STORAGE_UNAVAILABLE.
+    """
+    before = min(limit, now - ABANDONED_AFTER)
+    try:
+        found = {
+            folder: size
+            for folder in _scratch_folders(storage)
+            if (size := _abandoned_size(storage, folder, before)) is not None
+        }
+    except OSError as error:
+        raise _unavailable(FOLDER, error) from error
+    return Leftovers(storage, found)
+
+
+def _scratch_folders(storage: WarehouseStorage) -> list[str]:
+    """The folders of runs, killed or not, and of dry runs; relative to the warehouse."""
+    operations = _subfolders(storage, f"{storage.root}/{FOLDER}")
+    runs = [f"{FOLDER}/{name}" for name in operations if _SCRATCH.fullmatch(name)]
+    others = _subfolders(storage, storage.root)
+    return runs + [name for name in others if name.startswith(DRY_RUN_PREFIX)]
+
+
+def _abandoned_size(storage: WarehouseStorage, folder: str, before: datetime) -> int | None:
+    """Bytes in a folder; None if anything was stored in it later than ``before``."""
+    path = f"{storage.root}/{folder}"
+    inside = pafs.FileSelector(path, recursive=True, allow_not_found=True)
+    infos = storage.filesystem.get_file_info(inside)
+    # Object stores keep no time of a folder; an empty one there has lost its lease.
+    times = [each.mtime for each in (storage.filesystem.get_file_info(path), *infos) if each.mtime]
+    if max(times, default=before) > before:
+        return None
+    return sum(each.size or 0 for each in infos if each.type == pafs.FileType.File)
+
+
+def _subfolders(storage: WarehouseStorage, folder: str) -> list[str]:
+    infos = storage.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True))
+    return sorted(each.base_name for each in infos if each.type == pafs.FileType.Directory)
+
+
+def _unavailable(folder: str, error: OSError) -> InternalError:
+    return InternalError(
+        ErrorCode.STORAGE_UNAVAILABLE,
+        f"Temporary files below {folder} could not be looked at or removed: {error}",
+        "Check the storage and the right to delete there, then run it again: it goes on there.",
+    )

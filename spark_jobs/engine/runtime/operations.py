@@ -1,0 +1,163 @@
+"""The memory of operations: result files under the warehouse.
+
+After Paimon's ``FileStoreCommit.filterCommitted`` and PyIceberg's idempotent commits: an operation
+that committed is found again by its id, so that a retry returns its result instead of applying the
+statement twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.contract.lifetimes import RESULTS_KEPT
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import ErrorInfo, JobResult
+from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.spi.storage import remove_folder, replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.spi.storage import WarehouseStorage
+
+FOLDER = "_operations"
+# A dry run leaves nothing in the log: all that it stores meanwhile is in a folder of its own.
+DRY_RUN_PREFIX = "_dry_run-"
+_NAME: Final = r"[\w-]+(\.json|\.refused\.json|\.tries)"
+_RESULT: Final = re.compile(rf"{_NAME}|\.{_NAME}\.[0-9a-f]{{32}}\.tmp")
+# Removed by one run, which has a statement to do.
+_MOST_OUTDATED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLog:
+    """The results of operations in the warehouse's ``_operations`` folder."""
+
+    storage: WarehouseStorage
+
+    @staticmethod
+    def new_scratch(operation_id: str) -> str:
+        """A folder below the warehouse for the temporary files of one run of an operation."""
+        return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
+
+    @staticmethod
+    def dry_run_folder(operation_id: str) -> str:
+        """The folder below the warehouse for everything that a dry run stores."""
+        return f"{DRY_RUN_PREFIX}{operation_id}"
+
+    def hand_over(self, result: JobResult) -> None:
+        """Store the result of a dry run for the one who asked, and who removes its folder."""
+        folder = self.dry_run_folder(result.operation_id)
+        path = f"{self.storage.root}/{folder}/result.json"
+        replace_file(self.storage.filesystem, path, result.to_json().encode())
+
+    def read(self, operation_id: str) -> JobResult | None:
+        """The stored result of an operation; None when there is none, or one that can't be read."""
+        try:
+            with self.storage.filesystem.open_input_stream(self._path(operation_id)) as stream:
+                return JobResult.from_json(stream.read().decode())
+        except (FileNotFoundError, JobError, UnicodeDecodeError):
+            return None
+
+    def store(self, result: JobResult) -> None:
+        """Store ``result``, whole or not at all.
+
+        A failure never replaces the result of an earlier run that ended well: it is stored beside
+        it, as ``<operation_id>.refused.json``.
+        """
+        earlier = self.read(result.operation_id)
+        refused = result.error is not None and earlier is not None and earlier.error is None
+        path = self._path(result.operation_id, ".refused" if refused else "")
+        replace_file(self.storage.filesystem, path, result.to_json().encode())
+
+    def lease(self, scratch: str) -> Lease:
+        """The lease of the run whose temporary files are in ``scratch``."""
+        return Lease(self.storage.filesystem, f"{self.storage.root}/{scratch}")
+
+    def clear(self, scratch: str) -> None:
+        """End the lease of a run, and remove its temporary files."""
+        lease = self.lease(scratch)
+        lease.end()
+        remove_folder(self.storage.filesystem, lease.scratch)
+
+    def clear_leftovers(self, operation_id: str) -> None:
+        """Remove the temporary files of runs of this operation that were killed.
+
+        A run that is still alive somewhere, although it was given up, fails for want of its lease.
+        Results of any operation that are not kept any longer are removed in passing.
+        """
+        folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
+        own = re.escape(operation_id)
+        scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
+        result = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
+        found = self.storage.filesystem.get_file_info(folder)
+        for info in found:
+            if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):
+                self.clear(f"{FOLDER}/{info.base_name}")
+            elif result.fullmatch(info.base_name):
+                with contextlib.suppress(FileNotFoundError):
+                    self.storage.filesystem.delete_file(info.path)
+        self._remove_outdated(found)
+
+    def _remove_outdated(self, found: Sequence[pafs.FileInfo]) -> None:
+        limit = datetime.now(UTC) - RESULTS_KEPT
+        outdated = [
+            info.path
+            for info in found
+            if _RESULT.fullmatch(info.base_name) and info.mtime and info.mtime < limit
+        ]
+        for path in outdated[:_MOST_OUTDATED]:
+            # Others may be at it, or have made what this job may not remove.
+            with contextlib.suppress(OSError):
+                self.storage.filesystem.delete_file(path)
+
+    def _path(self, operation_id: str, suffix: str = "") -> str:
+        return f"{self.storage.root}/{FOLDER}/{operation_id}{suffix}.json"
+
+    @staticmethod
+    def failed(request: JobRequest, error: JobError) -> JobResult:
+        """The result of a request that failed."""
+        return JobResult(
+            operation_id=request.operation_id,
+            status="failed",
+            target=str(request.target),
+            request_digest=request.digest(),
+            error=ErrorInfo.of(error),
+            try_number=request.origin.try_number,
+            retries=request.origin.retries,
+        )
+
+
+def require_same_work(request: JobRequest, earlier: JobResult) -> None:
+    """Check that ``earlier`` is an earlier try of the same work.
+
+    Raises:
+        CommitError: OPERATION_ID_REUSED.
+    """
+    differences = [
+        text
+        for differs, text in (
+            (earlier.request_digest != request.digest(), "its statement or sources differ"),
+            (earlier.retries != request.origin.retries, "its number of retries differs"),
+            (
+                earlier.try_number >= request.origin.try_number,
+                f"it was try {earlier.try_number}, this is try {request.origin.try_number}",
+            ),
+        )
+        if differs
+    ]
+    if differences:
+        raise CommitError(
+            ErrorCode.OPERATION_ID_REUSED,
+            f"operation {request.operation_id} has already been done on {request.target}, "
+            f"but {' and '.join(differences)}",
+            "Use a new operation id for new work; in Airflow, clear the task.",
+        )

@@ -1,0 +1,128 @@
+"""The executor half of materialisation: a task's rows into one parquet file, and out of it again.
+
+Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.errors import marked_errors
+
+REPORT_SCHEMA = "file string, row_count bigint, byte_size bigint"
+_ROW_GROUP_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SpillWriter:
+    """The function of ``mapInArrow``: rows in, one report of the file written out. Picklable."""
+
+    filesystem: pafs.FileSystem
+    folder: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write all rows of a task.
+
+        Yields:
+            ``file`` (string, below ``folder``), ``row_count`` (bigint), ``byte_size`` (bigint:
+            bytes as Arrow in memory). Nothing for a task without rows.
+        """
+        with marked_errors():
+            yield from self._stored(batches)
+
+    def _stored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        name = f"{task_key()}.parquet"
+        with Spill(self.filesystem, f"{self.folder}/{name}") as spill:
+            for batch in batches:
+                spill.add(batch)
+        if spill.row_count:
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "file": [name],
+                    "row_count": [spill.row_count],
+                    "byte_size": [spill.byte_size],
+                }
+            )
+
+
+class Spill:
+    """A parquet file that appears with its first rows; ``byte_size`` is theirs as Arrow in memory.
+
+    Batches are put together to row groups of a bounded size.
+    """
+
+    def __init__(self, filesystem: pafs.FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = path
+        self._opened = ExitStack()
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self.row_count = 0
+        self.byte_size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._opened:
+            if error[0] is None:
+                self._write()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Store rows; all batches have one schema."""
+        if not batch.num_rows:
+            return
+        self._waiting.append(batch)
+        # Not nbytes: it reads offsets, which Spark leaves out of empty nested arrays.
+        self._waiting_bytes += batch.get_total_buffer_size()
+        if self._waiting_bytes >= _ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting)
+        if self._writer is None:
+            sink = self._opened.enter_context(self._filesystem.open_output_stream(self._path))
+            # Dictionaries take longer to build than what they save is worth in files read once.
+            writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False)
+            self._writer = self._opened.enter_context(writer)
+        self._writer.write_table(table)
+        self.row_count += table.num_rows
+        self.byte_size += self._waiting_bytes
+        self._waiting, self._waiting_bytes = [], 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpillReader:
+    """The function of ``mapInArrow``: numbers of tasks in (one column), rows of their files out.
+
+    ``files`` has each task's paths; batches have ``columns``, in their order. Picklable.
+    """
+
+    filesystem: pafs.FileSystem
+    files: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the files of the tasks."""
+        with marked_errors():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for path in self.files[number]:
+                        yield from self._read(path)
+
+    def _read(self, path: str) -> Iterator[pa.RecordBatch]:
+        columns = list(self.columns)
+        with self.filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
+            for batch in file.iter_batches(columns=columns):
+                yield batch.select(columns)

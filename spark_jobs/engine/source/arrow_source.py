@@ -1,0 +1,241 @@
+"""Files as a frame through pyarrow, where Spark has no file system for them. Driver only.
+
+PySpark ships no file system for object stores. pyarrow has one, and reads parquet and ORC; for
+other formats a cluster needs the Hadoop jar of its store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyarrow import orc
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from spark_jobs.arrow_types import arrow_schema
+from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
+from spark_jobs.engine.source.landing_schema import declared_schema
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.landing.files import FileVersion
+from spark_jobs.spi.arrow_tasks import map_in_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.contract.request import FileSource
+    from spark_jobs.landing.files import LandedFile
+    from spark_jobs.spi.storage import FileLocation
+
+_FORMATS: Final = ("parquet", "orc")
+_OWN_JAR: Final = (
+    "Put the Hadoop jar of the store (for S3: hadoop-aws) on Spark's class path; then Spark's own "
+    "reader is used."
+)
+_SPLIT_BYTES: Final = 128 * 1024 * 1024
+_MAX_TASKS: Final = 10_000
+_UNSIGNED: Final = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
+def spark_knows(spark: SparkSession, uri: str) -> bool:
+    """Whether Spark has a file system for the scheme of ``uri``."""
+    scheme, separator, _ = uri.partition("://")
+    if not separator:
+        return True
+    from py4j.protocol import Py4JJavaError
+
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    file_systems = spark._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
+    try:
+        file_systems.getFileSystemClass(scheme, configuration)
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def read_source(
+    spark: SparkSession,
+    source: FileSource,
+    filesystem: pafs.FileSystem,
+    files: Sequence[LandedFile],
+) -> DataFrame:
+    """The rows of ``files``, in parquet or ORC.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE, naming the source.
+        NotSupportedError: a column that Spark's own reader would refuse too, or would round.
+    """
+    is_orc = source.format.lower() == "orc"
+    try:
+        if source.schema is not None:
+            schema = declared_schema(source)
+        else:
+            with filesystem.open_input_file(files[0].path) as stream:
+                found = _orc_schema(stream) if is_orc else _parquet_schema(stream)
+            schema = from_arrow_schema(found, prefer_timestamp_ntz=True)
+    except (OSError, pa.ArrowException) as error:
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"source {source.name} ({source.format} {source.path}): {error}",
+            "Check the source's path and format.",
+        ) from error
+    by_file = (
+        [whole_file(file.path, file.version)]
+        if is_orc
+        else parquet_splits(file.path, file.version.size, file.version)
+        for file in files
+    )
+    return read_files(spark, filesystem, [*chain(*by_file)], schema, is_orc=is_orc)
+
+
+def read_files(
+    spark: SparkSession,
+    filesystem: pafs.FileSystem,
+    splits: Sequence[FileSplit],
+    schema: StructType,
+    *,
+    is_orc: bool = False,
+) -> DataFrame:
+    """The rows of ``splits`` as a frame of ``schema``; each split is read by one task."""
+    if not splits:
+        return spark.createDataFrame([], schema)
+    loads = tuple((split,) for split in splits)
+    reader = ArrowFileReader(filesystem, is_orc, loads, arrow_schema(schema))
+    numbers = spark.range(0, len(splits), 1, min(len(splits), _MAX_TASKS))
+    return map_in_arrow(numbers, reader, schema)
+
+
+def whole_file(path: str, version: FileVersion | None = None) -> FileSplit:
+    """All of a file as one split."""
+    return FileSplit(path, 0, 2**63 - 1, version)
+
+
+def refuse_unsupported(source: FileSource) -> None:
+    """Refuse what only Spark's own readers of files can do.
+
+    Raises:
+        NotSupportedError: a format, an option or a pattern, by name.
+    """
+    where = f"source {source.name} ({source.format} {source.path})"
+    if source.format.lower() not in _FORMATS:
+        raise NotSupportedError(
+            f"{where}: Spark has no file system for this path, and without one only CSV, JSON, "
+            "text, Avro, parquet and ORC can be read.",
+            _OWN_JAR,
+        )
+    options = {
+        name: value for name, value in source.options.items() if not _is_default(name, value)
+    }
+    if options:
+        raise NotSupportedError(
+            f"{where}: Spark has no file system for this path, and without one the option "
+            f"{next(iter(options))} is not supported.",
+            f"Leave the option out. {_OWN_JAR}",
+        )
+    if any(character in source.path for character in "*?[]{}"):
+        raise NotSupportedError(
+            f"{where}: Spark has no file system for this path, and without one patterns are not "
+            "supported.",
+            f"Name a file or a folder. {_OWN_JAR}",
+        )
+
+
+def _is_default(name: str, value: str) -> bool:
+    return name.lower() in ("mergeschema", "recursivefilelookup") and value.lower() == "false"
+
+
+def listed(source: FileSource, place: FileLocation) -> list[pafs.FileInfo]:
+    """The source's files; names with ``_`` or ``.`` in front are no data, as in Spark.
+
+    Raises:
+        CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE, naming the source.
+        NotSupportedError: it has folders that stand for partitions.
+    """
+    where = f"source {source.name} ({source.format} {source.path})"
+    try:
+        info = place.filesystem.get_file_info(place.path)
+        if info.type == pafs.FileType.File:
+            return [info]
+        found = place.filesystem.get_file_info(pafs.FileSelector(place.path, allow_not_found=True))
+    except OSError as error:
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{where}: {error}",
+            "Check the path, and endpoint and key of the catalog connection.",
+        ) from error
+    visible = [each for each in found if not each.base_name.startswith(("_", "."))]
+    folders = [each for each in visible if each.type == pafs.FileType.Directory]
+    if any("=" in folder.base_name for folder in folders):
+        raise NotSupportedError(
+            f"{where}: Spark has no file system for this path, and without one folders that stand "
+            f"for partitions ({folders[0].base_name}) are not supported.",
+            f"Name one of these folders. {_OWN_JAR}",
+        )
+    files = [each for each in visible if each.type == pafs.FileType.File and each.size]
+    if not files:
+        raise CatalogError(
+            ErrorCode.SOURCE_NOT_FOUND,
+            f"{where} holds no files",
+            "Check the path; for a source that may be empty, write a file without rows.",
+        )
+    return sorted(files, key=lambda each: each.path)
+
+
+def parquet_splits(path: str, size: int, version: FileVersion) -> list[FileSplit]:
+    """The parts of a parquet file that tasks read."""
+    return [
+        FileSplit(path, start, min(start + _SPLIT_BYTES, size), version)
+        for start in range(0, size, _SPLIT_BYTES)
+    ]
+
+
+def _orc_schema(stream: pa.NativeFile) -> pa.Schema:
+    return _as_spark_has_it(orc.ORCFile(stream).schema, int96=frozenset())
+
+
+def _parquet_schema(stream: pa.NativeFile) -> pa.Schema:
+    with pq.ParquetFile(stream) as file:
+        leaves = [file.schema.column(i) for i in range(len(file.schema))]
+        int96 = frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+        return _as_spark_has_it(file.schema_arrow, int96)
+
+
+def _as_spark_has_it(schema: pa.Schema, int96: frozenset[str]) -> pa.Schema:
+    """The schema in types that Spark has; ``int96`` are columns of Spark's old timestamps, in UTC.
+
+    Raises:
+        NotSupportedError: a column that Spark's own reader would refuse too, or would round.
+    """
+    nested = [path for path in int96 if path not in schema.names]
+    if nested:
+        raise NotSupportedError(
+            f"column {nested[0]} of the source holds INT96 timestamps inside a nested type.",
+            "Write it with spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS.",
+        )
+    return pa.schema(
+        [pa.field(field.name, _spark_type(field, field.name in int96)) for field in schema]
+    )
+
+
+def _spark_type(field: pa.Field, is_int96: bool) -> pa.DataType:
+    if is_int96:
+        return pa.timestamp("us", "UTC")
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_timestamp(kind):
+        if kind.unit == "ns":
+            raise NotSupportedError(
+                f"column {field.name} of the source has timestamps in nanoseconds, which Spark "
+                "does not have.",
+                "Write it in microseconds.",
+            )
+        return pa.timestamp("us", kind.tz)
+    return _UNSIGNED.get(kind, kind)

@@ -1,0 +1,231 @@
+"""Which columns the parquet and ORC files of a source have: each must have all that are asked for.
+
+Spark makes NULLs of a column that a file lacks. Footers tell, and how many rows there are. Imported
+by executors, which read the footers of many files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyarrow import orc
+
+from spark_jobs.errors import CatalogError, ErrorCode, JobError, marked_errors
+from spark_jobs.spi.arrow_tasks import map_in_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.contract.request import FileSource
+    from spark_jobs.engine.source.source_files import SourceFiles
+
+_FORMATS: Final = ("parquet", "orc")
+# More than these are read by tasks.
+_BY_DRIVER: Final = 32
+_TASKS: Final = 64
+_REMEDY: Final = (
+    "Correct the files or the source's schema; options={'mergeSchema': True} makes NULLs of what a "
+    "file lacks."
+)
+_WRITTEN_BY_SPARK: Final = b"org.apache.spark.version"
+# Hive and Impala since they write the calendar that everybody else does.
+_PROLEPTIC: Final = b"writer.date.proleptic"
+_CALENDARS: Final = ("datetimeRebaseMode", "int96RebaseMode")
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """Of one file: its columns and fields (lower case, dotted), its rows.
+
+    ``has_old_dates``: nothing tells in which calendar its writer counted days before 1582.
+    """
+
+    file: str
+    columns: frozenset[str]
+    row_count: int
+    has_old_dates: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Footers:
+    """Of all files of a source."""
+
+    footers: tuple[Footer, ...]
+
+    @property
+    def row_count(self) -> int:
+        """Rows of all files."""
+        return sum(footer.row_count for footer in self.footers)
+
+    def calendar_options(self, source: FileSource) -> dict[str, str]:
+        """Options that make days before 1582 an error, where the calendar is not known.
+
+        Not where the source's own options say which calendar it is.
+        """
+        if source.format.lower() != "parquet":
+            return {}
+        if not any(footer.has_old_dates for footer in self.footers):
+            return {}
+        own = {name.lower() for name in source.options}
+        return {name: "EXCEPTION" for name in _CALENDARS if name.lower() not in own}
+
+
+def footers_of(spark: SparkSession, files: SourceFiles, frame: DataFrame) -> Footers | None:
+    """The footers of parquet and ORC files, which have all columns of ``frame``; None: of others.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE, a file lacks a column, or is none of the format.
+    """
+    kind = files.source.format.lower()
+    if kind not in _FORMATS or files.filesystem is None:
+        return None
+    paths = tuple(file.path for file in files.files)
+    names = {file.path: file.name for file in files.files}
+    reader = FooterReader(files.filesystem, kind, paths)
+    try:
+        if len(paths) <= _BY_DRIVER:
+            found = [reader.footer(path) for path in paths]
+        else:
+            tasks = min(_TASKS, len(paths))
+            numbers = spark.range(0, len(paths), 1, tasks)
+            rows = map_in_arrow(numbers, reader, "footer string").collect()
+            found = [_footer(row["footer"]) for row in rows]
+    except JobError as error:
+        raise CatalogError(
+            error.code, f"source {files.source.name}: {error.message}", error.remedy
+        ) from None
+    _require_columns(files, found, _wanted(frame), names)
+    return Footers(tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class FooterReader:
+    """The function of ``mapInArrow``: numbers of ``paths`` in (one column), their footers out."""
+
+    filesystem: pafs.FileSystem
+    format: str
+    paths: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read footers.
+
+        Yields:
+            ``footer`` (string): a ``Footer`` as JSON.
+        """
+        with marked_errors():
+            for batch in batches:
+                found = [self.footer(self.paths[i]) for i in batch.column(0).to_pylist()]
+                yield pa.RecordBatch.from_pydict({"footer": [*map(_text, found)]})
+
+    def footer(self, path: str) -> Footer:
+        """The footer of one file.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE.
+        """
+        try:
+            with self.filesystem.open_input_file(path) as stream:
+                return self._orc(path, stream) if self.format == "orc" else _parquet(path, stream)
+        except (OSError, pa.ArrowException) as error:
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"{path} can not be read: {str(error).strip().splitlines()[0]}",
+                f"Check that it is a whole {self.format} file.",
+            ) from None
+
+    @staticmethod
+    def _orc(path: str, stream: pa.NativeFile) -> Footer:
+        file = orc.ORCFile(stream)
+        return Footer(path, frozenset(_paths(file.schema)), file.nrows, False)
+
+
+def _parquet(path: str, stream: pa.NativeFile) -> Footer:
+    metadata = pq.read_metadata(stream)
+    schema = metadata.schema.to_arrow_schema()
+    properties = metadata.metadata or {}
+    is_old = (
+        str(metadata.created_by).startswith("parquet-mr")
+        and _WRITTEN_BY_SPARK not in properties
+        and properties.get(_PROLEPTIC) != b"true"
+    )
+    return Footer(path, frozenset(_paths(schema)), metadata.num_rows, is_old)
+
+
+def _paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
+    for field in fields:
+        path = f"{above}{field.name.lower()}"
+        yield path
+        yield from _paths(_inner(field.type), f"{path}.")
+
+
+def _inner(kind: pa.DataType) -> Sequence[pa.Field]:
+    """The fields of structs, in lists and maps too; lists and maps themselves have no names."""
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    if pa.types.is_map(kind):
+        return [*_inner(kind.key_type), *_inner(kind.item_type)]
+    return [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
+
+
+def _wanted(frame: DataFrame) -> list[str]:
+    from spark_jobs.arrow_types import arrow_type
+
+    known = []
+    for field in frame.schema:
+        try:
+            known.append(pa.field(field.name, arrow_type(field.dataType)))
+        except Exception:  # noqa: BLE001 - types that Arrow lacks have no fields
+            known.append(pa.field(field.name, pa.null()))
+    return [*_paths(known)]
+
+
+def _require_columns(
+    files: SourceFiles, found: Sequence[Footer], wanted: Sequence[str], names: dict[str, str]
+) -> None:
+    options = {name.lower(): each.lower() for name, each in files.source.options.items()}
+    merges = options.get("mergeschema") == "true"
+    columns = [footer.columns for footer in found]
+    if merges:
+        columns = [frozenset().union(*columns)]
+    for footer, has in zip(found, columns, strict=False):
+        in_folders = _folder_columns(footer.file)
+        missing = [each for each in wanted if each not in has and each not in in_folders]
+        if missing and not _is_positional(files.source.format, has):
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"source {files.source.name}: {names[footer.file]} has no column {missing[0]}; it "
+                f"has {', '.join(sorted(each for each in has if '.' not in each))}.",
+                _REMEDY,
+            )
+        unknown = sorted(each for each in has.difference(wanted) if "." not in each)
+        if unknown and files.source.schema is None:
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"source {files.source.name}: {names[footer.file]} has a column {unknown[0]}, "
+                "which other files of the source lack.",
+                _REMEDY,
+            )
+
+
+def _folder_columns(path: str) -> set[str]:
+    return {part.partition("=")[0].lower() for part in path.split("/") if "=" in part}
+
+
+def _is_positional(kind: str, columns: frozenset[str]) -> bool:
+    """Old Hive wrote ORC files without names; columns are taken by position then."""
+    return kind.lower() == "orc" and all(name.startswith("_col") for name in columns)
+
+
+def _text(footer: Footer) -> str:
+    return json.dumps([footer.file, sorted(footer.columns), footer.row_count, footer.has_old_dates])
+
+
+def _footer(text: str) -> Footer:
+    file, columns, row_count, has_old_dates = json.loads(text)
+    return Footer(file, frozenset(columns), row_count, has_old_dates)

@@ -1,0 +1,182 @@
+"""The executor half of landing: files into the job's own parquet files, bad records beside them.
+
+Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.engine.runtime.spill import Spill
+from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.engine.source.landing_report import BadRecords, LandingReport
+from spark_jobs.errors import (
+    CatalogError,
+    DataError,
+    ErrorCode,
+    JobError,
+    error_of,
+    marked_errors,
+)
+from spark_jobs.landing.blocks import RecordTooLongError
+from spark_jobs.landing.files import FilePart, require_version
+from spark_jobs.landing.records import BadRecord, Column, RowBlock, shown
+from spark_jobs.landing.streams import UndecodableError
+from spark_jobs.landing.values import TextRules, parsed
+
+if TYPE_CHECKING:
+    from spark_jobs.landing.options import Reader
+
+REPORT_SCHEMA: Final = "report string"
+_COUNT_BYTES: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LandingTask:
+    """The function of ``mapInArrow``: numbers of ``loads`` in (one column), a report of each out.
+
+    ``columns`` are those of the rows in the order of ``schema``, which begins with a constant;
+    ``partition`` are those of them that stand in the names of folders. Bad records go to a file in
+    ``folder`` where ``keeps_bad``, else the first is an error. Picklable.
+    """
+
+    source: str
+    filesystem: pafs.FileSystem
+    loads: tuple[tuple[FilePart, ...], ...]
+    reader: Reader
+    columns: tuple[str, ...]
+    schema: pa.Schema
+    partition: tuple[Column, ...]
+    rules: TextRules
+    storage: pafs.FileSystem
+    folder: str
+    operation_id: str
+    keeps_bad: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the files of the loads.
+
+        Yields:
+            ``report`` (string): a ``LandingReport`` as JSON.
+        """
+        with marked_errors():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    report = self._landed(number)
+                    yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+
+    def _landed(self, number: int) -> LandingReport:
+        report = LandingReport()
+        key = f"{number}-{task_key()}"
+        with ExitStack() as opened:
+            rows = opened.enter_context(Spill(self.storage, f"{self.folder}/{key}.parquet"))
+            bad = opened.enter_context(BadRecords(self.storage, f"{self.folder}/{key}.jsonl"))
+            for part in self.loads[number]:
+                for block in self._blocks(part):
+                    report.add(block)
+                    complete = self._complete(block.rows, part)
+                    rows.add(complete)
+                    report.add_stored(complete)
+                    if block.bad:
+                        self._set_aside(bad, block, part)
+        if rows.row_count:
+            report.file, report.rows = f"{key}.parquet", rows.row_count
+            report.row_bytes = rows.byte_size
+        if report.bad_records:
+            report.bad_file = f"{key}.jsonl"
+        return report
+
+    def _blocks(self, part: FilePart) -> Iterator[RowBlock]:
+        name = part.file.name
+        try:
+            yield from self.reader.read(self.filesystem, part)
+            require_version(self.filesystem, part.file)
+        except JobError as error:
+            raise error_of(
+                error.code, f"source {self.source}: {error.message}", error.remedy
+            ) from None
+        except RecordTooLongError as error:
+            raise self._unreadable(
+                name,
+                str(error),
+                "Look for a quote that is never closed, or for a file of another format; a larger "
+                "maxRecordBytes in the source's options allows longer ones.",
+            ) from None
+        except UndecodableError as error:
+            raise self._unreadable(
+                name, str(error), "Name the file's encoding in the source's options: encoding."
+            ) from None
+        except (OSError, EOFError, pa.ArrowException) as error:
+            # A file that was written again is told as that, not as the damage that it looks like.
+            require_version(self.filesystem, part.file)
+            raise self._unreadable(
+                name, str(error).strip().splitlines()[0], "Check that the file is whole."
+            ) from None
+
+    def _complete(self, rows: pa.RecordBatch, part: FilePart) -> pa.RecordBatch:
+        """The spilled row: the file's columns and those of its folders, by their stored names."""
+        count = rows.num_rows
+        columns = {name: rows.column(i) for i, name in enumerate(rows.schema.names)}
+        for column in self.partition:
+            text = pa.array([part.file.partition.get(column.name)], pa.string())
+            values = parsed(text, column.kind, self.rules)
+            if values.bad is not None:
+                raise DataError(
+                    ErrorCode.VALUE_NOT_STORABLE,
+                    f"source {self.source}: {part.file.name}: the folder's value "
+                    f"{shown(text[0].as_py())} of column {column.name} is no {column.type_name}",
+                    "Correct the type in the source's schema, or the name of the folder.",
+                )
+            columns[column.name] = pa.repeat(values.values[0], count)
+        arrays = [pa.repeat(pa.scalar(True), count)]
+        arrays += [columns[name] for name in self.columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _set_aside(self, bad: BadRecords, block: RowBlock, part: FilePart) -> None:
+        before = self._lines_before(part) if part.start else 0
+        if not self.keeps_bad:
+            raise self._bad(block.bad[0], part, before)
+        for record in block.bad:
+            bad.add(record, part.file.name, before, self.operation_id)
+
+    def _lines_before(self, part: FilePart) -> int:
+        """How many lines end before the first that begins in the part."""
+        lines, left = 1, part.start - 1
+        with self.filesystem.open_input_file(part.file.path) as stream:
+            while left > 0:
+                data = stream.read(min(_COUNT_BYTES, left))
+                lines, left = lines + data.count(b"\n"), left - len(data)
+        return lines
+
+    def _bad(self, record: BadRecord, part: FilePart, before: int) -> JobError:
+        problem = record.problem
+        where = f"source {self.source}: {part.file.name}"
+        if record.place.line is not None:
+            where += f", line {record.place.line + before}"
+        if record.place.record is not None:
+            where += f", record {record.place.record}"
+        if problem.value is None:
+            return CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"{where} {problem.reason}: {shown(record.text)}",
+                problem.remedy,
+            )
+        return DataError(
+            ErrorCode.VALUE_NOT_STORABLE,
+            f"{where}, column {problem.column}: {shown(problem.value)} {problem.reason}; "
+            f"the record is {shown(record.text)}",
+            problem.remedy,
+        )
+
+    def _unreadable(self, name: str, problem: str, remedy: str) -> CatalogError:
+        return CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"source {self.source}: {name} can not be read: {problem}",
+            remedy,
+        )

@@ -1,0 +1,168 @@
+"""Rows that are evaluated once, as files beside the warehouse's tables.
+
+Spark's ``cache()`` would compute a lost block again, and two attempts of one task may both leave
+blocks of a nondeterministic source behind. So rows are written to files, and only the files that
+successful tasks reported are read: every later step sees the same rows, whatever dies.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    MapType,
+    NullType,
+    StructField,
+    StructType,
+)
+
+from spark_jobs.engine.runtime.lease import Lease, LeasedTask
+from spark_jobs.engine.runtime.names import quote
+from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpillWriter
+from spark_jobs.engine.source.arrow_source import read_files, whole_file
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.paths import escape_glob
+from spark_jobs.spi.storage import make_folder
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.storage import WarehouseStorage
+
+_ROW = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializedSource:
+    """The source's rows as files.
+
+    ``byte_size`` is their size in memory as Arrow; ``files`` are paths with the part of each in it,
+    ``stored_names`` say what a column of ``frame`` is called in them. ``column_bytes`` tells the
+    size of each column, where it is known.
+    """
+
+    frame: DataFrame
+    row_count: int
+    byte_size: int
+    files: Mapping[str, int]
+    stored_names: Mapping[str, str]
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    def narrowed(self, columns: Iterable[str]) -> MaterializedSource:
+        """The same rows with some of their columns."""
+        names = sorted(columns)
+        size = sum(self.column_bytes.get(name, 0) for name in names)
+        frame = self.frame.select(*map(quote, names))
+        return replace(self, frame=frame, byte_size=size if self.column_bytes else self.byte_size)
+
+
+def materialize(
+    spark: SparkSession,
+    source: DataFrame,
+    columns: Iterable[str],
+    storage: WarehouseStorage,
+    folder: str,
+) -> MaterializedSource:
+    """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
+
+    ``folder``, relative to the warehouse, is the scratch folder of a run that has its lease. The
+    frame has the columns under their own names.
+
+    Raises:
+        NotSupportedError: a column of a type that parquet can not hold.
+    """
+    schema = source.schema
+    fields = [schema[name] for name in sorted(columns)]
+    _refuse_unstorable(fields)
+    # The constant carries the count of rows where no column is needed; generated names keep
+    # characters out of the files that parquet readers treat in their own way.
+    kept = [field for field in fields if not isinstance(field.dataType, NullType)]
+    renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
+    narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
+    lease = Lease(storage.filesystem, f"{storage.root}/{folder}")
+    folder = f"{folder}/source-{uuid.uuid4().hex}"
+    writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
+    make_folder(storage.filesystem, writer.folder)
+    task = LeasedTask(writer, lease, writer.folder)
+    reports = map_in_arrow(narrowed, task, REPORT_SCHEMA).collect()
+    names = [f"{folder}/{each['file']}" for each in reports]
+    stored_names = {field.name: f"c{i}" for i, field in enumerate(kept)}
+    return MaterializedSource(
+        frame=spilled_frame(spark, storage, names, fields, stored_names),
+        row_count=sum(report["row_count"] for report in reports),
+        byte_size=sum(report["byte_size"] for report in reports),
+        files={f"{writer.folder}/{each['file']}": each["byte_size"] for each in reports},
+        stored_names=stored_names,
+    )
+
+
+def spilled_frame(
+    spark: SparkSession,
+    storage: WarehouseStorage,
+    names: list[str],
+    fields: Sequence[StructField],
+    stored_names: Mapping[str, str],
+) -> DataFrame:
+    """The rows of the warehouse's files ``names``, with the columns ``fields``.
+
+    In the files these have ``stored_names``; one that is not among them is NULL.
+    """
+    stored = StructType(
+        [StructField(_ROW, BooleanType())]
+        + [
+            StructField(stored_names[field.name], field.dataType)
+            for field in fields
+            if field.name in stored_names
+        ]
+    )
+    frame = _read(spark, storage, names, stored)
+    restored = [
+        F.col(stored_names[f.name]).alias(f.name) if f.name in stored_names else _null(f.name)
+        for f in fields
+    ]
+    return frame.select(*restored)
+
+
+def _read(
+    spark: SparkSession, storage: WarehouseStorage, names: list[str], schema: StructType
+) -> DataFrame:
+    """The files ``names`` of the warehouse."""
+    if not names:
+        return spark.createDataFrame([], schema)
+    if storage.uri is None:
+        files = [whole_file(f"{storage.root}/{name}") for name in names]
+        return read_files(spark, storage.filesystem, files, schema)
+    # Written by pyarrow, which knows no other calendar than the proleptic Gregorian one.
+    reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
+    return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
+
+
+def _null(name: str) -> Column:
+    return F.lit(None).alias(name)
+
+
+def _refuse_unstorable(fields: Sequence[StructField]) -> None:
+    for each in fields:
+        if _holds_interval(each.dataType):
+            raise NotSupportedError(
+                f"source column {each.name}: {each.dataType.simpleString()} can not be kept",
+                "Cast it in the source.",
+            )
+
+
+def _holds_interval(type_: DataType) -> bool:
+    if isinstance(type_, ArrayType):
+        return _holds_interval(type_.elementType)
+    if isinstance(type_, MapType):
+        return _holds_interval(type_.keyType) or _holds_interval(type_.valueType)
+    if isinstance(type_, StructType):
+        return any(_holds_interval(field.dataType) for field in type_)
+    # By name: PySpark 3.5 has no class for CalendarIntervalType.
+    return type(type_).__name__.endswith("IntervalType")

@@ -1,0 +1,144 @@
+"""The sources of a statement, opened: their columns are known, their rows are not read yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, SparkRuntimeException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
+from spark_jobs.engine.analysis.analyzer import declared_types
+from spark_jobs.engine.analysis.catalyst import error_condition
+from spark_jobs.engine.analysis.char_columns import char_lengths, padded
+from spark_jobs.engine.runtime.names import quote
+from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
+from spark_jobs.engine.source.file_columns import Footers, footers_of
+from spark_jobs.engine.source.footer_schema import footer_schema
+from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
+from spark_jobs.engine.source.landing_schema import declared_lengths, declared_schema
+from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.tables import TableHandle
+
+if TYPE_CHECKING:
+    from spark_jobs.engine.source.materialized import MaterializedSource
+    from spark_jobs.spi.connector import Connector
+    from spark_jobs.spi.storage import FileLocation
+
+_NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
+_REFUSED = (AnalysisException, SparkRuntimeException)
+_NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A source of a statement. ``is_pinned``: it has the same rows whenever it is read.
+
+    ``table``: it is this table of the connector, pinned; ``files``: it is these files, at
+    ``place`` if Spark has no file system for them; ``landing``: it is files whose rows are read
+    later, in one go, and then ``landed``. All None: something else. ``footers`` are those of
+    ``listed`` files that Spark reads.
+    """
+
+    frame: DataFrame
+    is_pinned: bool
+    table: TableHandle | None = None
+    files: FileSource | None = None
+    place: FileLocation | None = None
+    listed: SourceFiles | None = None
+    footers: Footers | None = None
+    landing: Landing | None = None
+    landed: MaterializedSource | None = None
+
+
+def open_source(
+    spark: SparkSession,
+    source: Source,
+    connector: Connector,
+    pinned: dict[TableName, TableHandle],
+) -> OpenSource:
+    """``source``, with a temporary view of its name; each table is pinned once, in ``pinned``.
+
+    The view of landed files has no rows yet.
+
+    Raises:
+        CatalogError: SOURCE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
+        RequestError, NotSupportedError: an option or a type of landed files.
+    """
+    try:
+        opened = _open(spark, source, connector, pinned)
+    except (*_REFUSED, Py4JJavaError) as error:
+        raise _unreadable(source, error) from None
+    opened.frame.createOrReplaceTempView(source.name)
+    return opened
+
+
+def _open(
+    spark: SparkSession,
+    source: Source,
+    connector: Connector,
+    pinned: dict[TableName, TableHandle],
+) -> OpenSource:
+    if isinstance(source, FileSource):
+        return _open_files(spark, source, connector)
+    if isinstance(source, SqlSource):
+        return OpenSource(spark.sql(source.query), is_pinned=False)
+    if source.table not in pinned:
+        pinned[source.table] = connector.metadata.load_table(source.table)
+    table = pinned[source.table]
+    files = connector.metadata.plan_files(table)
+    frame = connector.scan.read(spark, table, files, table.column_names)
+    frame = frame.select(*map(quote, table.column_names))
+    frame = padded(frame, char_lengths(declared_types(table)))
+    return OpenSource(frame, is_pinned=True, table=table)
+
+
+def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -> OpenSource:
+    if is_landed(source):
+        landing = landing_of(spark, source, connector)
+        empty = padded(spark.createDataFrame([], landing.schema), declared_lengths(source))
+        return OpenSource(empty, False, landing=landing)
+    place = None if spark_knows(spark, source.path) else connector.locate(source.path)
+    if place is not None:
+        refuse_unsupported(source)
+        listed = located_files(source, place)
+        frame = read_source(spark, source, place.filesystem, listed.files)
+    else:
+        frame = _read_by_spark(spark, source, {})
+        listed = files_of_frame(spark, source, frame, connector)
+    footers = footers_of(spark, listed, frame)
+    if footers is not None and place is None:
+        rebase = footers.calendar_options(source)
+        if rebase:
+            frame = _read_by_spark(spark, source, rebase)
+    frame = padded(frame, declared_lengths(source))
+    return OpenSource(
+        frame, is_pinned=False, files=source, place=place, listed=listed, footers=footers
+    )
+
+
+def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]) -> DataFrame:
+    # Formats of Spark that know this option keep records that they can not read, by default.
+    reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
+    reader = reader.options(**source.options)
+    schema = declared_schema(source) if source.schema else footer_schema(spark, source)
+    return (reader if schema is None else reader.schema(schema)).load(source.path)
+
+
+def _unreadable(source: Source, error: Exception) -> Exception:
+    place = f" ({source.format} {source.path})" if isinstance(source, FileSource) else ""
+    if isinstance(error, _REFUSED):
+        missing = error_condition(error).startswith(_NOT_FOUND)
+        problem = str(error).strip().splitlines()[0]
+    elif _NO_FORMAT in str(error):
+        missing, problem = False, "Spark has no such format"
+    else:
+        return error
+    return CatalogError(
+        ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE,
+        f"source {source.name}{place}: {problem}",
+        "Check the source's path, format and query.",
+    )

@@ -1,0 +1,134 @@
+"""Where the bad records of a source go: one file of JSON lines for each task run. Driver only.
+
+The file's name follows from the task, not from the try: a retry, and a task that was cleared,
+replace what an earlier try left, so that each bad record is there once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import pyarrow.fs as pafs
+
+from spark_jobs.engine.source.source_files import default_uri
+from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
+from spark_jobs.spi.storage import FileLocation, replace_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.contract.request import FileSource, JobRequest
+    from spark_jobs.contract.result import SourceMetrics
+    from spark_jobs.spi.connector import Connector
+
+_CHUNK: Final = 4 * 1024 * 1024
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """The file of one source: ``path`` in ``filesystem``, called ``name`` for people."""
+
+    filesystem: pafs.FileSystem
+    path: str
+    name: str
+    dry_run: bool
+
+    def filled(
+        self, scratch: pafs.FileSystem, parts: Sequence[str], metrics: SourceMetrics
+    ) -> SourceMetrics:
+        """Put the records of ``parts`` there, in the place of what is there; none: no file.
+
+        A dry run leaves all as it is.
+
+        Raises:
+            InternalError: STORAGE_UNAVAILABLE, the file can not be written.
+        """
+        if self.dry_run:
+            return metrics
+        try:
+            self._clear_leftovers()
+            if not parts:
+                with contextlib.suppress(FileNotFoundError):
+                    self.filesystem.delete_file(self.path)
+                return metrics
+            replace_file(self.filesystem, self.path, _content(scratch, parts))
+        except OSError as error:
+            raise InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"the quarantine {self.name} can not be written: {error}",
+                "See that the job may write there; nothing was merged.",
+            ) from error
+        return replace(metrics, quarantine=self.name)
+
+    def _clear_leftovers(self) -> None:
+        """Remove what tries left that were killed while they wrote the file."""
+        folder, _, name = self.path.rpartition("/")
+        unfinished = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}\.tmp")
+        for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
+            if unfinished.fullmatch(info.base_name):
+                with contextlib.suppress(FileNotFoundError):
+                    self.filesystem.delete_file(info.path)
+
+
+def quarantine_of(
+    spark: SparkSession, source: FileSource, connector: Connector, request: JobRequest
+) -> Quarantine | None:
+    """The file for the bad records of ``source``; None where they are errors.
+
+    Raises:
+        NotSupportedError: the folder is on a storage that Python can not reach.
+    """
+    if source.on_bad_rows != "quarantine" or source.quarantine is None:
+        return None
+    place = connector.locate(default_uri(spark, source.quarantine))
+    place = place or _local(spark, source.quarantine)
+    if place is None:
+        raise NotSupportedError(
+            f"source {source.name}: quarantine: {source.quarantine} is neither a local path nor on "
+            "a storage that the catalog connection knows.",
+            "Name a folder there.",
+        )
+    below = f"{_task_folder(request)}/{_safe(source.name)}.jsonl"
+    name = f"{source.quarantine.rstrip('/')}/{below}"
+    return Quarantine(place.filesystem, f"{place.path}/{below}", name, request.dry_run)
+
+
+def _local(spark: SparkSession, folder: str) -> FileLocation | None:
+    path = default_uri(spark, folder).removeprefix("file://")
+    return FileLocation(pafs.LocalFileSystem(), path.rstrip("/")) if path.startswith("/") else None
+
+
+def _task_folder(request: JobRequest) -> str:
+    origin = request.origin
+    if not origin.dag_id:
+        return _safe(request.operation_id)
+    folder = "/".join(map(_safe, (origin.dag_id, origin.run_id, origin.task_id)))
+    if origin.map_index >= 0:
+        # No task id has this character, once it is made safe.
+        folder = f"{folder}~{origin.map_index}"
+    return f"{folder}/{_safe(origin.statement)}" if origin.statement else folder
+
+
+def _safe(name: str) -> str:
+    """``name`` as one part of a path: no separator, no special folder, and not too long."""
+    quoted = quote(name, safe="").replace("~", "%7E")
+    if quoted in (".", ".."):
+        return quoted.replace(".", "%2E")
+    if len(quoted) <= _LONGEST_NAME:
+        return quoted
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{quoted[: _LONGEST_NAME - 17]}-{digest}"
+
+
+def _content(filesystem: pafs.FileSystem, parts: Sequence[str]) -> Iterator[bytes]:
+    for part in parts:
+        with filesystem.open_input_stream(part, compression=None) as stream:
+            while data := stream.read(_CHUNK):
+                yield data

@@ -1,0 +1,182 @@
+"""The files of a source, listed once, with the versions that they have. Driver only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.fs as pafs
+
+from spark_jobs.engine.source.arrow_source import listed, spark_knows
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.landing.files import FileVersion, LandedFile, changed
+from spark_jobs.landing.options import LISTING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from spark_jobs.contract.request import FileSource
+    from spark_jobs.spi.connector import Connector
+    from spark_jobs.spi.storage import FileLocation
+
+_NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+_FOLDER: Final = re.compile(r"([^/=]+)=([^/]*)")
+_ONE_LISTING: Final = 1_000
+_REQUESTS_AT_ONCE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """The files of a source, in the order of their paths.
+
+    ``filesystem``: where tasks read them; None where only Spark can. ``partition_types`` are the
+    types of columns that stand in the names of folders. ``is_listed_by_spark``: it can read them.
+    """
+
+    source: FileSource
+    filesystem: pafs.FileSystem | None
+    files: tuple[LandedFile, ...]
+    partition_types: Mapping[str, DataType] = field(default_factory=dict)
+    is_listed_by_spark: bool = True
+
+    @property
+    def byte_size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.version.size for file in self.files)
+
+    def require_unchanged(self) -> None:
+        """See that no file was written again, or removed, since they were listed.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE.
+        """
+        if self.filesystem is None:
+            return
+        found = _looked_up(self.filesystem, [file.path for file in self.files])
+        for file, info in zip(self.files, found, strict=True):
+            if info.type != pafs.FileType.File or FileVersion.of(info) != file.version:
+                raise changed(file.name)
+
+
+def source_files(spark: SparkSession, source: FileSource, connector: Connector) -> SourceFiles:
+    """List the files of ``source``: by Spark where it knows the store, else by the connector.
+
+    Raises:
+        CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE.
+        NotSupportedError: the connector can not list them in the way that the source asks for.
+    """
+    if not spark_knows(spark, source.path):
+        place = connector.locate(source.path)
+        if place is None:
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"source {source.name} ({source.format} {source.path}): neither Spark nor the "
+                "catalog connection knows this kind of storage.",
+                "Put the Hadoop jar of the store on Spark's class path, or correct the path.",
+            )
+        return located_files(source, place)
+    options = {name: each for name, each in source.options.items() if name.lower() in LISTING}
+    frame = spark.read.format("text").options(**options).load(source.path)
+    types = {each.name: each.dataType for each in frame.schema.fields[1:]}
+    return files_of_frame(spark, source, frame, connector, types)
+
+
+def located_files(source: FileSource, place: FileLocation) -> SourceFiles:
+    """List the files of a source that the connector has located; raises as ``source_files``."""
+    scheme = source.path.partition("://")[0]
+    files = tuple(
+        LandedFile(info.path, f"{scheme}://{info.path}", FileVersion.of(info))
+        for info in listed(source, place)
+    )
+    return SourceFiles(source, place.filesystem, files, is_listed_by_spark=False)
+
+
+def files_of_frame(
+    spark: SparkSession,
+    source: FileSource,
+    frame: DataFrame,
+    connector: Connector,
+    partition_types: Mapping[str, DataType] | None = None,
+) -> SourceFiles:
+    """The files that Spark has listed for ``frame``.
+
+    Raises:
+        CatalogError: SOURCE_NOT_FOUND, there are none.
+    """
+    paths = sorted(_input_files(spark, frame))
+    if not paths:
+        raise CatalogError(
+            ErrorCode.SOURCE_NOT_FOUND,
+            f"source {source.name}: {source.path} holds no files",
+            "Check the path; for a source that may be empty, write a file without rows.",
+        )
+    types = partition_types or {}
+    if urlsplit(paths[0]).scheme in ("", "file"):
+        filesystem: pafs.FileSystem | None = pafs.LocalFileSystem()
+    else:
+        place = connector.locate(paths[0])
+        filesystem = place.filesystem if place else None
+    return SourceFiles(source, filesystem, _landed(filesystem, paths, types), types)
+
+
+def default_uri(spark: SparkSession, path: str) -> str:
+    """``path`` as a URI of Spark's default file system, unless that is the local one."""
+    if "://" in path:
+        return path
+    jvm: Any = spark._jvm
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    default = str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration))
+    return path if default.startswith("file:") else f"{default.rstrip('/')}{path}"
+
+
+def _input_files(spark: SparkSession, frame: DataFrame) -> list[str]:
+    """``frame.inputFiles()`` in one call; Py4J would make one for each file."""
+    jvm: Any = spark._jvm
+    mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    files: list[str] = json.loads(mapper.writeValueAsString(frame._jdf.inputFiles()))
+    return files
+
+
+def _landed(
+    filesystem: pafs.FileSystem | None, uris: Sequence[str], types: Mapping[str, DataType]
+) -> tuple[LandedFile, ...]:
+    if filesystem is None:
+        unknown = FileVersion(-1, None)
+        return tuple(LandedFile(uri, uri, unknown, _partition(uri, types)) for uri in uris)
+    names = [_path(uri) for uri in uris]
+    infos = _looked_up(filesystem, names)
+    is_local = isinstance(filesystem, pafs.LocalFileSystem)
+    return tuple(
+        LandedFile(name, name if is_local else uri, FileVersion.of(info), _partition(name, types))
+        for name, uri, info in zip(names, uris, infos, strict=True)
+    )
+
+
+def _path(uri: str) -> str:
+    """A path of pyarrow's file system; of other stores than local ones it begins with the host."""
+    parts = urlsplit(uri)
+    path = unquote(uri.partition("://")[2] if parts.netloc else parts.path)
+    return path if parts.netloc else "/" + path.lstrip("/")
+
+
+def _partition(path: str, types: Mapping[str, DataType]) -> dict[str, str | None]:
+    """Values of partition columns in a path, as Spark and Hive write them."""
+    if not types:
+        return {}
+    found = {unquote(name): unquote(value) for name, value in _FOLDER.findall(path)}
+    return {
+        name: None if found.get(name) in (None, _NULL_PARTITION) else found[name] for name in types
+    }
+
+
+def _looked_up(filesystem: pafs.FileSystem, paths: Sequence[str]) -> list[pafs.FileInfo]:
+    chunks = [paths[i : i + _ONE_LISTING] for i in range(0, len(paths), _ONE_LISTING)]
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+        found = pool.map(filesystem.get_file_info, map(list, chunks))
+        return [info for infos in found for info in infos]

@@ -1,0 +1,132 @@
+"""All sources of a statement: opened for its analysis, read once for its rows. Driver only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
+from spark_jobs.contract.result import SourceMetrics
+from spark_jobs.engine.analysis.char_columns import padded
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.landing import Landing, land
+from spark_jobs.engine.source.landing_schema import declared_lengths
+from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
+from spark_jobs.engine.source.open_source import OpenSource, open_source
+from spark_jobs.engine.source.quarantine import quarantine_of
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import TableHandle
+
+
+@dataclass(slots=True)
+class Sources(Mapping[str, OpenSource]):
+    """The sources of ``request`` by name, with a temporary view of each.
+
+    A SQL source sees those before it. Each table is pinned once, however many sources name it;
+    ``target`` is pinned already. ``scratch`` is a folder below the warehouse for temporary files,
+    ``moment`` the time that the statement's current time is.
+    ``metrics`` tell of the file sources, once ``land`` has read them.
+    """
+
+    spark: SparkSession
+    connector: Connector
+    request: JobRequest
+    target: TableHandle
+    scratch: str
+    progress: Progress
+    moment: StatementTime
+    metrics: dict[str, SourceMetrics] = field(default_factory=dict)
+    _opened: dict[str, OpenSource] = field(default_factory=dict)
+    _pinned: dict[TableName, TableHandle] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> OpenSource:
+        return self._opened[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._opened)
+
+    def __len__(self) -> int:
+        return len(self._opened)
+
+    def open(self) -> None:
+        """Find the columns of all sources.
+
+        Raises:
+            JobError: as ``open_source``.
+        """
+        self._pinned = {self.target.name: self.target}
+        for source in self.request.sources:
+            self._opened[source.name] = self._open(source)
+
+    def close(self) -> None:
+        """Forget the views."""
+        for source in self.request.sources:
+            self.spark.catalog.dropTempView(source.name)
+
+    def land(self) -> None:
+        """Read the landed files, and let the queries that stand after them see their rows.
+
+        Raises:
+            JobError: as ``landing.land``.
+        """
+        has_landed = False
+        for source in self.request.sources:
+            opened = self._opened[source.name]
+            if isinstance(source, FileSource):
+                if opened.landing is not None:
+                    opened, has_landed = self._landed(opened, opened.landing), True
+                elif opened.listed is not None:
+                    self.metrics[source.name] = SourceMetrics(
+                        files=len(opened.listed.files),
+                        bytes=opened.listed.byte_size,
+                        records=opened.footers.row_count if opened.footers else 0,
+                    )
+            elif isinstance(source, SqlSource) and has_landed:
+                opened = self._open(source)
+            self._opened[source.name] = opened
+
+    def require_unchanged(self) -> None:
+        """See that the files that Spark has read are still those that were listed.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE.
+        """
+        for opened in self._opened.values():
+            if opened.listed is not None:
+                opened.listed.require_unchanged()
+
+    def _open(self, source: Source) -> OpenSource:
+        opened = open_source(self.spark, source, self.connector, self._pinned)
+        frame = self.moment.fixed(opened.frame)
+        if frame is not opened.frame:
+            frame.createOrReplaceTempView(source.name)
+        return replace(opened, frame=frame)
+
+    def _landed(self, opened: OpenSource, landing: Landing) -> OpenSource:
+        source, storage = landing.source, self.connector.storage
+        folder = f"{self.scratch}/source-{uuid.uuid4().hex}"
+        quarantine = quarantine_of(self.spark, source, self.connector, self.request)
+        operation_id = self.request.operation_id
+        landed = land(self.spark, landing, storage, folder, operation_id, quarantine)
+        for note in landed.notes:
+            self.progress.say(note)
+        self.metrics[source.name] = landed.metrics
+        stored_names = {name: f"c{i}" for i, name in enumerate(landing.schema.names)}
+        names = [path.removeprefix(f"{storage.root}/") for path in landed.files]
+        fields = landing.schema.fields
+        spilled = spilled_frame(self.spark, storage, names, fields, stored_names)
+        frame = padded(spilled, declared_lengths(source))
+        frame.createOrReplaceTempView(source.name)
+        rows = MaterializedSource(
+            frame=frame,
+            row_count=landed.row_count,
+            byte_size=landed.byte_size,
+            files=landed.files,
+            stored_names=stored_names,
+            column_bytes=dict(zip(landing.schema.names, landed.column_bytes[1:], strict=False)),
+        )
+        return replace(opened, frame=frame, is_pinned=True, landed=rows)

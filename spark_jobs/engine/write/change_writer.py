@@ -1,0 +1,136 @@
+"""The executor half of the engine: checks the change rows of one task and feeds the sink.
+
+Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.engine.write.cardinality import CardinalityCheck
+from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.errors import DataError, ErrorCode
+from spark_jobs.spi import rows
+from spark_jobs.spi.writes import Fragment
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+
+REPORT_SCHEMA = "report string"
+
+
+@dataclass(slots=True)
+class TaskReport:
+    """What one sink task did: target rows by outcome, and its fragments."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    fragments: list[Fragment] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """The report as JSON text."""
+        return json.dumps(
+            {
+                "inserted": self.inserted,
+                "updated": self.updated,
+                "deleted": self.deleted,
+                "fragments": [asdict(fragment) for fragment in self.fragments],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> TaskReport:
+        """The report behind JSON text that ``to_json`` wrote."""
+        document = json.loads(text)
+        fragments = [Fragment.from_json(json.dumps(each)) for each in document.pop("fragments")]
+        return cls(**document, fragments=fragments)
+
+    def to_batch(self) -> pa.RecordBatch:
+        """One row with the column ``report`` (string), as ``REPORT_SCHEMA``."""
+        return pa.RecordBatch.from_pydict({"report": [self.to_json()]})
+
+    def count(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of a checked batch; a split UPDATE counts once, by its INSERT half."""
+        operation = batch.column(rows.OPERATION)
+        split = batch.column(rows.FROM_UPDATE)
+        is_insert = pc.equal(operation, rows.INSERT)
+        self.inserted += _true(pc.and_(is_insert, pc.invert(split)))
+        self.updated += _true(pc.or_(pc.equal(operation, rows.UPDATE), pc.and_(is_insert, split)))
+        self.deleted += _true(pc.and_(pc.equal(operation, rows.DELETE), pc.invert(split)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWriter:
+    """The function of ``mapInArrow``: change rows in, one ``TaskReport`` out. Picklable.
+
+    ``not_null`` are table columns that take no NULL; ``assigned_columns`` and ``on_columns`` as in
+    ``MergeWrite``; ``labels`` name the cases in errors; ``allows_repeated_matches``: repeated
+    DELETEs of a row are one DELETE.
+    ``columns`` are the names of the columns that arrive, which the plan fills in.
+    """
+
+    sinks: MergeSinkFactory
+    not_null: tuple[str, ...]
+    assigned_columns: tuple[tuple[str, ...], ...]
+    on_columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    allows_repeated_matches: bool
+    columns: tuple[str, ...] = ()
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Store all change rows of a task.
+
+        Yields:
+            One row with the column ``report`` (string): a ``TaskReport`` as JSON. None for a task
+            without change rows.
+        """
+        report = TaskReport()
+        sink: MergeSink | None = None
+        with task_sinks(self.sinks) as sinks:
+            for batch in batches:
+                if batch.num_rows == 0:
+                    continue
+                named = batch.rename_columns(list(self.columns))
+                if sink is None:
+                    sink = sinks.open(task_key())
+                    check = CardinalityCheck(sink, self.on_columns, self.allows_repeated_matches)
+                checked = check.checked(named)
+                self._require_not_null(checked)
+                report.count(checked)
+                if checked.num_rows:
+                    sink.store_merged_rows(checked)
+            report.fragments = sinks.finish()
+        if sink is not None:
+            yield report.to_batch()
+
+    def _require_not_null(self, batch: pa.RecordBatch) -> None:
+        operation = batch.column(rows.OPERATION)
+        case_number = batch.column(rows.CASE_NUMBER)
+        for name in self.not_null:
+            if name not in batch.schema.names:
+                continue
+            assigning = [n for n, names in enumerate(self.assigned_columns) if name in names]
+            updated = pc.is_in(case_number, pa.array(assigning, pa.int32()))
+            written = pc.or_(
+                pc.equal(operation, rows.INSERT), pc.and_(pc.equal(operation, rows.UPDATE), updated)
+            )
+            wrong = pc.and_(written, pc.is_null(batch.column(name)))
+            if _true(wrong):
+                label = self.labels[case_number.filter(wrong)[0].as_py()]
+                raise DataError(
+                    ErrorCode.NOT_NULL_VIOLATION,
+                    f"column {name} is NOT NULL, but {label} would store NULL",
+                    "Give it a value, or filter such rows out.",
+                )
+
+
+def _true(mask: pa.BooleanArray) -> int:
+    return int(mask.true_count)

@@ -1,0 +1,136 @@
+"""Redistribution: all changes of one file meet in one sink task, in the order the layouts ask for.
+
+The number of partitions is explicit, so adaptive execution can neither split a file over two tasks
+nor merge tasks. Only changes travel, never unchanged rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.engine.runtime.names import quote
+from spark_jobs.engine.write.derivation import with_derived_columns
+from spark_jobs.spi import rows
+from spark_jobs.spi.packing import packed
+from spark_jobs.spi.writes import WriteLayout
+
+SPREAD_SEED = "__merge_spread_seed"
+_TASK = "__merge_task"
+_BYTES_PER_TASK = 2**30
+_MOST_TASKS = 10_000
+_32_BITS = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSize:
+    """What a statement may have to write, estimated before it runs.
+
+    ``file_sizes`` in bytes of the files that it reads, by ordinal; ``new_rows`` at most, each
+    of about ``new_row_bytes``; ``target_file_size`` in bytes; ``parallelism``: cores at hand.
+    """
+
+    file_sizes: Mapping[int, int]
+    new_rows: int
+    new_row_bytes: int
+    target_file_size: int
+    parallelism: int
+
+    def files_for(self, new_rows: int) -> int:
+        """How many target-size files ``new_rows`` fill, at least one."""
+        return max(1, math.ceil(new_rows * self.new_row_bytes / self.target_file_size))
+
+    @property
+    def sink_tasks(self) -> int:
+        """Sink tasks: enough for all cores twice over and for at most 1 GiB of files in each.
+
+        Never more than 10,000: tiny files are then written one after another.
+        """
+        new_files = self.files_for(self.new_rows)
+        file_bytes = sum(self.file_sizes.values())
+        wanted = max(2 * self.parallelism, math.ceil(file_bytes / _BYTES_PER_TASK), new_files)
+        return min(len(self.file_sizes) + new_files, wanted, _MOST_TASKS)
+
+
+def redistribute(
+    changes: DataFrame, update_layout: WriteLayout, insert_layout: WriteLayout, size: WriteSize
+) -> DataFrame:
+    """``changes`` clustered over ``size.sink_tasks`` tasks and sorted within each.
+
+    A task sees its UPDATE and DELETE rows first, ordered as ``update_layout`` says, then its INSERT
+    rows ordered as ``insert_layout`` says. New rows that ``insert_layout`` clusters together spread
+    over as many tasks as they fill files of the target size. What that layout derives is added.
+    """
+    if insert_layout.derived is not None:
+        changes = with_derived_columns(changes, insert_layout.derived)
+    is_insert = F.col(rows.OPERATION) == rows.INSERT
+    insert_key = F.hash(F.lit("insert"), *_columns(insert_layout.cluster_by))
+    if size.files_for(size.new_rows) > 1:
+        insert_key = _spread(changes.where(is_insert), insert_key, size)
+    clustered = changes.withColumn(
+        _TASK, F.when(is_insert, insert_key).otherwise(_update_key(update_layout, size))
+    )
+    order = [is_insert, *_columns(update_layout.order_by), *_columns(insert_layout.order_by)]
+    redistributed = clustered.repartition(size.sink_tasks, _TASK).sortWithinPartitions(*order)
+    return redistributed.drop(_TASK, SPREAD_SEED)
+
+
+def _update_key(layout: WriteLayout, size: WriteSize) -> Column:
+    if layout.file_ordinal is None or not size.file_sizes:
+        return F.hash(F.lit("update"), *_columns(layout.cluster_by))
+    keys = keys_of_partitions(size.sink_tasks)
+    tasks = packed(size.file_sizes, size.sink_tasks)
+    by_ordinal = [str(keys[tasks.get(n, 0)]) for n in range(max(tasks) + 1)]
+    # One constant of the plan, whatever the number of files.
+    literal = F.split(F.lit(",".join(by_ordinal)), ",").cast("array<int>")
+    return F.get(literal, F.col(_path(layout.file_ordinal)))
+
+
+def keys_of_partitions(partitions: int) -> list[int]:
+    """For each partition an integer that Spark's hash partitioning puts there."""
+    found: dict[int, int] = {}
+    key = 0
+    while len(found) < partitions:
+        found.setdefault(_murmur3(key) % partitions, key)
+        key += 1
+    return [found[partition] for partition in range(partitions)]
+
+
+def _murmur3(number: int) -> int:
+    """Spark's hash of an ``int``: Austin Appleby's MurmurHash3 (x86, 32 bits) with seed 42."""
+    mixed = _rotated(number * 0xCC9E2D51, 15) * 0x1B873593
+    result = (_rotated(42 ^ (mixed & _32_BITS), 13) * 5 + 0xE6546B64) & _32_BITS
+    result ^= 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        result = ((result ^ result >> shift) * factor) & _32_BITS
+    result ^= result >> 16
+    return result - 2**32 if result >= 2**31 else result
+
+
+def _rotated(number: int, bits: int) -> int:
+    number &= _32_BITS
+    return (number << bits | number >> 32 - bits) & _32_BITS
+
+
+def _spread(inserts: DataFrame, insert_key: Column, size: WriteSize) -> Column:
+    """``insert_key`` split for those clusters whose new rows fill more than one file."""
+    counts = inserts.groupBy(insert_key.alias("key")).count().collect()
+    spread = [(row["key"], size.files_for(row["count"])) for row in counts]
+    chosen = F.lit(1)
+    for key, files in spread:
+        if files > 1:
+            chosen = F.when(insert_key == key, F.lit(files)).otherwise(chosen)
+    return F.hash(insert_key, F.pmod(F.col(SPREAD_SEED), chosen))
+
+
+def _columns(names: Iterable[str]) -> list[Column]:
+    return [F.col(_path(name)) for name in names]
+
+
+def _path(name: str) -> str:
+    is_row_id_field = name.startswith(f"{rows.ROW_ID}.")
+    return ".".join(map(quote, name.split("."))) if is_row_id_field else quote(name)

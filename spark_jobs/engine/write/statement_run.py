@@ -1,0 +1,165 @@
+"""What runs of all statements that change rows have in common: their inputs, outcome, and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.properties import metrics_property, recorded_metrics
+from spark_jobs.contract.request import JobOptions
+from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.runtime.last_look import LastLook
+from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.stragglers import wait_for_stragglers
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+Spec = TypeVar("Spec")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementOutcome:
+    """What a statement did, or would do; ``snapshot_id`` is None when nothing was committed.
+
+    ``partitions`` are the names of those that changed.
+    """
+
+    snapshot_id: int | None
+    metrics: Metrics
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRun(Generic[Spec]):
+    """One attempt of one statement on a pinned table.
+
+    ``sources`` are the request's sources, of which there is a temporary view each;
+    ``scratch`` is a folder below the warehouse for this operation's temporary files. ``moment`` is
+    the current time of the statement. ``attempt`` counts from 1. ``reads_itself``: a source is a
+    query or copy of the target. ``dry_run``: it ends before the commit, and nothing was stored.
+    """
+
+    spark: SparkSession
+    connector: Connector
+    table: TableHandle
+    spec: Spec
+    sources: Sources
+    operation: Operation
+    options: JobOptions
+    scratch: str
+    progress: Progress
+    moment: StatementTime
+    last_look: LastLook
+    attempt: int = 1
+    reads_itself: bool = False
+    dry_run: bool = False
+
+    @property
+    def required_columns(self) -> tuple[str, ...]:
+        """The table's columns that take no NULL."""
+        return tuple(column.name for column in self.table.columns if not column.nullable)
+
+    @property
+    def lease(self) -> Lease:
+        """Only while it is there may tasks of this run leave files."""
+        storage = self.connector.storage
+        return Lease(storage.filesystem, f"{storage.root}/{self.scratch}")
+
+    def begin(self, write: MergeWrite) -> MergeHandle:
+        """Begin a write that leaves no file and no snapshot when the run is given up."""
+        wanted = replace(write, require_wanted=self._require_wanted)
+        handle = self.connector.writes.begin_merge(self.table, wanted)
+        return replace(handle, sinks=LeasedSinks(handle.sinks, self.lease))
+
+    def _require_wanted(self) -> None:
+        self.lease.require()
+        self.last_look.require_task()
+
+    @contextmanager
+    def writing(self, handle: MergeHandle) -> Iterator[None]:
+        """What fails within leaves no file and no guard, unless removing them fails too."""
+        try:
+            yield
+        except BaseException:
+            with self._cleaning_up():
+                self.lease.end()
+            with self._cleaning_up():
+                wait_for_stragglers(self.spark)
+            with self._cleaning_up():
+                self.abort(handle)
+            raise
+
+    def publish(
+        self,
+        table: TableHandle,
+        handle: MergeHandle,
+        fragments: Sequence[Fragment],
+        metrics: Metrics,
+    ) -> CommittedSnapshot:
+        """Make the snapshot; ``table`` as it was when ``fragments`` were made.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+        """
+        timed = replace(metrics, seconds=self.progress.seconds)
+        properties = {**self.operation.properties, **metrics_property(timed)}
+        return self.connector.writes.finish_merge(table, handle, fragments, properties)
+
+    def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
+        """Clean up, unless there may be a snapshot after ``error``, which the caller raises."""
+        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            with self._cleaning_up():
+                self.lease.end()
+            with self._cleaning_up():
+                self.abort(handle)
+
+    @contextmanager
+    def _cleaning_up(self) -> Iterator[None]:
+        """After a failure, whose error matters more: what fails within is only said."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - of the storage, of Spark or of the connector
+            self.progress.say(f"cleaning up failed, so files may be left: {error}")
+
+    def abort(self, handle: MergeHandle) -> None:
+        """Leave no file and no guard."""
+        self.connector.writes.abort_merge(self.table, handle, [])
+
+
+def counted(metrics: Metrics, reports: Sequence[TaskReport]) -> Metrics:
+    """``metrics`` with what the sink tasks did."""
+    fragments = [each for report in reports for each in report.fragments]
+    return replace(
+        metrics,
+        inserted=sum(report.inserted for report in reports),
+        updated=sum(report.updated for report in reports),
+        deleted=sum(report.deleted for report in reports),
+        carried=sum(each.rows_carried for each in fragments),
+        files_added=sum(each.files_added for each in fragments),
+        files_removed=sum(each.files_removed for each in fragments),
+        files_rewritten=sum(each.files_rewritten for each in fragments),
+        bytes_added=sum(each.bytes_added for each in fragments),
+        bytes_removed=sum(each.bytes_removed for each in fragments),
+        deletion_vectors_added=sum(each.deletion_vectors_added for each in fragments),
+    )
+
+
+def with_publication(metrics: Metrics, snapshot: CommittedSnapshot) -> Metrics:
+    """``metrics`` with what the connector recorded about publishing."""
+    found = recorded_metrics(snapshot.properties)
+    return replace(
+        metrics, publish_attempts=found.publish_attempts, snapshots_met=found.snapshots_met
+    )

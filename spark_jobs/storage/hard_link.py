@@ -1,0 +1,52 @@
+"""Exclusive files in a local folder: a hard link either takes the name or fails. Driver only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from pathlib import Path
+
+
+class HardLinkFiles:
+    """Implements ``ExclusiveFiles`` for local files."""
+
+    def create(self, path: str, text: str) -> bool:
+        """Create the file durably; False when it exists already."""
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.parent / f".{target.name}.{uuid.uuid4()}.tmp"
+        try:
+            with temporary.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                # NFS may have made this very link, lost its answer and asked again: see open(2).
+                if temporary.stat().st_nlink == 1:
+                    return False
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_directory(target.parent)
+        return True
+
+    def write_hint(self, path: str, text: str) -> None:
+        """Replace the file."""
+        target = Path(path)
+        temporary = target.parent / f".{target.name}.{uuid.uuid4()}.tmp"
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,99 @@
+"""Removing many files of a warehouse. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pyarrow.fs as pafs
+
+from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.s3_errors import access_error
+
+# What Amazon takes in one request.
+_BULK: Final = 1000
+
+
+class FileRemover(Protocol):
+    """Removes files of a warehouse; one that is gone already is no failure."""
+
+    def remove(self, paths: Collection[str]) -> None:
+        """Remove the files, in no order.
+
+        Raises:
+            InternalError: STORAGE_UNAVAILABLE; some of them may be left.
+        """
+        ...
+
+    def remove_in_order(self, paths: Sequence[str]) -> None:
+        """Remove the files so that, wherever it ends, those that are left are the last ones."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRemover:
+    """One request for each file, several at a time."""
+
+    filesystem: pafs.FileSystem
+
+    def remove(self, paths: Collection[str]) -> None:
+        """Remove the files."""
+        try:
+            in_parallel(self._remove, sorted(paths))
+        except OSError as error:
+            raise _not_removed(str(error)) from error
+
+    def remove_in_order(self, paths: Sequence[str]) -> None:
+        """Remove one file after the other."""
+        for path in paths:
+            self.remove([path])
+
+    def _remove(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self.filesystem.delete_file(path)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRemover:
+    """Amazon's DeleteObjects: a thousand files in a request."""
+
+    client: Any
+
+    def remove(self, paths: Collection[str]) -> None:
+        """Remove the files, all of one bucket."""
+        in_parallel(self._remove, _parts(sorted(paths)))
+
+    def remove_in_order(self, paths: Sequence[str]) -> None:
+        """Remove a thousand files after the other."""
+        for part in _parts(paths):
+            self._remove(part)
+
+    def _remove(self, paths: list[str]) -> None:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        bucket = paths[0].partition("/")[0]
+        objects = [{"Key": path.partition("/")[2]} for path in paths]
+        try:
+            answer = self.client.delete_objects(
+                Bucket=bucket, Delete={"Objects": objects, "Quiet": True}
+            )
+        except (BotoCoreError, ClientError) as error:
+            raise access_error(error, paths[0]) from error
+        for failure in answer.get("Errors", ()):
+            if failure.get("Code") != "NoSuchKey":
+                raise _not_removed(f"{failure.get('Key')}: {failure.get('Code')}")
+
+
+def _parts(paths: Sequence[str]) -> list[list[str]]:
+    return [list(paths[start : start + _BULK]) for start in range(0, len(paths), _BULK)]
+
+
+def _not_removed(problem: str) -> InternalError:
+    return InternalError(
+        ErrorCode.STORAGE_UNAVAILABLE,
+        f"A file could not be removed: {problem}",
+        "Check the storage and the right to delete there, then run it again: it goes on there.",
+    )

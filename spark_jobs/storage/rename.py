@@ -1,0 +1,121 @@
+"""Exclusive files in HDFS: a rename that fails when the name is taken. Driver only.
+
+The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Paimon's Java writers
+publish by a rename that does not replace a file either, so both may write one table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.storage.hdfs import hdfs_client, hdfs_failures, path_in_hdfs
+
+_T = TypeVar("_T")
+_RECONNECT_SECONDS: Final = 0.2
+
+
+class RenameFiles:
+    """Implements ``ExclusiveFiles`` for HDFS; paths begin with the authority."""
+
+    def __init__(self, options: HdfsOptions) -> None:
+        self._options = options
+
+    def create(self, path: str, text: str) -> bool:
+        """Write the text beside ``path``, then rename it; False when the name is another's."""
+        target, body = path_in_hdfs(self._options.authority, path), text.encode()
+        try:
+            temporary = self._written(path, body)
+        except OSError as error:
+            # Whatever it was, nothing has the snapshot's name.
+            raise OSError(f"{path} could not be written: {error}") from error
+        try:
+            with hdfs_failures(path):
+                self._client.rename(temporary, target)
+        except OSError as error:
+            return self._settled(temporary, target, body, error)
+        return True
+
+    def write_hint(self, path: str, text: str) -> None:
+        """Replace the file."""
+        target = path_in_hdfs(self._options.authority, path)
+        with contextlib.suppress(OSError):
+            temporary = self._written(path, text.encode())
+            try:
+                with hdfs_failures(path):
+                    self._client.rename(temporary, target, overwrite=True)
+            except OSError:
+                self._discard(temporary)
+
+    def _settled(self, temporary: str, target: str, body: bytes, failure: OSError) -> bool:
+        """What became of a rename that failed, for good.
+
+        The client sends a request twice when no answer comes, and the second one may fail because
+        of the first. Once the temporary file is gone, no request on its way can do anything.
+        """
+        try:
+            found = _reconnecting(lambda: self._withdrawn(temporary, target))
+        except OSError as error:
+            raise TimeoutError(f"what became of {target} is not known: {error}") from failure
+        if found == body:
+            return True
+        if found is not None and body.startswith(found):
+            # Its end is not known to the NameNode yet, so it may be ours.
+            raise TimeoutError(f"{target} can not be read to its end yet") from failure
+        if found is None and not isinstance(failure, FileExistsError):
+            raise OSError(f"{target} could not be published: {failure}") from failure
+        return False
+
+    def _withdrawn(self, temporary: str, target: str) -> bytes | None:
+        """Remove the temporary file; what has the snapshot's name then."""
+        with hdfs_failures(target):
+            self._client.delete(temporary)
+        return self._content(target)
+
+    def _written(self, path: str, body: bytes) -> str:
+        """The path of a new temporary file beside ``path``."""
+        return _reconnecting(lambda: self._write(self._temporary(path), body))
+
+    def _write(self, path: str, body: bytes) -> str:
+        try:
+            with hdfs_failures(path):
+                writer = self._client.create(path)
+                writer.write(body)
+                writer.close()
+        except OSError:
+            self._discard(path)
+            raise
+        return path
+
+    def _content(self, path: str) -> bytes | None:
+        try:
+            with hdfs_failures(path):
+                return bytes(self._client.read(path).read())
+        except FileNotFoundError:
+            return None
+
+    def _discard(self, path: str) -> None:
+        with contextlib.suppress(OSError), hdfs_failures(path):
+            self._client.delete(path)
+
+    def _temporary(self, path: str) -> str:
+        folder, _, name = path_in_hdfs(self._options.authority, path).rpartition("/")
+        return f"{folder}/.{name}.{uuid.uuid4()}.tmp"
+
+    @property
+    def _client(self) -> Any:
+        return hdfs_client(self._options)
+
+
+def _reconnecting(act: Callable[[], _T]) -> _T:
+    """``act()``; once more where it met a connection that had been lost before."""
+    try:
+        return act()
+    except ConnectionError:
+        # The client uses the lost one for some milliseconds on.
+        time.sleep(_RECONNECT_SECONDS)
+        return act()

@@ -1,0 +1,81 @@
+"""S3 for pyarrow and Amazon's client, from the catalog's options. Driver only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_jobs.contract.s3_options import S3Options
+from spark_jobs.errors import CatalogError, ErrorCode
+
+if TYPE_CHECKING:
+    import pyarrow.fs as pafs
+
+_CONNECT_SECONDS: Final = 10
+_ANSWER_SECONDS: Final = 60
+
+
+def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
+    """Pyarrow's file system; pickled with its keys, it reaches executors."""
+    import pyarrow.fs as pafs
+
+    return pafs.S3FileSystem(
+        endpoint_override=access.endpoint,
+        region=access.region,
+        access_key=access.access_key,
+        secret_key=access.secret_key,
+        session_token=access.session_token,
+        connect_timeout=_CONNECT_SECONDS,
+        request_timeout=_ANSWER_SECONDS,
+        force_virtual_addressing=not access.path_style,
+    )
+
+
+def s3_client(access: S3Options) -> Any:
+    """Amazon's own client, which never sends a request twice by itself.
+
+    Raises:
+        CatalogError: LIBRARY_MISSING; WAREHOUSE_ACCESS_DENIED for half a key;
+            WAREHOUSE_NOT_FOUND for an endpoint that is no URL.
+    """
+    try:
+        import botocore.session
+        from botocore.config import Config
+        from botocore.exceptions import PartialCredentialsError
+    except ImportError as error:
+        raise CatalogError(
+            ErrorCode.LIBRARY_MISSING,
+            "A warehouse on s3:// needs the package botocore in the driver's environment.",
+            "Install it there: pip install botocore.",
+        ) from error
+    config = Config(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_ANSWER_SECONDS,
+        retries={"total_max_attempts": 1},
+        # Many stores do not know Amazon's newer checksums.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={"addressing_style": access.addressing_style},
+    )
+    try:
+        return botocore.session.Session().create_client(
+            "s3",
+            endpoint_url=access.endpoint,
+            region_name=access.region,
+            aws_access_key_id=access.access_key,
+            aws_secret_access_key=access.secret_key,
+            aws_session_token=access.session_token,
+            config=config,
+        )
+    except PartialCredentialsError:
+        raise CatalogError(
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            "The catalog connection has one of access key (login) and secret key (password), "
+            "but not the other.",
+            "Set both, or neither where access is ambient.",
+        ) from None
+    except ValueError as error:
+        raise CatalogError(
+            ErrorCode.WAREHOUSE_NOT_FOUND,
+            f"The endpoint {access.endpoint} of the object store is not usable: {error}",
+            "Correct the field endpoint of the catalog connection: scheme://host:port.",
+        ) from None

@@ -1,0 +1,179 @@
+"""Where a warehouse is, and how one of several writers makes a file there. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.fs as pafs
+
+from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
+from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.s3_options import SCHEMES, S3Options
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, NotSupportedError
+from spark_jobs.spi.storage import has_folders
+from spark_jobs.storage.conditional_put import ConditionalPutFiles, require_conditional_put
+from spark_jobs.storage.hard_link import HardLinkFiles
+from spark_jobs.storage.hdfs import hdfs_filesystem
+from spark_jobs.storage.removal import BulkRemover, SingleRemover
+from spark_jobs.storage.rename import RenameFiles
+from spark_jobs.storage.s3 import s3_client, s3_filesystem
+
+if TYPE_CHECKING:
+    from spark_jobs.storage.exclusive_files import ExclusiveFiles
+    from spark_jobs.storage.removal import FileRemover
+
+_ONE_MACHINE_ONLY: Final = ("hdfs.conf-dir", "security.")
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """A warehouse that is there and can be written.
+
+    ``root`` is its path in ``filesystem``, ``location`` what table libraries take for it;
+    ``access`` is how it was reached, secrets included, None for local folders. ``spark_prefix``
+    makes a path of ``filesystem`` one for Spark's own readers; None: they can not reach it.
+    """
+
+    filesystem: pafs.FileSystem
+    root: str
+    location: str
+    files: ExclusiveFiles
+    remover: FileRemover
+    spark_prefix: str | None
+    access: S3Options | HdfsOptions | None = field(default=None, repr=False)
+
+    @property
+    def spark_uri(self) -> str | None:
+        """The warehouse for Spark's own readers; None: they can not reach it."""
+        return None if self.spark_prefix is None else f"{self.spark_prefix}{self.root}"
+
+    def require(self) -> None:
+        """Refuse a warehouse whose folder is not there (any more): pypaimon would make it.
+
+        Raises:
+            CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        if not has_folders(self.filesystem):
+            return
+        try:
+            found = self.filesystem.get_file_info(self.root).type
+        except PermissionError as error:
+            raise CatalogError(
+                ErrorCode.WAREHOUSE_ACCESS_DENIED,
+                f"The driver may not look at the warehouse {self.location}: {error}",
+                "Give the user of the driver the right to read and write there.",
+            ) from error
+        except OSError as error:
+            raise InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"The warehouse {self.location} can not be reached: {error}",
+                "Check the warehouse of the catalog connection, and the network from the driver.",
+            ) from error
+        if found != pafs.FileType.Directory:
+            where = "on the driver's machine" if self.root.startswith("/") else "there"
+            raise CatalogError(
+                ErrorCode.WAREHOUSE_NOT_FOUND,
+                f"The warehouse {self.location} does not exist {where}.",
+                "Check the path; create the directory if it is a new warehouse.",
+            )
+
+
+def open_warehouse(
+    warehouse: str, options: Mapping[str, str], *, is_exclusive: bool = True
+) -> Warehouse:
+    """The storage of ``warehouse``; ``options`` are those of the catalog, secrets among them.
+
+    ``is_exclusive``: jobs make exclusive files there; else a catalog's server decides who commits.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
+        InternalError: STORAGE_UNAVAILABLE.
+        NotSupportedError: snapshots can not be published safely there, with the reason.
+    """
+    scheme = "file" if warehouse.startswith("/") else urlsplit(warehouse).scheme.lower()
+    if scheme == "file":
+        return _local(warehouse)
+    if scheme in SCHEMES:
+        return _s3(warehouse, options, is_exclusive)
+    if scheme == HDFS_SCHEME:
+        return _hdfs(warehouse, options)
+    raise NotSupportedError(
+        f"The warehouse {warehouse} is on storage of the kind {scheme}, where no way to publish a "
+        "snapshot exactly once is built.",
+        "Use a local path, hdfs://, or a bucket on s3:// whose store has conditional writes.",
+    )
+
+
+def _local(warehouse: str) -> Warehouse:
+    root = _local_path(warehouse)
+    filesystem = pafs.LocalFileSystem()
+    remover = SingleRemover(filesystem)
+    storage = Warehouse(filesystem, root, root, HardLinkFiles(), remover, "file://")
+    storage.require()
+    return storage
+
+
+def _local_path(warehouse: str) -> str:
+    if warehouse.startswith("/"):
+        path = warehouse
+    else:
+        parts = urlsplit(warehouse)
+        if parts.netloc not in ("", "localhost"):
+            raise NotSupportedError(
+                f"The warehouse {warehouse} names a host.", "Use /path or file:///path."
+            )
+        path = unquote(parts.path)
+    return path.rstrip("/") or "/"
+
+
+def _s3(warehouse: str, options: Mapping[str, str], is_exclusive: bool) -> Warehouse:
+    root = warehouse.partition("://")[2].strip("/")
+    access = S3Options.of(options)
+    client = s3_client(access)
+    if is_exclusive:
+        require_conditional_put(client, root)
+    return Warehouse(
+        s3_filesystem(access),
+        root,
+        f"s3://{root}",
+        ConditionalPutFiles(client),
+        BulkRemover(client),
+        spark_prefix=None,
+        access=access,
+    )
+
+
+def _hdfs(warehouse: str, options: Mapping[str, str]) -> Warehouse:
+    access = HdfsOptions.of(warehouse, options)
+    _refuse_on_hdfs(warehouse, access, options)
+    root = warehouse.partition("://")[2].rstrip("/")
+    filesystem = hdfs_filesystem(access)
+    storage = Warehouse(
+        filesystem,
+        root,
+        f"hdfs://{root}",
+        RenameFiles(access),
+        SingleRemover(filesystem),
+        spark_prefix="hdfs://",
+        access=access,
+    )
+    storage.require()
+    return storage
+
+
+def _refuse_on_hdfs(warehouse: str, access: HdfsOptions, options: Mapping[str, str]) -> None:
+    if not access.authority:
+        raise NotSupportedError(
+            f"The warehouse {warehouse} names no NameNode.",
+            "Write hdfs://host:port/path, or hdfs://nameservice/path.",
+        )
+    name = next((name for name in options if name.startswith(_ONE_MACHINE_ONLY)), None)
+    if name is not None:
+        raise NotSupportedError(
+            f"Catalog option {name} would work on the driver only, not on executors.",
+            "Leave it out, and give each machine HADOOP_CONF_DIR, and a Kerberos ticket if needed.",
+        )

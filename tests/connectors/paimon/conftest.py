@@ -1,0 +1,26 @@
+"""A connector on an empty warehouse; the Spark session of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.spi.connector import Connector
+from tests.support.spark_session import spark
+
+__all__ = ["spark"]
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    path = tmp_path / "ware house"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def connector(warehouse: Path) -> Connector:
+    return open_connector(CatalogSpec("paimon", str(warehouse)), {})

@@ -1,0 +1,88 @@
+"""A Paimon table of very many files, and a statement that needs one of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from spark_jobs.connectors.paimon.library import data_files, table_paths, table_schema
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
+from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import (
+    Assignment,
+    ColumnSpec,
+    CreateTableSpec,
+    MergeCase,
+    MergeSpec,
+    UpdateAction,
+)
+from spark_jobs.datafiles.statistics import ColumnStatistics
+from spark_jobs.run import run
+from spark_jobs.spi.connector import Connector
+
+NAME = TableName("bench", "many_files")
+FIRST_DAY = dt.date(2020, 1, 1)
+ROWS = 10
+
+
+def create_table(warehouse: Path) -> Connector:
+    """A table with columns day (partition), id and n, and the connector to it."""
+    connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
+    columns = (ColumnSpec("day", "DATE"), ColumnSpec("id", "BIGINT"), ColumnSpec("n", "INT"))
+    connector.metadata.create_table(NAME, CreateTableSpec(columns, partition_keys=("day",)))
+    return connector
+
+
+def fill_table(connector: Connector, days: int, files_per_day: int) -> None:
+    """Add days of files in one commit; a file has ids of its own, ten of them.
+
+    All files of a day are one parquet file under several names, so only the first one of a day
+    holds the ids that the statistics tell; that is enough for statements on these.
+    """
+    from pypaimon.write.commit_message import CommitMessage
+
+    table = connector.metadata.load_table(NAME).native.table
+    messages = []
+    for number in range(days):
+        day = FIRST_DAY + dt.timedelta(days=number)
+        folder = Path(table_paths.bucket_directory(table, (day,), 0))
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [_file(table, folder, day, file) for file in range(files_per_day)]
+        messages.append(CommitMessage((day,), 0, files))
+    commit = table.new_batch_write_builder().new_commit()
+    commit.commit(messages)
+    commit.close()
+
+
+def _file(table: object, folder: Path, day: dt.date, number: int) -> object:
+    path = folder / f"data-{day}-{number}.parquet"
+    first = folder / f"data-{day}-0.parquet"
+    if path == first:
+        rows = [{"day": day, "id": each, "n": 0} for each in range(ROWS)]
+        pq.write_table(pa.Table.from_pylist(rows, table_schema.arrow_schema(table)), first)
+    else:
+        os.link(first, path)
+    ids = range(number * ROWS, (number + 1) * ROWS)
+    statistics = {
+        "day": ColumnStatistics(day, day, 0),
+        "id": ColumnStatistics(ids[0], ids[-1], 0),
+        "n": ColumnStatistics(0, 0, 0),
+    }
+    return data_files.new_data_file(table, str(path), path.stat().st_size, ROWS, statistics)
+
+
+def update_one_day(spark: SparkSession, warehouse: Path, operation_id: str) -> JobResult:
+    """MERGE a source of one day and three keys, two of which the day's first file holds."""
+    query = f"SELECT DATE '{FIRST_DAY}' AS day, id FROM VALUES (1L), (2L), (-1L) AS s(id)"
+    action = UpdateAction((Assignment("n", "t.n + 1"),))
+    spec = MergeSpec(
+        "s", "t.day = s.day AND t.id = s.id", (MergeCase("matched", action),), "t", "s"
+    )
+    catalog = CatalogSpec("paimon", str(warehouse))
+    return run(JobRequest(operation_id, NAME, catalog, spec, (SqlSource("s", query),)), spark)
