@@ -17,6 +17,17 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _NAME,
                 "external-doc-url": "https://paimon.apache.org/",
+                "how-to-guide": [
+                    "/docs/operators/merge_into.md",
+                    "/docs/operators/update.md",
+                    "/docs/operators/delete_from.md",
+                    "/docs/operators/insert_overwrite.md",
+                    "/docs/operators/create_table.md",
+                    "/docs/operators/statements.md",
+                    "/docs/operators/table_care.md",
+                    "/docs/operators/sql.md",
+                    "/docs/gates.md",
+                ],
                 "tags": ["software"],
             }
         ],
