@@ -40,13 +40,14 @@ _SCHEMES = ("file", *S3_SCHEMES, HDFS_SCHEME)
 
 
 class PaimonHook(BaseHook):
-    """Reads a ``paimon`` connection.
+    """Reads a ``paimon`` connection and the metadata of its tables, without Spark.
 
     Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem or rest), ``uri`` (of
     the rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further
-    catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
-    ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with
-    ``{path}``); login and password are access key and secret key.
+    catalog options, a JSON object), ``ui_url`` (a web page of a snapshot, with the placeholders
+    ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (a web page of a file of
+    quarantined rows, with ``{path}``); login and password are access key and secret key. Guides:
+    docs/connection.md and docs/gates.md.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -78,7 +79,7 @@ class PaimonHook(BaseHook):
         if not warehouse:
             raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
         if (scheme := _scheme(warehouse)) not in _SCHEMES:
-            problem = f"{scheme}:// is storage where no way to publish a snapshot is built"
+            problem = f"{scheme}:// is not supported: jobs cannot publish snapshots there"
             raise self._invalid("warehouse", problem, "Use a path, file://, s3:// or hdfs://.")
         # The job gets an option either way.
         public = {name: each for name, each in options.items() if not may_be_secret_name(name)}
@@ -125,8 +126,8 @@ class PaimonHook(BaseHook):
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: a rest catalog whose server hands out keys of the storage.
-            RequestError: the name or the connection is wrong.
+            NotSupportedError: a rest catalog whose server issues storage keys.
+            RequestError: the name or the connection is invalid.
         """
         warehouse = self.catalog_spec().warehouse
         target = name if isinstance(name, TableName) else parse_table_name(name, "table")
@@ -138,7 +139,7 @@ class PaimonHook(BaseHook):
             return PaimonTable.find(warehouse, target, self.storage_options())
 
     def latest_snapshot(self, table: str) -> Snapshot | None:
-        """The newest snapshot; None for a table without one. Raises as ``table`` does, too.
+        """The newest snapshot; None for a table without snapshots. Raises as ``table`` does.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -147,7 +148,7 @@ class PaimonHook(BaseHook):
             return found.latest()
 
     def snapshot(self, table: str, snapshot_id: int) -> Snapshot | None:
-        """The snapshot of an id; None when it never was or has expired. Raises as ``table`` does.
+        """The snapshot with an id; None if it never was or has expired. Raises as ``table`` does.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -156,7 +157,7 @@ class PaimonHook(BaseHook):
             return found.snapshots.snapshot(snapshot_id)
 
     def snapshots(self, table: str, since: int | datetime | None = None) -> list[Snapshot]:
-        """The retained snapshots, oldest first: all, those after an id, or not before a time.
+        """The retained snapshots, oldest first: all, those after an id, or those since a time.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
@@ -171,7 +172,7 @@ class PaimonHook(BaseHook):
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            RequestError: a column or a value of ``wanted`` is wrong.
+            RequestError: a column or a value of ``wanted`` is invalid.
         """
         with self._reading(table) as found:
             return found.partitions(wanted)
@@ -187,7 +188,7 @@ class PaimonHook(BaseHook):
             return [tag for tag in tags if tag is not None]
 
     def schema(self, table: str | TableName, schema_id: int | None = None) -> TableSchema:
-        """The schema of an id, by default the newest one.
+        """The schema with an id; default: the newest.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
@@ -204,39 +205,41 @@ class PaimonHook(BaseHook):
         return self.schema(target).partition_keys
 
     def row_count(self, table: str) -> int:
-        """The rows that a reader of the newest snapshot finds.
+        """The number of rows in the newest snapshot, as a reader sees them.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            NotSupportedError: only reading can tell, as on a primary-key table that is not
-                compacted.
+            NotSupportedError: metadata does not tell the number, as on a primary-key table that is
+                not compacted.
         """
         with self._reading(table) as found:
             count = found.row_count()
         if count is None:
             raise NotSupportedError(
-                f"How many rows {table} has can not be told from its metadata: it has versions of "
-                "keys that are not compacted, or deletion vectors that do not tell their size.",
-                "Count the rows with a query, or use partitions(), whose records tell stored rows.",
+                f"The metadata of {table} does not tell its number of rows: it has uncompacted "
+                "versions of keys, or deletion vectors without a stored size.",
+                "Count the rows with a query, or use partitions(), whose records are stored rows.",
             )
         return count
 
     def diff(self, table: str, before: int, after: int) -> list[PartitionChange]:
-        """What two retained snapshots differ in, by partition.
+        """The differences between two retained snapshots, by partition.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            RequestError: one of the snapshots never was or has expired.
+            RequestError: one of the snapshots never existed or has expired.
         """
         with self._reading(table) as found:
             sides = [found.snapshots.snapshot(each) for each in (before, after)]
             for snapshot_id, snapshot in zip((before, after), sides, strict=True):
                 if snapshot is None:
-                    raise invalid("snapshot", f"{table} has no snapshot {snapshot_id} (any more)")
+                    raise invalid(
+                        "snapshot", f"{table} has no snapshot {snapshot_id}; it may have expired"
+                    )
             return found.diff(*(each for each in sides if each is not None))
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the warehouse can be reached with this connection, and a text for people."""
+        """Whether this connection reaches the warehouse, and a message."""
         try:
             self.snapshot_page(TableName("database", "table"), 1)
             self.quarantine_page("/path")
@@ -260,18 +263,18 @@ class PaimonHook(BaseHook):
             yield table
 
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
-        """The target's snapshots; None for a rest catalog, of whose jobs no guard is looked for."""
+        """The target's snapshots; None for a rest catalog, where no guards are searched for."""
         options = self._options()
         if options["metastore"] == "rest":
             return None
         return PaimonSnapshots.find(options["warehouse"], target, self.storage_options())
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
-        """What the target's snapshots tell of an operation whose job stored no result.
+        """The result of an operation, from the target's snapshots, if its job stored none.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
-            RequestError: no file system of the warehouse's scheme is installed beside Airflow.
+            RequestError: no file system for the warehouse's scheme is installed next to Airflow.
         """
         snapshots = self._snapshots_of(target)
         found = snapshots.made_by(operation_id) if snapshots else None
@@ -280,19 +283,20 @@ class PaimonHook(BaseHook):
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
 
     def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
-        """The page where people see a snapshot: ``ui_url``, filled in; empty without it.
+        """The web page of a snapshot: ``ui_url``, filled in; empty without it.
 
         Raises:
-            RequestError: ``ui_url`` is no page, holds a secret or an unknown placeholder.
+            RequestError: ``ui_url`` is not a web page, or has a secret or unknown placeholder.
         """
         names = {"database": target.database, "table": target.table}
         return self._page("ui_url", **names, snapshot_id=snapshot_id)
 
     def quarantine_page(self, path: str) -> str:
-        """The page of a file of quarantined records: ``quarantine-url``; empty without it.
+        """The web page of a file of quarantined records: ``quarantine-url``; empty without it.
 
         Raises:
-            RequestError: ``quarantine-url`` is no page, holds a secret or an unknown placeholder.
+            RequestError: ``quarantine-url`` is not a web page, or has a secret or unknown
+                placeholder.
         """
         return self._page("quarantine-url", path=path)
 
@@ -303,7 +307,7 @@ class PaimonHook(BaseHook):
         return filled_page(f"connection {self.catalog_conn_id!r}, {field}", str(template), **values)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
-        """Let the base snapshot of an operation expire whose result is stored.
+        """Remove the guard of an operation whose result is stored: its base snapshot may expire.
 
         Raises:
             OSError: the storage refused.

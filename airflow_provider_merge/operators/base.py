@@ -1,4 +1,4 @@
-"""What the operators share that run one statement: request, job, result, XCom and asset event."""
+"""The base of operators that run one statement: request, job, result, XCom and asset event."""
 
 from __future__ import annotations
 
@@ -43,21 +43,22 @@ class TableOperator(SparkJobOperator):
     """Runs one statement on ``target`` as a Spark job.
 
     :param target: the table, ``database.table``
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
     :param session_time_zone: how Spark reads and writes timestamps without an offset
     :param target_file_size: bytes at which new data files roll
     :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
-        above which deleting them rewrites the file; else the table or the connector decides
-    :param isolation: ``serializable`` (default): a commit of others in what the statement read is
-        a conflict; ``snapshot``: only one in the files that it changes
-    :param spark_env: folder of the Python environment that has pyspark; else the Spark
-        connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
+        above which deleting them rewrites the file; default: what the table or connector sets
+    :param isolation: which concurrent commits are a conflict: ``serializable`` (default), those
+        that affect what the statement read; ``snapshot``, only those that affect the files that it
+        changes
+    :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
+        Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration
     :param conf: Spark configuration; never put a secret there
-    :param driver_memory: as for spark-submit, like the following ones
-    :param emit_partition_keys: the asset event carries a partition key for each changed partition
-        (at most 100; Airflow 3.3). Such events start partitioned DAGs only: a DAG with a plain
-        asset schedule is not triggered by them
+    :param driver_memory: as for spark-submit; so are the parameters that follow
+    :param emit_partition_keys: emit an asset event for each changed partition, with its key (at
+        most 100; Airflow 3.3). Such events trigger partitioned DAGs only, no DAG with a plain asset
+        schedule
     """
 
     template_fields: Sequence[str] = (
@@ -100,14 +101,14 @@ class TableOperator(SparkJobOperator):
 
     @abstractmethod
     def statement(self) -> Statement:
-        """The statement, from parameters that are all rendered.
+        """The statement, from rendered parameters.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
 
     def target_table(self) -> TableName:
-        """The table that the statement changes, from parameters that are all rendered.
+        """The table that the statement changes, from rendered parameters.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
@@ -115,11 +116,11 @@ class TableOperator(SparkJobOperator):
         return parse_table_name(self.target, "target")
 
     def request_sources(self) -> tuple[Source, ...]:
-        """What the statement reads beside the target, in the order of the request."""
+        """What the statement reads besides the target, in the order of the request."""
         return ()
 
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be committed, from parameters that are all rendered."""
+        """Whether the task must commit nothing, from rendered parameters."""
         return False
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -166,7 +167,7 @@ class TableOperator(SparkJobOperator):
         return None
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
-        """Inputs and output for OpenLineage, from parameters that are all rendered."""
+        """Inputs and output for OpenLineage, from rendered parameters."""
         from airflow_provider_merge.lineage.facets import task_lineage
 
         return task_lineage(self, None)
@@ -174,7 +175,7 @@ class TableOperator(SparkJobOperator):
     def get_openlineage_facets_on_complete(
         self, task_instance: Any
     ) -> OperatorLineage[Any, Any] | None:
-        """The same, and what the result tells: the snapshot, counts, where values come from."""
+        """The same, with what the result adds: the snapshot, counts and column lineage."""
         from airflow_provider_merge.lineage.facets import task_lineage
 
         return task_lineage(self, self._result)

@@ -112,7 +112,7 @@ WRONG = {
         r"metastore: 'jdbc' is not one of: filesystem, rest",
     ),
     "no uri": ({"warehouse": "/x", "metastore": "rest"}, r"uri: is empty, but the rest metastore"),
-    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is storage where no way"),
+    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is not supported"),
     "options": ({"warehouse": "/x", "options": "{"}, r"options: is not JSON"),
     "options list": ({"warehouse": "/x", "options": [1]}, r"options: is not a JSON object"),
     "password in uri": (
