@@ -218,8 +218,8 @@ class MergeSinkFactory(Protocol):
 class Connector:
     """All of a table format that the engine sees, opened on one catalog.
 
-    ``locate`` finds the files of a URI with the catalog's keys; None: it knows no such storage.
-    ``maintenance`` None: the connector has none.
+    ``storage`` is the catalog's workspace. ``locate`` finds the files of a URI with the catalog's
+    keys; None: it knows no such storage. ``maintenance`` None: the connector has none.
     """
 
     metadata: ConnectorMetadata

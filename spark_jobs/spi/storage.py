@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.contract.unfinished_files import unfinished_name
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -20,10 +21,10 @@ class FileLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WarehouseStorage:
-    """The warehouse as a place for files of a job beside its tables. Picklable.
+    """The catalog's workspace, by default its warehouse: jobs put their files there. Picklable.
 
-    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark, which
-    takes every character as it is. None: Spark can not reach the warehouse, only pyarrow can.
+    ``root`` is the workspace as a path of ``filesystem``; ``uri`` is the same for Spark, which
+    takes every character as it is. None: Spark can not reach the workspace, only pyarrow can.
     """
 
     filesystem: pafs.FileSystem
@@ -43,7 +44,7 @@ def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterab
         return
     # A name of its own: another job may be at the same.
     folder, _, name = path.rpartition("/")
-    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+    temporary = f"{folder}/{unfinished_name(name)}"
     make_folder(filesystem, folder)
     _write(filesystem, temporary, content)
     filesystem.move(temporary, path)

@@ -1,4 +1,4 @@
-"""Rows that are evaluated once, as files beside the warehouse's tables.
+"""Rows that are evaluated once, as files in the workspace.
 
 Spark's ``cache()`` would compute a lost block again, and two attempts of one task may both leave
 blocks of a nondeterministic source behind. So rows are written to files, and only the files that
@@ -72,7 +72,7 @@ def materialize(
 ) -> MaterializedSource:
     """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
 
-    ``folder``, relative to the warehouse, is the scratch folder of a run that has its lease. The
+    ``folder``, relative to the workspace, is the scratch folder of a run that has its lease. The
     frame has the columns under their own names.
 
     Raises:
@@ -110,7 +110,7 @@ def spilled_frame(
     fields: Sequence[StructField],
     stored_names: Mapping[str, str],
 ) -> DataFrame:
-    """The rows of the warehouse's files ``names``, with the columns ``fields``.
+    """The rows of the workspace's files ``names``, with the columns ``fields``.
 
     In the files these have ``stored_names``; one that is not among them is NULL.
     """
@@ -133,7 +133,7 @@ def spilled_frame(
 def _read(
     spark: SparkSession, storage: WarehouseStorage, names: list[str], schema: StructType
 ) -> DataFrame:
-    """The files ``names`` of the warehouse."""
+    """The files ``names`` of the workspace."""
     if not names:
         return spark.createDataFrame([], schema)
     if storage.uri is None:
