@@ -22,7 +22,8 @@ from spark_jobs.contract.statements import (
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer
 from spark_jobs.engine.analysis.char_columns import char_lengths, noted_lengths, without_lengths
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.read_set import filtered_region, target_region
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.runtime.older_spark import parsed_type

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import DataType
 
 from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
-from spark_jobs.engine.analysis.expressions import NULL, Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
 from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
 from spark_jobs.engine.analysis.store_assignment import Place, require_storable
 from spark_jobs.engine.runtime.names import find_name, quote, unquoted

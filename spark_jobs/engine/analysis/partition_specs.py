@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from spark_jobs.contract.inserts import PartitionSpec
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.store_assignment import Place, stored
 from spark_jobs.engine.runtime.names import find_name, unquoted

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.contract.statements import MergeSpec
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, JoinKey
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression, JoinKey
 
 
 @dataclass(frozen=True, slots=True)

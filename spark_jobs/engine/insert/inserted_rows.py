@@ -17,7 +17,8 @@ from spark_jobs.contract.inserts import (
 from spark_jobs.contract.statements import InsertAction
 from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_frame
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.store_assignment import Place, stored

@@ -12,7 +12,6 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
 )
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.analysis.catalyst import plan_bytes
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
 from spark_jobs.engine.insert.inserted_rows import (
@@ -25,6 +24,7 @@ from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit
 from spark_jobs.engine.insert.replacement import Replacement
+from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
