@@ -107,19 +107,19 @@ def attempt(connector: Connector, statement: Statement, operation_id: str) -> in
     """
     table = connector.metadata.load_table(NAME)
 
-    def region(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+    def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
         read = statement.kind != "append"
         return [file for file in files if read and file.partition["p"] == statement.p]
 
     planned = connector.metadata.plan_files(table)
-    files = tuple(region(planned))
+    files = tuple(read_set(planned))
     found = [row for file in files for row in _rows(connector, table, file)]
     new = statement.new_rows([row.id for row in found])
     changed, assigned = _changes(table, statement, found, new)
     if not changed:
         return None
     operation = Operation(operation_id, "digest", {})
-    write = MergeWrite(operation, files, assigned, (), _TARGET_SIZE, region=region)
+    write = MergeWrite(operation, files, assigned, (), _TARGET_SIZE, read_set=read_set)
     handle = connector.writes.begin_merge(table, write)
     fragments = store(handle, *changed, task=uuid.uuid4().hex)
     if statement.kind == "compact":

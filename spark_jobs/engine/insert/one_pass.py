@@ -58,7 +58,7 @@ class OnePass:
             return self.materialized(source.landed, stored, keys)
         if source.files is None:
             return None
-        files = copied_files(self.run.spark, source.files, source.frame, source.place)
+        files = copied_files(self.run.spark, source.files, source.frame, source.location)
         return self._of_files(files, columns) if files else None
 
     def materialized(

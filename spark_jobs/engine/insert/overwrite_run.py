@@ -147,7 +147,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         # What others put beside the new rows is a conflict under either isolation.
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
 
-        def region(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+        def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
             return files if reads_all else replacement.replaced(files, partitions)
 
         write = MergeWrite(
@@ -156,7 +156,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             assigned_columns=(),
             on_columns=(),
             target_file_size=self.options.target_file_size,
-            region=region,
+            read_set=read_set,
             overwrites=not isinstance(self.spec, InsertIntoSpec),
             dry_run=self.dry_run,
         )

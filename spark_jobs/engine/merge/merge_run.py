@@ -31,7 +31,7 @@ from spark_jobs.spi.writes import (
     Fragment,
     MergeHandle,
     MergeWrite,
-    ReadRegion,
+    ReadSet,
     WriteLayout,
     whole_table,
 )
@@ -85,8 +85,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         )
         if _nothing_to_do(merge, files, source):
             return StatementOutcome(None, metrics)
-        region = whole_table if self.reads_itself else pruning.touched
-        return self._write(merge, processor, files, source, keys, metrics, region)
+        read_set = whole_table if self.reads_itself else pruning.touched
+        return self._write(merge, processor, files, source, keys, metrics, read_set)
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -121,7 +121,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         source: MaterializedSource | None,
         keys: DynamicFilter | None,
         metrics: Metrics,
-        region: ReadRegion,
+        read_set: ReadSet,
     ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
@@ -131,7 +131,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation or "serializable",
-            region=region,
+            read_set=read_set,
             dry_run=self.dry_run,
         )
         writes = self.connector.writes

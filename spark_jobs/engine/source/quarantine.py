@@ -87,9 +87,9 @@ def quarantine_of(
     """
     if source.on_bad_rows != "quarantine" or source.quarantine is None:
         return None
-    place = connector.locate(default_uri(spark, source.quarantine))
-    place = place or _local(spark, source.quarantine)
-    if place is None:
+    location = connector.locate(default_uri(spark, source.quarantine))
+    location = location or _local(spark, source.quarantine)
+    if location is None:
         raise NotSupportedError(
             f"source {source.name}: quarantine: {source.quarantine} is neither a local path nor on "
             "a storage that the catalog connection knows.",
@@ -97,7 +97,7 @@ def quarantine_of(
         )
     below = f"{_task_folder(request)}/{_safe(source.name)}.jsonl"
     name = f"{source.quarantine.rstrip('/')}/{below}"
-    return Quarantine(place.filesystem, f"{place.path}/{below}", name, request.dry_run)
+    return Quarantine(location.filesystem, f"{location.path}/{below}", name, request.dry_run)
 
 
 def _local(spark: SparkSession, folder: str) -> FileLocation | None:

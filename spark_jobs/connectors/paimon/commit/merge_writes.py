@@ -151,7 +151,7 @@ class PaimonMergeWrites:
                 gap.read_up_to(latest.snapshot)
                 _refuse_own_commit(gap, begun.operation_id)
                 change = changes.behind(gap.added)
-                refuse_conflicts(base, gap, change, begun.write.isolation, begun.write.region)
+                refuse_conflicts(base, gap, change, begun.write.isolation, begun.write.read_set)
             found = published_properties(properties, attempt + 1, len(gap.commits))
             commit = Commit(begun.operation_id, COMMIT_IDENTIFIER, found)
             snapshot_id = commit_attempt(
