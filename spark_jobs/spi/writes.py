@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.request import Isolation
@@ -12,8 +12,6 @@ from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from spark_jobs.spi.connector import MergeSinkFactory
 
 FRAGMENT_VERSION = 1
 
@@ -109,14 +107,6 @@ class MergeWrite:
     overwrites: bool = False
     dry_run: bool = False
     require_wanted: Callable[[], None] = always_wanted
-
-
-@dataclass(frozen=True, slots=True)
-class MergeHandle:
-    """A write that has begun; lives on the driver, only ``sinks`` travels to executors."""
-
-    sinks: MergeSinkFactory
-    native: Any = field(repr=False, compare=False, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
     def look() -> None:
         table = connector.metadata.load_table(name)
         files = connector.metadata.plan_files(table)
-        connector.metadata.row_change_paradigm(table)
+        connector.metadata.require_writable(table)
         connector.metadata.insert_layout(table)
         filesystem = connector.storage.filesystem
         for file in files:
@@ -119,7 +119,7 @@ def _merged(connector: Connector, name: TableName) -> str:
             fragments = paimon_tables.store(handle, *batches)
             connector.writes.finish_merge(table, handle, fragments, {})
         except BaseException:
-            connector.writes.abort_merge(table, handle, ())
+            connector.writes.abort_merge(table, handle)
             raise
 
     outcome = _only_job_errors(merge)

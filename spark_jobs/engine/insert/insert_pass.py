@@ -35,7 +35,7 @@ from spark_jobs.spi.packing import scan_tasks
 
 if TYPE_CHECKING:
     from spark_jobs.engine.source.materialized import MaterializedSource
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
 # Open files of a task, and how many more files than clustering would write are accepted.

@@ -32,8 +32,9 @@ from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.statement_run import StatementOutcome, StatementRun
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile
-from spark_jobs.spi.writes import MergeHandle, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import MergeWrite, WriteLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         return self._write(insert, new, replacement, replaced, metrics)
 
     def _replacement(self) -> Replacement:
-        # Refuses what can not be written here, before anything is read.
-        self.connector.metadata.row_change_paradigm(self.table)
+        self.connector.metadata.require_writable(self.table)
         specs = partition_specs(self.spark, self.table, self.moment)
         return Replacement.of(self.spec, self.table, specs)
 

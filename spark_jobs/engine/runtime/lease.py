@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
     from spark_jobs.spi.arrow_tasks import ArrowFunction
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.writes import Fragment
 
 

@@ -14,8 +14,9 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation, ReadSet
+from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet
 from tests.support.paimon_tables import (
     NAME,
     append,

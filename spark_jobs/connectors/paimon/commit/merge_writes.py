@@ -34,8 +34,9 @@ from spark_jobs.contract.properties import published_properties
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite
+from spark_jobs.spi.writes import Fragment, MergeWrite
 from spark_jobs.storage.parallel import in_parallel
 
 COMMIT_IDENTIFIER: Final = 1
@@ -211,16 +212,13 @@ class PaimonMergeWrites:
             )
         return latest
 
-    def abort_merge(
-        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
-    ) -> None:
-        """Remove every file of the write, known from a fragment or not, and the guard.
+    def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
+        """Remove every file of the write, whether or not a fragment names it, and the guard.
 
         The guard stays where another try of the operation made a snapshot, or may have made one
         that has expired. Nothing is removed when this write is in the snapshot after all; a dry run
         left nothing.
         """
-        del fragments
         target, begun = paimon_table(table), handle.native
         if begun.write.dry_run:
             return
