@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.storage import remove_folder, replace_file
+from spark_jobs.storage.files import remove_folder, replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

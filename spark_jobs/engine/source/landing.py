@@ -28,7 +28,7 @@ from spark_jobs.landing.streams import codec_of
 from spark_jobs.landing.values import TextRules
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.packing import scan_tasks
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

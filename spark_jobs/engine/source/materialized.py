@@ -31,7 +31,7 @@ from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.paths import escape_glob
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage

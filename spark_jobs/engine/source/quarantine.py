@@ -18,7 +18,8 @@ import pyarrow.fs as pafs
 
 from spark_jobs.engine.source.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
-from spark_jobs.spi.storage import FileLocation, replace_file
+from spark_jobs.spi.storage import FileLocation
+from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 
 FIRST_SNAPSHOT = 1
 # Of a consumer's file, in bytes.

@@ -16,7 +16,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 # How many reasons an error names.

@@ -38,7 +38,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
