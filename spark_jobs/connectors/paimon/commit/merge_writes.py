@@ -21,7 +21,12 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import Commit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
-from spark_jobs.connectors.paimon.library import index_manifest, library, manifest_files
+from spark_jobs.connectors.paimon.library import (
+    index_manifest,
+    manifest_files,
+    stored_snapshots,
+    table_schema,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
 from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory, SourceFile
@@ -189,7 +194,7 @@ class PaimonMergeWrites:
             CommitError: COMMIT_CONFLICT.
         """
         base = table.snapshot_id
-        if base is not None and library.find_snapshot(paimon_table(table).table, base) is None:
+        if base is not None and stored_snapshots.find_snapshot(paimon_table(table).table, base) is None:
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 f"Snapshot {base} of {table.name} expired before the statement began.",
@@ -249,13 +254,13 @@ class PaimonMergeWrites:
             CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the guarded base are gone.
         """
         target = paimon_table(table)
-        ids = library.snapshot_ids(target.table)
+        ids = stored_snapshots.snapshot_ids(target.table)
         base = self._guard(table, operation_id).base()
         # No try of the operation wrote anything before its guard was set.
         since = [i for i in reversed(ids) if base is None or i >= base]
         for start in range(0, len(since), _READ_AT_ONCE):
             chunk = since[start : start + _READ_AT_ONCE]
-            for snapshot in in_parallel(partial(library.find_snapshot, target.table), chunk):
+            for snapshot in in_parallel(partial(stored_snapshots.find_snapshot, target.table), chunk):
                 if snapshot is not None and _made_by(snapshot, operation_id):
                     return CommittedSnapshot(snapshot.id, dict(snapshot.properties or {}))
         if base is None or not ids:
@@ -286,7 +291,7 @@ class PaimonMergeWrites:
 def _file_schema(table: PaimonTable) -> tuple[Any, ...]:
     """What new files depend on; the ids of a table that was dropped and made anew begin again."""
     schema = table.schema
-    return library.schema_id(table.table), schema.columns, schema.partition_keys, table.buckets
+    return table_schema.schema_id(table.table), schema.columns, schema.partition_keys, table.buckets
 
 
 def _made_by(snapshot: Any, operation_id: str) -> bool:
@@ -296,7 +301,7 @@ def _made_by(snapshot: Any, operation_id: str) -> bool:
 
 def _has_files(table: PaimonTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
     """Whether files with names of these prefixes came with the commit."""
-    snapshot = library.find_snapshot(table.table, commit.snapshot_id)
+    snapshot = stored_snapshots.find_snapshot(table.table, commit.snapshot_id)
     if snapshot is None:
         return True
     entries = manifest_files.changed_entries(table.table, snapshot)
