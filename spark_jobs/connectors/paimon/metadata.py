@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.locations import on_same_storage
-from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
