@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -107,7 +108,7 @@ def _merge_with_others(warehouse: str, worker: int, count: int, barrier: Any, re
     """Insert ``count`` rows, one merge each, again after each conflict."""
     opened = open_connector(CatalogSpec("paimon", warehouse), {})
     filesystem = opened.storage.filesystem
-    writes = PaimonMergeWrites(opened.metadata, filesystem, Meeting(barrier))
+    writes = PaimonMergeWrites(opened.metadata, filesystem, SnapshotFiles(Meeting(barrier)))
     connector = replace(opened, writes=writes)
     conflicts = 0
     for i in range(count):

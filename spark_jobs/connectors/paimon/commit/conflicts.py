@@ -16,7 +16,7 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import Change
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
-from spark_jobs.connectors.paimon.library import index_manifest, library, manifest_files
+from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.read.planning import described_files
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
@@ -103,15 +103,15 @@ class Gap:
     def _found(self, snapshot_id: int, latest: Any | None) -> Any | None:
         if latest is not None and snapshot_id == latest.id:
             return latest
-        return library.find_snapshot(self._table, snapshot_id)
+        return stored_snapshots.find_snapshot(self._table, snapshot_id)
 
     def _take(self, snapshot: Any) -> None:
         index_files = self.index_files
         if snapshot.index_manifest != (self._last.index_manifest if self._last else None):
             index_files = index_manifest.index_files(self._table, snapshot)
-        remarked = _differing_vectors(self.index_files, index_manifest)
+        remarked = _differing_vectors(self.index_files, index_files)
         entries = manifest_files.changed_entries(self._table, snapshot)
-        reindexed = _differing_entries(self.index_files, index_manifest)
+        reindexed = _differing_entries(self.index_files, index_files)
         self.commits.append(OtherCommit(snapshot, entries, remarked, reindexed))
         self._last, self.index_files = snapshot, index_files
 

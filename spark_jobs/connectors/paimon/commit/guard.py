@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.storage.files import replace_file
@@ -83,6 +84,11 @@ class BaseGuard:
             if is_guard and info.mtime and info.mtime < datetime.now(UTC) - ABANDONED_AFTER:
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
+
+
+def guard_of(filesystem: pafs.FileSystem, table: PaimonTable, operation_id: str) -> BaseGuard:
+    """The guard of an operation on a table, or on its branch."""
+    return BaseGuard(filesystem, table.branch_path, operation_id)
 
 
 def next_snapshot(consumer: Any) -> int:

@@ -76,13 +76,13 @@ class Rollback:
         """
         path = self.line.snapshot_path(self.target.id)
         if self.target.id not in self.line.snapshots:
-            storage.snapshots.create(path, snapshot_files.snapshot_json(self.target))
+            storage.files.create(path, snapshot_files.snapshot_json(self.target))
             earliest = f"{self.line.folder}/snapshot/EARLIEST"
             replace_file(storage.filesystem, earliest, str(self.target.id).encode())
         ordered = [self.line.snapshot_path(each) for each in self.snapshots]
         storage.remover.remove_in_order(ordered)
         storage.remover.remove_in_order([self.line.tag_path(each) for each in self.tags])
-        storage.snapshots.hint_latest(f"{self.line.folder}/snapshot/LATEST", self.target.id)
+        storage.files.write_hint(f"{self.line.folder}/snapshot/LATEST", str(self.target.id))
         after = self.line.snapshot_path(max(self.snapshots, default=self.target.id) + 1)
         if storage.filesystem.get_file_info(after).is_file:
             raise CommitError(

@@ -115,7 +115,7 @@ class PaimonMaintenance:
         retention = _retention(spec, table.options)
         path = f"{table.branch_path}/tag/tag-{spec.tag}"
         text = snapshot_files.tag_text(snapshot, retention)
-        if not self._storage.snapshots.create(path, text):
+        if not self._storage.files.create(path, text):
             if spec.if_not_exists:
                 return MaintenanceReport()
             raise CatalogError(
