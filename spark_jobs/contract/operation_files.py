@@ -54,6 +54,16 @@ def new_scratch_folder(operation_id: str) -> str:
     return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
 
 
+def new_source_folder(scratch: str) -> str:
+    """A folder in a run's scratch folder for the rows, and the bad records, of one source."""
+    return f"{scratch}/source-{uuid.uuid4().hex}"
+
+
+def lease_path(scratch: str) -> str:
+    """The file in a run's scratch folder without which the run may not publish."""
+    return f"{scratch}/lease"
+
+
 def is_scratch(name: str) -> bool:
     """Whether a folder in ``FOLDER`` holds the temporary files of a run of any operation."""
     return _SCRATCH.fullmatch(name) is not None

@@ -14,8 +14,8 @@ from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.locations import Place
 from spark_jobs.contract.s3_options import SCHEMES, S3Options
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, NotSupportedError
-from spark_jobs.spi.storage import has_folders
 from spark_jobs.storage.conditional_put import ConditionalPutFiles, require_conditional_put
+from spark_jobs.storage.files import has_folders
 from spark_jobs.storage.hard_link import HardLinkFiles
 from spark_jobs.storage.hdfs import hdfs_filesystem
 from spark_jobs.storage.removal import BulkRemover, SingleRemover
@@ -54,7 +54,7 @@ class Warehouse:
         return None if self.spark_prefix is None else f"{self.spark_prefix}{self.root}"
 
     def require(self) -> None:
-        """Refuse a warehouse whose folder is not there (any more): pypaimon would make it.
+        """Refuse a warehouse whose folder is not there (any more): a table library may make it.
 
         Raises:
             CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.

@@ -15,7 +15,9 @@ from spark_jobs.contract.operation_files import (
     is_scratch,
     is_scratch_of,
     is_unfinished_result_of,
+    lease_path,
     new_scratch_folder,
+    new_source_folder,
     note_path,
     result_path,
 )
@@ -46,6 +48,12 @@ def test_each_run_has_a_scratch_folder_of_its_own() -> None:
     one, other = new_scratch_folder("op-1"), new_scratch_folder("op-1")
     assert one != other
     assert re.fullmatch("_operations/op-1-[0-9a-f]{32}", one)
+
+
+def test_a_scratch_folder_holds_sources_and_the_lease() -> None:
+    assert lease_path("_operations/op-1-0") == "_operations/op-1-0/lease"
+    found = new_source_folder("_operations/op-1-0")
+    assert re.fullmatch("_operations/op-1-0/source-[0-9a-f]{32}", found)
 
 
 def test_a_scratch_folder_belongs_to_its_operation_alone() -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
-from spark_jobs.connectors.paimon.library import rest_catalog
+from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
 from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
@@ -46,7 +46,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     if metastore == FILESYSTEM:
         _refuse_lock(catalog.warehouse, options)
         storage = open_warehouse(catalog.warehouse, options)
-        native = catalog.open_catalog(_native_options(options, storage, storage.location))
+        native = catalogs.open_catalog(_native_options(options, storage, storage.location))
         metadata = PaimonMetadata(native, storage)
         snapshots: SnapshotStore = SnapshotFiles(storage.files)
         maintenance: PaimonMaintenance | None = PaimonMaintenance(metadata, storage)

@@ -15,8 +15,8 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode
-from spark_jobs.spi.storage import replace_file
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """The memory of operations: result files in the workspace.
 
-After Paimon's ``FileStoreCommit.filterCommitted`` and PyIceberg's idempotent commits: an operation
-that committed is found again by its id, so that a retry returns its result instead of applying the
-statement twice.
+After the idempotent commits of table formats: an operation that committed is found again by its id,
+so that a retry returns its result instead of applying the statement twice.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.storage import remove_folder, replace_file
+from spark_jobs.storage.files import remove_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

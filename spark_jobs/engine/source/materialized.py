@@ -7,7 +7,6 @@ successful tasks reported are read: every later step sees the same rows, whateve
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
 from spark_jobs.engine.runtime.names import quote
 from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpillWriter
@@ -31,7 +31,7 @@ from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.paths import escape_glob
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage
@@ -87,7 +87,7 @@ def materialize(
     renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
     narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
     lease = Lease(storage.filesystem, f"{storage.root}/{folder}")
-    folder = f"{folder}/source-{uuid.uuid4().hex}"
+    folder = new_source_folder(folder)
     writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
     make_folder(storage.filesystem, writer.folder)
     task = LeasedTask(writer, lease, writer.folder)

@@ -18,7 +18,8 @@ import pyarrow.fs as pafs
 from spark_jobs.contract.unfinished_files import finished_name
 from spark_jobs.engine.source.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
-from spark_jobs.spi.storage import FileLocation, replace_file
+from spark_jobs.spi.storage import FileLocation
+from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,9 +87,9 @@ def quarantine_of(
     """
     if source.on_bad_rows != "quarantine" or source.quarantine is None:
         return None
-    place = connector.locate(default_uri(spark, source.quarantine))
-    place = place or _local(spark, source.quarantine)
-    if place is None:
+    location = connector.locate(default_uri(spark, source.quarantine))
+    location = location or _local(spark, source.quarantine)
+    if location is None:
         raise NotSupportedError(
             f"source {source.name}: quarantine: {source.quarantine} is neither a local path nor on "
             "a storage that the catalog connection knows.",
@@ -96,7 +97,7 @@ def quarantine_of(
         )
     below = f"{_task_folder(request)}/{_safe(source.name)}.jsonl"
     name = f"{source.quarantine.rstrip('/')}/{below}"
-    return Quarantine(place.filesystem, f"{place.path}/{below}", name, request.dry_run)
+    return Quarantine(location.filesystem, f"{location.path}/{below}", name, request.dry_run)
 
 
 def _local(spark: SparkSession, folder: str) -> FileLocation | None:

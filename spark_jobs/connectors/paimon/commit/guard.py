@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.paimon_files import (
     FIRST_SNAPSHOT,
@@ -23,7 +24,7 @@ from spark_jobs.contract.paimon_files import (
     next_snapshot,
 )
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 
 # Of a consumer's file, in bytes.
 _LONGEST = 4096
@@ -88,3 +89,8 @@ class BaseGuard:
             if is_guard and info.mtime and info.mtime < datetime.now(UTC) - ABANDONED_AFTER:
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
+
+
+def guard_of(filesystem: pafs.FileSystem, table: PaimonTable, operation_id: str) -> BaseGuard:
+    """The guard of an operation on a table, or on its branch."""
+    return BaseGuard(filesystem, table.branch_path, operation_id)

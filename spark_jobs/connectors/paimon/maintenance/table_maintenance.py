@@ -39,7 +39,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.paimon_files import entry_path, hint_path
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class PaimonMaintenance:
         retention = _retention(spec, table.options)
         path = entry_path(table.branch_path, "tag", spec.tag)
         text = snapshot_files.tag_text(snapshot, retention)
-        if not self._storage.snapshots.create(path, text):
+        if not self._storage.files.create(path, text):
             if spec.if_not_exists:
                 return MaintenanceReport()
             raise CatalogError(
