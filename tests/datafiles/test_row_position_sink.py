@@ -90,9 +90,7 @@ def test_an_update_carries_the_columns_that_its_case_assigns() -> None:
 def test_new_rows_come_after_the_changes_of_the_last_file() -> None:
     taken = Taken()
 
-    taken.take(
-        batch_of((rows.DELETE, 2, 0, 1, None, None), (rows.INSERT, 2, None, None, 9, "new"))
-    )
+    taken.take(batch_of((rows.DELETE, 2, 0, 1, None, None), (rows.INSERT, 2, None, None, 9, "new")))
 
     assert [ordinal for ordinal, _ in taken.files] == [0]
     assert taken.inserted == [{"id": 9, "name": "new"}]

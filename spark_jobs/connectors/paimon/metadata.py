@@ -7,7 +7,6 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.locations import on_same_storage
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
@@ -30,6 +29,7 @@ from spark_jobs.connectors.paimon.table.table_spec import differences, requested
 from spark_jobs.connectors.paimon.write.table_layout import bucket_function
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle

@@ -45,9 +45,7 @@ class PaimonMerge:
         return self.write.operation.operation_id
 
 
-def begin_merge(
-    filesystem: pafs.FileSystem, table: TableHandle, write: MergeWrite
-) -> MergeHandle:
+def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWrite) -> MergeHandle:
     """Guard the base snapshot, unless it is a dry run, and describe the sinks.
 
     Raises:

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.scan import FileScan
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import marked_errors
 
 # Of a batch that goes to the JVM.

@@ -71,9 +71,7 @@ class PaimonScan:
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
-        return read_by_spark(
-            spark, table, files, columns, self._filesystem, self._spark_prefix
-        )
+        return read_by_spark(spark, table, files, columns, self._filesystem, self._spark_prefix)
 
     def _read_by_pyarrow(
         self,
