@@ -21,8 +21,9 @@ from spark_jobs.connectors.paimon.write.table_layout import (
 )
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import MergeHandle, MergeWrite
+from spark_jobs.spi.writes import MergeWrite
 
 
 @dataclass(frozen=True, slots=True)

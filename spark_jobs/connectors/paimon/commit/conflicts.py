@@ -3,7 +3,7 @@
 Two questions are asked of every snapshot after the base. Is all that the write removes, rewrites or
 marks still there as it was? Otherwise its files fit the table no more, under either isolation. And
 would the statement have come out the same on the newer table? It would when nothing changed in the
-region that it read; compactions are left out here, because they change files, not rows.
+read set; compactions are left out here, because they change files, not rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_jobs.connectors.paimon.read.planning import described_files
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.contract.request import Isolation
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.writes import ReadRegion
+from spark_jobs.spi.writes import ReadSet
 
 _RETRY: Final = "Run the statement again: it will read the table's new snapshot."
 _SHOWN: Final = 5
@@ -156,7 +156,7 @@ def _extent(vectors: Mapping[str, VectorRange], name: str) -> tuple[int, int | N
 
 
 def refuse_conflicts(
-    table: PaimonTable, gap: Gap, change: Change, isolation: Isolation, region: ReadRegion
+    table: PaimonTable, gap: Gap, change: Change, isolation: Isolation, read_set: ReadSet
 ) -> None:
     """Refuse to publish ``change``, made for the snapshot ``table`` is pinned at, behind ``gap``.
 
@@ -172,7 +172,7 @@ def refuse_conflicts(
         if commit.keeps_rows:
             continue
         entries = [*commit.entries, *(known[n] for n in commit.remarked if n in known)]
-        touched = [entries[file.ordinal] for file in region(described_files(table, entries))]
+        touched = [entries[file.ordinal] for file in read_set(described_files(table, entries))]
         if touched:
             raise _conflict(table, commit, touched, "what the statement read")
 

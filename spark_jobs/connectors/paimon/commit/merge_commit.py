@@ -105,7 +105,7 @@ class MergeCommit:
         """
         _refuse_own_commit(gap, self.merge.operation_id)
         change, write = changes.behind(gap.added), self.merge.write
-        refuse_conflicts(paimon_table(self.table), gap, change, write.isolation, write.region)
+        refuse_conflicts(paimon_table(self.table), gap, change, write.isolation, write.read_set)
         return change
 
     def _publish(self, writer: SnapshotWriter, change: Change, latest: PaimonTable) -> int | None:

@@ -16,8 +16,9 @@ from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite
+from spark_jobs.spi.writes import Fragment, MergeWrite
 
 
 class PaimonMergeWrites:
@@ -73,14 +74,11 @@ class PaimonMergeWrites:
         )
         return commit.run(fragments)
 
-    def abort_merge(
-        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
-    ) -> None:
-        """Remove every file of the write, known from a fragment or not, and the guard.
+    def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
+        """Remove every file of the write, whether or not a fragment names it, and the guard.
 
         Nothing is removed when this write is in a snapshot after all; a dry run left nothing.
         """
-        del fragments
         if not handle.native.write.dry_run:
             abort_merge(self._filesystem, table, handle.native)
 

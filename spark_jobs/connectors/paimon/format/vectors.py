@@ -20,7 +20,7 @@ from spark_jobs.connectors.paimon.format.deletion_vector import decode, encode
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.parallel import in_parallel
 
 # Of new index files: small ones, because writers that replace the same one are in conflict.

@@ -23,7 +23,7 @@ from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.packing import loads_of
+from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 Reader = Literal["auto", "spark", "pyarrow"]
 
-_LOADS_PER_CORE: Final = 2
-_BYTES_PER_LOAD: Final = 2**30
+_TASKS_PER_CORE: Final = 2
+_BYTES_PER_TASK: Final = 2**30
 _ROW_ID_TYPE: Final = StructType(
     [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
 )
@@ -85,7 +85,7 @@ class PaimonScan:
         scan = self._arrow_scan(spark, table, files, types, keys)
         read = [*types.values(), _ROW_ID_TYPE]
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
-        tasks = len(scan.loads)
+        tasks = len(scan.scan_tasks)
         numbers = spark.range(0, tasks, 1, max(tasks, 1))
         return map_in_arrow(numbers, scan, schema).toDF(*columns, ROW_ID)
 
@@ -103,7 +103,8 @@ class PaimonScan:
         """
         _refuse_nanoseconds(table, columns)
         scan = self._arrow_scan(spark, table, files, _types(spark, table, columns), {})
-        return ArrowRows(scan, tuple(tuple(file.ordinal for file in load) for load in scan.loads))
+        ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.scan_tasks)
+        return ArrowRows(scan, ordinals)
 
     def _arrow_scan(
         self,
@@ -114,22 +115,22 @@ class PaimonScan:
         keys: Mapping[str, pa.Array],
     ) -> ArrowScan:
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
-        loads = self._loads(spark.sparkContext.defaultParallelism, table, files)
-        return ArrowScan(self._filesystem, loads, fields, keys)
+        tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
+        return ArrowScan(self._filesystem, tasks, fields, keys)
 
-    def _loads(
+    def _scan_tasks(
         self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
     ) -> tuple[tuple[ScannedFile, ...], ...]:
         """The files that each task reads, one after another."""
         vectors = paimon_table(table).vectors
         sizes = {file.ordinal: file.size for file in files}
-        wanted = max(_LOADS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_LOAD)
+        wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
         scanned = {}
         for file in files:
             vector = vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
             scanned[file.ordinal] = ScannedFile(file.ordinal, file.path, vector)
-        loads = loads_of(sizes, wanted)
-        return tuple(tuple(scanned[ordinal] for ordinal in load) for load in loads)
+        tasks = scan_tasks(sizes, wanted)
+        return tuple(tuple(scanned[ordinal] for ordinal in task) for task in tasks)
 
 
 def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> dict[str, DataType]:
