@@ -1,4 +1,4 @@
-"""Table care: expired snapshots, orphan files, tags, rollback. Driver only."""
+"""Table maintenance: expiry of snapshots, orphan files, tags, rollback. Driver only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots
 from spark_jobs.connectors.paimon.maintenance import orphans
-from spark_jobs.connectors.paimon.maintenance.branch_history import Line
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
 from spark_jobs.connectors.paimon.maintenance.expiry import (
     Limits,
     duration_option,
@@ -21,11 +21,15 @@ from spark_jobs.connectors.paimon.maintenance.expiry import (
 )
 from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch, OrphanSearch
-from spark_jobs.connectors.paimon.maintenance.removal_plan import Dropping, Plan, Unneeded
+from spark_jobs.connectors.paimon.maintenance.removal_plan import (
+    Dropping,
+    RemovalPlan,
+    RemovalPlanner,
+)
 from spark_jobs.connectors.paimon.maintenance.rollback import Rollback
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -69,22 +73,22 @@ class PaimonMaintenance:
         table, now = self._table(name), self._clock()
         limits = Limits.of(spec, table.options, now)
 
-        def expired(line: Line) -> frozenset[int]:
-            end = first_retained(line, limits, held_from(holding(line, now)))
-            return frozenset(each for each in line.snapshots if each < end)
+        def expired(history: BranchHistory) -> frozenset[int]:
+            end = first_retained(history, limits, held_from(holding(history, now)))
+            return frozenset(each for each in history.snapshots if each < end)
 
-        unneeded = Unneeded(table, self._storage)
+        planner = RemovalPlanner(table, self._storage)
         if dry_run:
-            plans = [unneeded.plan(lambda line: Dropping(expired(line)))]
+            plans = [planner.plan(lambda history: Dropping(expired(history)))]
         else:
-            plans = list(_expired_in_batches(unneeded, expired, limits.batch))
-        line, free = plans[-1].line, limits.uncapped()
+            plans = list(_expired_in_batches(planner, expired, limits.batch))
+        history, free = plans[-1].history, limits.uncapped()
         report = replace(
-            unneeded.report(plans, _holders(line, free, now)),
+            planner.report(plans, _holders(history, free, now)),
             snapshots_left=_left(plans[-1], free, now),
         )
         if not dry_run:
-            self._hint_earliest(line, report.earliest_snapshot_id)
+            self._hint_earliest(history, report.earliest_snapshot_id)
         return report
 
     def remove_orphan_files(
@@ -136,19 +140,19 @@ class PaimonMaintenance:
         """Delete tags and the files that only they kept."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
-        unneeded = Unneeded(table, self._storage)
+        planner = RemovalPlanner(table, self._storage)
 
-        def choose(line: Line) -> Dropping:
+        def choose(history: BranchHistory) -> Dropping:
             if spec.tag is None:
-                tags = [n for n, tag in line.tags.items() if snapshot_files.is_over(tag)]
+                tags = [n for n, tag in history.tags.items() if snapshot_files.is_over(tag)]
             else:
-                tags = [spec.tag] if spec.tag in line.tags else []
+                tags = [spec.tag] if spec.tag in history.tags else []
             return Dropping(tags=frozenset(tags))
 
-        plan = unneeded.plan(choose)
+        plan = planner.plan(choose)
         if spec.tag is not None and not plan.dropping.tags and not spec.if_exists:
-            raise _no_tag(name, spec.tag, plan.line)
-        return unneeded.report([plan if dry_run else unneeded.carry_out(plan)])
+            raise _no_tag(name, spec.tag, plan.history)
+        return planner.report([plan if dry_run else planner.carry_out(plan)])
 
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
@@ -156,29 +160,29 @@ class PaimonMaintenance:
         """Drop the snapshots after one."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
-        line = Unneeded(table, self._storage).line()
-        if spec.tag is not None and spec.tag not in line.tags:
-            raise _no_tag(name, spec.tag, line)
-        if spec.snapshot_id is not None and spec.snapshot_id not in line.snapshots:
+        history = RemovalPlanner(table, self._storage).history()
+        if spec.tag is not None and spec.tag not in history.tags:
+            raise _no_tag(name, spec.tag, history)
+        if spec.snapshot_id is not None and spec.snapshot_id not in history.snapshots:
             raise _no_snapshot(name, spec.snapshot_id)
-        rollback = Rollback.to(line, spec)
+        rollback = Rollback.to(history, spec)
         if not spec.force:
-            rollback.refuse_loss(name, dag_id, holding(line, self._clock()))
+            rollback.refuse_loss(name, dag_id, holding(history, self._clock()))
         if not dry_run:
             rollback.carry_out(self._storage)
         return rollback.report()
 
-    def _hint_earliest(self, line: Line, snapshot_id: int | None) -> None:
+    def _hint_earliest(self, history: BranchHistory, snapshot_id: int | None) -> None:
         """Tell readers where the history begins, unless they are told already."""
-        path, content = hint_path(line.folder, "EARLIEST"), str(snapshot_id).encode()
+        path, content = hint_path(history.folder, "EARLIEST"), str(snapshot_id).encode()
         with suppress(FileNotFoundError), self._storage.filesystem.open_input_stream(path) as hint:
             if hint.read(_LONGEST_HINT) == content:
                 return
         if snapshot_id is not None:
             replace_file(self._storage.filesystem, path, content)
 
-    def _table(self, name: TableName) -> PaimonTable:
-        return paimon_table(self._metadata.load_table(name))
+    def _table(self, name: TableName) -> PinnedTable:
+        return pinned_table(self._metadata.load_table(name))
 
 
 def _safe_limit(spec: RemoveOrphanFilesSpec, now: datetime) -> datetime:
@@ -203,37 +207,37 @@ def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | N
 
 
 def _expired_in_batches(
-    unneeded: Unneeded, expired: Callable[[Line], frozenset[int]], size: int
-) -> Iterator[Plan]:
+    planner: RemovalPlanner, expired: Callable[[BranchHistory], frozenset[int]], size: int
+) -> Iterator[RemovalPlan]:
     """Drop what expires at the first look, the oldest first; each batch looks again before.
 
     The first one also finishes what an earlier run left, if nothing else.
     """
-    ids = sorted(expired(unneeded.line()))
+    ids = sorted(expired(planner.history()))
     for start in range(0, max(len(ids), 1), size):
         batch = frozenset(ids[start : start + size])
 
-        def choose(line: Line, batch: frozenset[int] = batch) -> Dropping:
-            return Dropping(batch & expired(line))
+        def choose(history: BranchHistory, batch: frozenset[int] = batch) -> Dropping:
+            return Dropping(batch & expired(history))
 
-        plan = unneeded.plan(choose)
-        yield unneeded.carry_out(plan)
+        plan = planner.plan(choose)
+        yield planner.carry_out(plan)
         if plan.dropping.snapshots != batch:
             return
 
 
-def _left(plan: Plan, limits: Limits, now: datetime) -> int:
+def _left(plan: RemovalPlan, limits: Limits, now: datetime) -> int:
     """How many snapshots stay that the limits and consumers let go."""
-    end = first_retained(plan.line, limits, held_from(holding(plan.line, now)))
-    return sum(each < end for each in set(plan.line.snapshots) - plan.dropping.snapshots)
+    end = first_retained(plan.history, limits, held_from(holding(plan.history, now)))
+    return sum(each < end for each in set(plan.history.snapshots) - plan.dropping.snapshots)
 
 
-def _holders(line: Line, limits: Limits, now: datetime) -> list[Kept]:
+def _holders(history: BranchHistory, limits: Limits, now: datetime) -> list[Kept]:
     """How many snapshots stay because of each consumer."""
-    free = first_retained(line, limits, held_from([]))
+    free = first_retained(history, limits, held_from([]))
     kept = []
-    for consumer in holding(line, now):
-        held = sum(consumer.next_snapshot <= each < free for each in line.snapshots)
+    for consumer in holding(history, now):
+        held = sum(consumer.next_snapshot <= each < free for each in history.snapshots)
         if held:
             kept.append(Kept(str(consumer), snapshots=held))
     return kept
@@ -248,9 +252,9 @@ def _no_snapshot(name: TableName, snapshot_id: int | None) -> CatalogError:
     )
 
 
-def _no_tag(name: TableName, tag: str, line: Line) -> CatalogError:
+def _no_tag(name: TableName, tag: str, history: BranchHistory) -> CatalogError:
     """The error for a tag that is not there."""
-    known = ", ".join(sorted(line.tags)[:20]) or "none"
+    known = ", ".join(sorted(history.tags)[:20]) or "none"
     return CatalogError(
         ErrorCode.TAG_NOT_FOUND, f"{name} has no tag {tag}.", f"Use one of its tags: {known}."
     )

@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseco
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.refused_options import Use, refused
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.paimon_files import BRANCH_MARK
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
@@ -70,7 +70,7 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
     _refuse_partition_types(name, schema)
 
 
-def refuse_indexes(table: PaimonTable, name: TableName) -> None:
+def refuse_indexes(table: PinnedTable, name: TableName) -> None:
     """Refuse a snapshot with an index other than deletion vectors that are in use.
 
     Raises:
@@ -146,7 +146,7 @@ def refuse_rescaled(
 
 
 def refuse_file(
-    table: PaimonTable,
+    table: PinnedTable,
     name: TableName,
     entry: Any,
     current_schema: int,
