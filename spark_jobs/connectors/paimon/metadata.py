@@ -16,10 +16,10 @@ from spark_jobs.connectors.paimon.library import (
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
+from spark_jobs.connectors.paimon.table.file_refusals import refuse_rescaled
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
-    refuse_rescaled,
     refuse_unreadable,
     refuse_unwritable,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.library import data_files, table_schema
-from spark_jobs.connectors.paimon.table.refusals import refuse_file, refuse_indexes
+from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
