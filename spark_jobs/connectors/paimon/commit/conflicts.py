@@ -19,7 +19,7 @@ from spark_jobs.connectors.paimon.format.vectors import VectorRange
 from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.read.planning import described_files
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import Isolation
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.writes import ReadSet
@@ -69,7 +69,7 @@ class Gap:
     ``index_files`` are those of the last snapshot that was read.
     """
 
-    def __init__(self, base: PaimonTable) -> None:
+    def __init__(self, base: PinnedTable) -> None:
         self._table = base.table
         self._last = base.snapshot
         self.index_files: Sequence[IndexFile] = base.index_files
@@ -156,7 +156,7 @@ def _extent(vectors: Mapping[str, VectorRange], name: str) -> tuple[int, int | N
 
 
 def refuse_conflicts(
-    table: PaimonTable, gap: Gap, change: Change, isolation: Isolation, read_set: ReadSet
+    table: PinnedTable, gap: Gap, change: Change, isolation: Isolation, read_set: ReadSet
 ) -> None:
     """Refuse to publish ``change``, made for the snapshot ``table`` is pinned at, behind ``gap``.
 
@@ -177,7 +177,7 @@ def refuse_conflicts(
             raise _conflict(table, commit, touched, "what the statement read")
 
 
-def _refuse_lost_files(table: PaimonTable, gap: Gap, change: Change) -> None:
+def _refuse_lost_files(table: PinnedTable, gap: Gap, change: Change) -> None:
     """Everything that the change removes, rewrites or marks must be there as it was."""
     needed = {e.file.file_name: e for e in change.entries if e.kind != ADD}
     by_name = {entry.file.file_name: entry for _, entry in table.located_entries}
@@ -196,7 +196,7 @@ def _refuse_lost_files(table: PaimonTable, gap: Gap, change: Change) -> None:
 
 
 def _indexes_of(
-    table: PaimonTable, change: Change, index_files: Sequence[IndexFile]
+    table: PinnedTable, change: Change, index_files: Sequence[IndexFile]
 ) -> frozenset[str]:
     """The index files that the change takes away or, in a fixed bucket, stands in for."""
     deleted = {index_manifest.index_name(each) for each in change.index_deletes}
@@ -210,7 +210,7 @@ def _indexes_of(
 
 
 def _conflict(
-    table: PaimonTable, commit: OtherCommit, entries: Sequence[Any], what: str
+    table: PinnedTable, commit: OtherCommit, entries: Sequence[Any], what: str
 ) -> CommitError:
     keys = table.schema.partition_keys
     partitions = sorted({str(entry.partition.to_dict()) for entry in entries})

@@ -14,7 +14,7 @@ from typing import Any
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds, merge_manifests
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.library import manifest_files as library
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class NewSnapshot:
 class SnapshotWriter:
     """Writes the files of one attempt to publish after the other."""
 
-    def __init__(self, table: PaimonTable, commit: Commit) -> None:
+    def __init__(self, table: PinnedTable, commit: Commit) -> None:
         self._table = table.table
         self._thresholds = Thresholds.of(table.table, table.options)
         self._commit = commit
