@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.maintenance import MaintenanceOperator, RemovingOperator
-from airflow_provider_merge.operators.values import flag, text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import (
+    MaintenanceOperator,
+    RemovingOperator,
+)
+from airflow_provider_merge.operators._shared.values import flag, text, whole_number
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec
 
 

@@ -22,8 +22,8 @@ from airflow_provider_merge.gates import Gate, Sighting, gate_arguments
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.look import Look, Memory
 from airflow_provider_merge.metadata.storage import reaching
-from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.templates import is_template
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.result import ErrorInfo

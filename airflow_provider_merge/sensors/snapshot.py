@@ -11,9 +11,9 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import SnapshotGate
-from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
+from airflow_provider_merge.templates import is_template
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:

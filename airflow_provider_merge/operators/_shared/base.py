@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
-from airflow_provider_merge.operators.asset_events import TableChange, emit_event
-from airflow_provider_merge.operators.compilers_choice import note_for_next
-from airflow_provider_merge.operators.operation_id import task_operation_id
-from airflow_provider_merge.operators.outcome import job_outcome, settle_task
-from airflow_provider_merge.operators.pages import pages_of_result
-from airflow_provider_merge.operators.results import result_table, with_phases, xcom_value
-from airflow_provider_merge.operators.spark_job import SparkJobOperator
-from airflow_provider_merge.operators.templates import has_template, is_template
-from airflow_provider_merge.operators.values import share, whole_number
+from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.operation_id import task_operation_id
+from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
+from airflow_provider_merge.operators._shared.pages import pages_of_result
+from airflow_provider_merge.operators._shared.results import result_table, with_phases, xcom_value
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.values import share, whole_number
 from airflow_provider_merge.table_names import parse_table_name, quoted_name
+from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.request import (
     AfterEndedTry,
     CatalogSpec,
