@@ -21,10 +21,10 @@ from airflow.sdk import DAG
 from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.base import TableOperator
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator

@@ -9,7 +9,6 @@ from airflow_provider_merge.assets import same_asset
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
-from airflow_provider_merge.operators._shared.base import TableOperator
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
@@ -17,6 +16,7 @@ from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_merge.operators._shared import outcome
-from airflow_provider_merge.operators._shared.base import TableOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter

@@ -204,7 +204,7 @@ class TestRuns:
     def announcing(self, monkeypatch):
         submitter = Announcing()
         monkeypatch.setattr(
-            "airflow_provider_merge.operators._shared.base.TableOperator.get_submitter",
+            "airflow_provider_merge.operators._shared.table_operator.TableOperator.get_submitter",
             lambda _: submitter,
         )
         return submitter

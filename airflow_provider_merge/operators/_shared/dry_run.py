@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from airflow_provider_merge.operators._shared.base import TableOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
 
