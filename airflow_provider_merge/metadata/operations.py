@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import (
+from airflow_provider_merge.storage.files import (
     list_names,
     read_text,
     remove,
     remove_folder,
-    require_folder,
     write_text,
 )
+from airflow_provider_merge.storage.warehouse import require_folder
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.task_notes import note_name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import FreshnessGate
-from airflow_provider_merge.metadata.binary_row import text_of
+from airflow_provider_merge.metadata.model import text_of
 from airflow_provider_merge.sensors.base import TableSensor
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import PartitionGate
-from airflow_provider_merge.metadata.binary_row import text_of
+from airflow_provider_merge.metadata.model import text_of
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
 from airflow_provider_merge.templates import has_template

@@ -34,7 +34,7 @@ class SnapshotSensor(TableSensor):
         is cleared looks again from where its run started or, when a later run has found a snapshot,
         from there. After a rollback behind it only its time counts
     :param statements: made by one of these: ``merge``, ``delete``, ``update`` … of this provider,
-        or Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
+        or the format's own, such as Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
     :param properties: with these properties, such as ``{"merge.dag-id": "ingest"}``
     """
 

@@ -42,8 +42,8 @@ class TableTrigger(BaseEventTrigger):
     no state: there a trigger starts with the first snapshot after its own start, and says so.
 
     :param table: ``database.table``
-    :param catalog_conn_id: connection of the type ``paimon``
-    :param poll_interval: seconds between two looks; triggers of one table with the same interval
+    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param poll_interval: seconds between two polls; triggers of one table with the same interval
         share them
     :param gate: what a sensor waits for (``gates.gate_arguments``); None: every snapshot
     :param deadline: seconds since 1970 after which a gate is given up
@@ -136,7 +136,7 @@ class TableTrigger(BaseEventTrigger):
 
     async def _wait(self, arguments: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         gate, seen = gate_of(arguments), self.seen
-        async with answers(self.poll, gate.look) as stream:
+        async with answers(self.poll, gate.observe) as stream:
             while True:
                 try:
                     answer = await asyncio.wait_for(anext(stream), self._seconds_left())
