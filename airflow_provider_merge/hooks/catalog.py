@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
@@ -12,9 +12,6 @@ from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
-
-# connection type → hook; a new table format adds its line here.
-_HOOKS = {"paimon": PaimonHook}
 
 
 class CatalogHook(Protocol):
@@ -95,6 +92,10 @@ class CatalogHook(Protocol):
             OSError: the storage refused.
         """
         ...
+
+
+# connection type → hook; a new table format adds its line here.
+_HOOKS: dict[str, Callable[..., CatalogHook]] = {"paimon": PaimonHook}
 
 
 def catalog_hook(conn_id: str) -> CatalogHook:
