@@ -14,8 +14,8 @@ class ExpireSnapshotsOperator(RemovingOperator):
     """Drops the oldest snapshots of ``target``.
 
     What a snapshot that stays, a tag, a branch, a consumer or a running statement needs is kept.
-    Limits that are left out are the table's options, else Paimon's defaults. The result and the log
-    say how many more may go.
+    Limits that are left out are the table's options, else its format's defaults. The result and the
+    log say how many more may go.
 
     :param retain_max: at most that many of the latest snapshots stay
     :param retain_min: at least that many of the latest snapshots stay

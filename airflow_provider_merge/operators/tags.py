@@ -20,7 +20,7 @@ class CreateTagOperator(MaintenanceOperator):
     :param tag: the name, such as ``nightly-{{ ds }}``
     :param snapshot_id: the snapshot; the latest one when left out
     :param retention: a duration such as ``30 d``, after which ``DeleteTagOperator`` without a name,
-        or Paimon's own engines, may delete the tag; else the table's option
+        or the format's own engines, may delete the tag; else the table's option
         ``tag.default-time-retained``
     :param if_not_exists: a tag of that name, of whatever snapshot, is left alone
     """
