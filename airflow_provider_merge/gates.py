@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from itertools import chain, takewhile
 from typing import Any, ClassVar, Protocol
 
-from airflow_provider_merge.metadata.model import PartitionFacts, Snapshot, partition_name
+from airflow_provider_merge.metadata.model import PartitionFacts, Snapshot
 from airflow_provider_merge.metadata.reader import PartitionFilter
 from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts
 from airflow_provider_merge.metadata.table_view import TableView
 from spark_jobs.contract import properties
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.errors import NotSupportedError
 
 _SHOWN = 5

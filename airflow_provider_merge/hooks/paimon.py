@@ -8,7 +8,11 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 
 from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
-from airflow_provider_merge.hooks.paimon_connection import CONNECTION_TYPE, PaimonConnection
+from airflow_provider_merge.hooks.paimon_connection import (
+    CONNECTION_TYPE,
+    WORKSPACE,
+    PaimonConnection,
+)
 from airflow_provider_merge.links import filled_page
 from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
@@ -17,6 +21,14 @@ from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract.paimon_options import (
+    METASTORE,
+    REST,
+    REST_WAREHOUSE,
+    TOKEN,
+    URI,
+    WAREHOUSE,
+)
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
@@ -26,11 +38,12 @@ from spark_jobs.errors import JobError
 class PaimonHook(MetadataReads, BaseHook):
     """Reads a ``paimon`` connection.
 
-    Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem or rest), ``uri`` (of
-    the rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further
-    catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
-    ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with
-    ``{path}``); login and password are access key and secret key.
+    Fields: ``warehouse`` (absolute path or URI), ``workspace`` (where jobs leave results and
+    temporary files; by default the warehouse), ``metastore`` (filesystem or rest), ``uri`` (of the
+    rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further catalog
+    options, a JSON object), ``ui_url`` (a page for people, with the placeholders ``{database}``,
+    ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with ``{path}``); login and
+    password are access key and secret key.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -47,7 +60,7 @@ class PaimonHook(MetadataReads, BaseHook):
         self._given = connection
 
     def catalog_spec(self) -> CatalogSpec:
-        """Warehouse and catalog options, without any secret.
+        """Warehouse, workspace and catalog options, without any secret.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the connection and the field.
@@ -61,6 +74,10 @@ class PaimonHook(MetadataReads, BaseHook):
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
         return self._settings().storage_options()
+
+    def workspace_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the workspace; holds secrets."""
+        return self._settings().workspace_options()
 
     def table(self, name: str | TableName) -> PaimonTable:
         """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
@@ -85,7 +102,10 @@ class PaimonHook(MetadataReads, BaseHook):
         try:
             self.snapshot_page(TableName("database", "table"), 1)
             self.quarantine_page("/path")
-            warehouse = self.catalog_spec().warehouse
+            spec = self.catalog_spec()
+            warehouse = spec.warehouse
+            if spec.workspace:
+                require_folder(spec.workspace, self.workspace_options(), WORKSPACE)
             server = self._server()
             if server:
                 server.options()
@@ -147,18 +167,18 @@ class PaimonHook(MetadataReads, BaseHook):
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
         """The target's snapshots; None for a rest catalog, of whose jobs no guard is looked for."""
         options = self._settings().options()
-        if options["metastore"] == "rest":
+        if options[METASTORE] == REST:
             return None
-        return PaimonSnapshots.find(options["warehouse"], target, self.storage_options())
+        return PaimonSnapshots.find(options[WAREHOUSE], target, self.storage_options())
 
     def _server(self) -> RestCatalog | None:
         """The server of a rest catalog; None: the catalog has none."""
         settings = self._settings()
         options = settings.options()
-        if options["metastore"] != "rest":
+        if options[METASTORE] != REST:
             return None
-        warehouse = options.get("rest.warehouse") or options.get("warehouse", "")
-        return RestCatalog(options["uri"], warehouse, settings.credentials().get("token", ""))
+        warehouse = options.get(REST_WAREHOUSE) or options.get(WAREHOUSE, "")
+        return RestCatalog(options[URI], warehouse, settings.credentials().get(TOKEN, ""))
 
     def _settings(self) -> PaimonConnection:
         try:

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import Connection
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.storage_arguments import storage_arguments
 from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
-from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
-from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
+from spark_jobs.contract.paimon_options import (
+    BEARER,
+    FILESYSTEM,
+    METASTORE,
+    METASTORES,
+    REST,
+    TOKEN,
+    TOKEN_PROVIDER,
+    URI,
+    WAREHOUSE,
+)
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.s3_options import ACCESS_KEY, ENDPOINT, REGION, SECRET_KEY
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
-from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import RequestError
 
-CONNECTION_TYPE = "paimon"
-_METASTORES = ("filesystem", "rest")
-_SCHEMES = ("file", *S3_SCHEMES, HDFS_SCHEME)
+CONNECTION_TYPE: Final = "paimon"
+WORKSPACE: Final = "workspace"
 
 
 @dataclass(frozen=True)
@@ -30,30 +40,30 @@ class PaimonConnection:
     connection: Connection = field(repr=False)
 
     def catalog_spec(self) -> CatalogSpec:
-        """Warehouse and catalog options, without any secret.
+        """Warehouse, workspace and catalog options, without any secret.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the connection and the field.
         """
-        options = self.options()
-        for name, value in options.items():
+        options, workspace = self.options(), self._workspace()
+        for name, value in {**options, WORKSPACE: workspace or ""}.items():
             if holds_secret(value):
                 raise self._invalid(
                     name, "holds a password", "Put it into the connection's password field."
                 )
-        warehouse = options.pop("warehouse", "").strip()
+        warehouse = options.pop(WAREHOUSE, "").strip()
         if not warehouse:
             raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
-        if (scheme := _scheme(warehouse)) not in _SCHEMES:
-            problem = f"{scheme}:// is storage where no way to publish a snapshot is built"
-            raise self._invalid("warehouse", problem, "Use a path, file://, s3:// or hdfs://.")
+        self._require_storage(WAREHOUSE, warehouse, "where no way to publish a snapshot is built")
+        if workspace is not None:
+            self._require_storage(WORKSPACE, workspace, "that jobs can not reach")
         # The job gets an option either way.
         public = {name: each for name, each in options.items() if not may_be_secret_name(name)}
         try:
-            return CatalogSpec(CONNECTION_TYPE, warehouse, public)
+            return CatalogSpec(CONNECTION_TYPE, warehouse, public, workspace)
         except RequestError as error:
-            problem = error.message.removeprefix("warehouse: ")
-            raise self._invalid("warehouse", problem, error.remedy) from None
+            field, _, problem = error.message.partition(": ")
+            raise self._invalid(field, problem, error.remedy) from None
 
     def credentials(self) -> dict[str, str]:
         """The catalog options that are secret, by their Paimon names."""
@@ -63,45 +73,37 @@ class PaimonConnection:
         for name, value in ((user, self.connection.login), (key, self.connection.password)):
             if name and value:
                 secrets[name] = value
-        if key == "token" and "token" in secrets:
-            secrets.setdefault("token.provider", options.get("token.provider", "bear"))
+        if key == TOKEN and TOKEN in secrets:
+            secrets.setdefault(TOKEN_PROVIDER, options.get(TOKEN_PROVIDER, BEARER))
         return secrets
 
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
         options = {**self.options(), **self.credentials()}
-        warehouse = options.get("warehouse", "")
-        if warehouse.startswith("hdfs://"):
-            return _hdfs_arguments(HdfsOptions.of(warehouse, options))
-        if _scheme(warehouse) not in S3_SCHEMES:
-            return {}
-        access = S3Options.of(options)
-        keys = _given(key=access.access_key, secret=access.secret_key, token=access.session_token)
-        return {
-            **keys,
-            "client_kwargs": _given(endpoint_url=access.endpoint, region_name=access.region),
-            "config_kwargs": {"s3": {"addressing_style": access.addressing_style}},
-            # Others write there too.
-            "use_listings_cache": False,
-        }
+        return storage_arguments(options.get(WAREHOUSE, ""), options)
+
+    def workspace_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the workspace; holds secrets."""
+        options = {**self.options(), **self.credentials()}
+        return storage_arguments(self._workspace() or options.get(WAREHOUSE, ""), options)
 
     def options(self) -> dict[str, str]:
         """All catalog options that the connection's extra tells, secret or not."""
         extra = dict(self.connection.extra_dejson)
         options = self._free_options(extra.pop("options", None))
-        metastore = extra.get("metastore") or "filesystem"
-        if metastore not in _METASTORES:
-            allowed = ", ".join(_METASTORES)
+        metastore = extra.get(METASTORE) or FILESYSTEM
+        if metastore not in METASTORES:
+            allowed = ", ".join(METASTORES)
             raise self._invalid("metastore", f"{metastore!r} is not one of: {allowed}")
-        if metastore == "rest" and not extra.get("uri"):
+        if metastore == REST and not extra.get(URI):
             raise self._invalid("uri", "is empty, but the rest metastore needs it")
-        for name in ("warehouse", "uri"):
+        for name in (WAREHOUSE, URI):
             if extra.get(name):
                 options[name] = str(extra[name])
-        options["metastore"] = str(metastore)
-        for name in ("endpoint", "region"):
+        options[METASTORE] = str(metastore)
+        for name, option in (("endpoint", ENDPOINT), ("region", REGION)):
             if extra.get(name):
-                options[f"fs.s3.{name}"] = str(extra[name])
+                options[option] = str(extra[name])
         return options
 
     def _free_options(self, value: Any) -> dict[str, str]:
@@ -117,28 +119,26 @@ class PaimonConnection:
 
     def _key_names(self, options: dict[str, str]) -> tuple[str | None, str | None]:
         """The options that login and password stand for: of the metastore, else of the storage."""
-        if options["metastore"] == "rest":
-            return None, "token"
-        if _scheme(options.get("warehouse", "")) not in S3_SCHEMES:
+        if options[METASTORE] == REST:
+            return None, TOKEN
+        places = (options.get(WAREHOUSE, ""), self._workspace() or "")
+        if not any(scheme_of(each) in S3_SCHEMES for each in places):
             return None, None
-        return "fs.s3.accessKeyId", "fs.s3.accessKeySecret"
+        return ACCESS_KEY, SECRET_KEY
+
+    def _workspace(self) -> str | None:
+        """Where jobs leave results and temporary files; None: in the warehouse."""
+        text = str(self.connection.extra_dejson.get(WORKSPACE) or "").strip()
+        return text or None
+
+    def _require_storage(self, field: str, location: str, problem: str) -> None:
+        scheme = scheme_of(location)
+        if scheme not in WAREHOUSE_SCHEMES:
+            remedy = "Use a path, file://, s3:// or hdfs://."
+            raise self._invalid(field, f"{scheme}:// is storage {problem}", remedy)
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.conn_id!r}, {field}", problem, remedy)
-
-
-def _scheme(location: str) -> str:
-    scheme, separator, _ = location.partition("://")
-    return scheme.lower() if separator else "file"
-
-
-def _hdfs_arguments(access: HdfsOptions) -> dict[str, Any]:
-    host, _, port = access.authority.partition(":")
-    return {"host": host, "port": int(port) if port.isdecimal() else None, **dict(access.config)}
-
-
-def _given(**values: str | None) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value}
 
 
 def _text(value: Any) -> str:

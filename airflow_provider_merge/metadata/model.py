@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
+
+from spark_jobs.contract.partition_names import partition_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +94,3 @@ class PartitionChange:
     files_removed: int
     rows_before: int | None
     rows_after: int | None
-
-
-def partition_name(values: Mapping[str, str | None]) -> str:
-    """Such as ``day=2026-01-31/hour=7``; empty for a table without partitions."""
-    return "/".join(f"{key}={'NULL' if v is None else v}" for key, v in values.items())
-
-
-def text_of(value: Any) -> str | None:
-    """A value as partitions are named in requests and results: ``2026-01-31``, ``7``, ``true``."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    return str(value)

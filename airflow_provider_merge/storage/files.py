@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.locations import is_hdfs, is_local, local_path
 from airflow_provider_merge.storage.remote import remote_files
+from spark_jobs.contract.unfinished_files import unfinished_name
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -78,7 +78,7 @@ def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> 
     if is_local(location):
         path = local_path(location)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        temporary = path.with_name(unfinished_name(path.name))
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     else:
@@ -88,7 +88,7 @@ def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> 
                 remote.pipe_file(location, text.encode())
                 return
             folder, _, name = location.rpartition("/")
-            hidden = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+            hidden = f"{folder}/{unfinished_name(name)}"
             remote.pipe_file(hidden, text.encode())
             remote.mv(hidden, location, overwrite=True)
 

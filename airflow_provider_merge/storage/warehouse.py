@@ -9,11 +9,16 @@ from typing import Any
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.locations import is_hdfs, is_local, local_path
 from airflow_provider_merge.storage.remote import remote_files
+from spark_jobs.contract.locations import Place
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 
 
-def require_folder(warehouse: str, storage_options: Mapping[str, Any]) -> None:
+def require_folder(
+    warehouse: str, storage_options: Mapping[str, Any], called: Place = "warehouse"
+) -> None:
     """Check that a warehouse can be reached: a folder, or the bucket of a URI.
+
+    ``called`` is the field of the catalog connection that names it.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
@@ -21,18 +26,20 @@ def require_folder(warehouse: str, storage_options: Mapping[str, Any]) -> None:
         RequestError: no file system of the warehouse's scheme is installed beside Airflow.
     """
     if is_hdfs(warehouse):
-        _require_folder_in_hdfs(warehouse, storage_options)
+        _require_folder_in_hdfs(warehouse, storage_options, called)
     elif not is_local(warehouse):
-        require_bucket(warehouse, storage_options)
+        require_bucket(warehouse, storage_options, called)
     elif not local_path(warehouse).is_dir():
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
-            f"the warehouse {warehouse} is not a folder that this worker can see",
-            "Create it, or correct the warehouse of the catalog connection.",
+            f"the {called} {warehouse} is not a folder that this worker can see",
+            f"Create it, or correct the {called} of the catalog connection.",
         )
 
 
-def _require_folder_in_hdfs(warehouse: str, storage_options: Mapping[str, Any]) -> None:
+def _require_folder_in_hdfs(
+    warehouse: str, storage_options: Mapping[str, Any], called: Place
+) -> None:
     found = None
     with (
         reaching(warehouse),
@@ -45,11 +52,13 @@ def _require_folder_in_hdfs(warehouse: str, storage_options: Mapping[str, Any]) 
     raise CatalogError(
         ErrorCode.WAREHOUSE_NOT_FOUND,
         f"there is no folder {warehouse}",
-        "Create it, or correct the warehouse of the catalog connection.",
+        f"Create it, or correct the {called} of the catalog connection.",
     )
 
 
-def require_bucket(location: str, storage_options: Mapping[str, Any]) -> None:
+def require_bucket(
+    location: str, storage_options: Mapping[str, Any], called: Place = "warehouse"
+) -> None:
     """Check that the bucket, or the host, of a location that is not local can be reached.
 
     Raises:
@@ -68,5 +77,5 @@ def require_bucket(location: str, storage_options: Mapping[str, Any]) -> None:
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
             f"there is no bucket {bucket}",
-            "Correct warehouse or endpoint of the catalog connection, or create the bucket.",
+            f"Correct {called} or endpoint of the catalog connection, or create the bucket.",
         ) from None

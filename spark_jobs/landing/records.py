@@ -45,7 +45,7 @@ NOT_UTF8: Final = Problem(
 )
 
 
-class Place(NamedTuple):
+class RecordLocation(NamedTuple):
     """Where a record stands in its file: the line it begins on and its number, both from 1.
 
     ``line`` is None in files that have no lines. ``record`` does not count the header, and is None
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 class BadRecord:
     """A record that is no row: where it is, its bytes (UTF-8 but for what is damaged), and why."""
 
-    place: Place
+    location: RecordLocation
     raw: bytes
     problem: Problem
 

@@ -1,7 +1,7 @@
 """What a table format can do to keep its tables small. Driver only; a Spark session
 is used where it is given, and none is needed.
 
-After the maintenance procedures of Paimon and Iceberg. Each method may be called again after it was
+After the procedures of table formats' own engines. Each method may be called again after it was
 interrupted at any point, and then comes to the same end.
 """
 

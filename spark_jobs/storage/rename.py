@@ -1,7 +1,7 @@
 """Exclusive files in HDFS: a rename that fails when the name is taken. Driver only.
 
-The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Paimon's Java writers
-publish by a rename that does not replace a file either, so both may write one table.
+The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Java writers that
+publish by a rename which replaces no file may write the same table.
 """
 
 from __future__ import annotations

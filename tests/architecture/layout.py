@@ -34,6 +34,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.runtime.tasks",
     "spark_jobs.engine.write.change_writer",
     "spark_jobs.spi.arrow_tasks",
+    "spark_jobs.storage.files",
 )
 
 # Packages that import nothing but the standard library when they are loaded.
@@ -77,6 +78,7 @@ ALLOWED_IMPORTS = {
     "spark_jobs.datafiles": (
         "spark_jobs.datafiles",
         "spark_jobs.spi",
+        "spark_jobs.storage.files",
         *_DOORS,
         "pyarrow",
         "numpy",
@@ -94,6 +96,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.arrow_types",
         "spark_jobs.landing",
         "spark_jobs.spi",
+        "spark_jobs.storage.files",
         *_DOORS,
         "pyspark",
         "py4j",  # part of pyspark

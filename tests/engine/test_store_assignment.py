@@ -12,14 +12,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from spark_jobs.engine.analysis.store_assignment import Place, frame_type, stored
+from spark_jobs.engine.analysis.store_assignment import ErrorLocation, frame_type, stored
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _BERLIN = "Europe/Berlin"
-PLACE = Place("clause 1", "c")
+LOCATION = ErrorLocation("clause 1", "c")
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def stored_values(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[Any
     )
     columns = []
     for i, (_, declared) in enumerate(pairs):
-        column = stored(F.col(f"v{i}"), row.schema[i].dataType, parsed_type(declared), PLACE)
+        column = stored(F.col(f"v{i}"), row.schema[i].dataType, parsed_type(declared), LOCATION)
         columns.append(column.alias(f"c{i}"))
     out = row.select(*columns)
     for i, (value, declared) in enumerate(pairs):

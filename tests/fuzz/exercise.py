@@ -58,7 +58,7 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
     def look() -> None:
         table = connector.metadata.load_table(name)
         files = connector.metadata.plan_files(table)
-        connector.metadata.row_change_paradigm(table)
+        connector.metadata.require_writable(table)
         connector.metadata.insert_layout(table)
         filesystem = connector.storage.filesystem
         for file in files:
@@ -85,13 +85,13 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
 def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
     """Read all columns by pyarrow, as executors do."""
     vectors = table.native.vectors
-    load = tuple(
+    task = tuple(
         ScannedFile(each.ordinal, each.path, vectors.get(each.path.rpartition("/")[2]))
         for each in files
     )
-    scan = ArrowScan(filesystem, (load,), tuple(paimon_tables.schema_of(table)), {})
+    scan = ArrowScan(filesystem, (task,), tuple(paimon_tables.schema_of(table)), {})
     try:
-        list(scan([pa.RecordBatch.from_pydict({"load": [0]})]))
+        list(scan([pa.RecordBatch.from_pydict({"task": [0]})]))
     except RuntimeError as error:
         raise from_marker(str(error)) or error from None
 
@@ -119,7 +119,7 @@ def _merged(connector: Connector, name: TableName) -> str:
             fragments = paimon_tables.store(handle, *batches)
             connector.writes.finish_merge(table, handle, fragments, {})
         except BaseException:
-            connector.writes.abort_merge(table, handle, ())
+            connector.writes.abort_merge(table, handle)
             raise
 
     outcome = _only_job_errors(merge)

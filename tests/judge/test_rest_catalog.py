@@ -167,7 +167,7 @@ def test_a_lost_race_is_published_behind_the_winner(
     connector: Connector, table: TableHandle, name: TableName
 ) -> None:
     late = interrupted(connector, before=lambda: append(connector, [{"id": 3}], "other", name))
-    write = MergeWrite(Operation("op", "", {}), (), ((),), (), 2**27, region=lambda _: ())
+    write = MergeWrite(Operation("op", "", {}), (), ((),), (), 2**27, read_set=lambda _: ())
     merge = late.writes.begin_merge(table, write)
     fragments = store(merge, inserts(table, [{"id": 4}]))
 

@@ -90,7 +90,7 @@ def _all_found(reader: CsvReader, path: Path) -> Outcome | str:
 
 def _sequence(found: Outcome) -> Records:
     """Rows and bad records in the order of the file."""
-    bad = {record.place.record for record in found.bad}
+    bad = {record.location.record for record in found.bad}
     assert len(bad) + len(found.rows) == found.records
     rows = iter(found.rows)
     return [BAD if i in bad else next(rows) for i in range(1, found.records + 1)]

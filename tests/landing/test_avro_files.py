@@ -117,7 +117,7 @@ def test_blocks_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     found = list(reader.read(LOCAL, FilePart(landed(path))))
 
     assert [block.records for block in found] == [3, 3, 1]
-    numbers = [bad.place.record for block in found for bad in block.bad]
+    numbers = [bad.location.record for block in found for bad in block.bad]
     assert numbers == [2, 3, 4, 5, 6, 7]
 
 

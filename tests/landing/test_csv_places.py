@@ -16,7 +16,7 @@ def test_bad_records_are_found_by_line_and_number(read_csv: ReadCsv, end: str) -
 
     found = read_csv(end.join(lines), DDL)
 
-    places = [(bad.place.line, bad.place.record, bad.text) for bad in found.bad]
+    places = [(bad.location.line, bad.location.record, bad.text) for bad in found.bad]
     assert places == [
         (4, 2, "x,b"),
         (8, 4, "y,e"),
@@ -33,7 +33,7 @@ def test_bad_records_of_regular_blocks_are_found(read_csv: ReadCsv) -> None:
 
     found = read_csv(data, DDL)
 
-    places = [(bad.place.line, bad.place.record, bad.text) for bad in found.bad]
+    places = [(bad.location.line, bad.location.record, bad.text) for bad in found.bad]
     assert places == [(7, 3, 'x,"e\nf"'), (12, 5, "y,g")]
 
 
@@ -69,5 +69,5 @@ def test_comments_and_blank_lines_count_as_lines(read_csv: ReadCsv) -> None:
 
     found = read_csv(data, DDL, dialect=Dialect(comment=b"#"))
 
-    places = [(bad.place.line, bad.place.record) for bad in found.bad]
+    places = [(bad.location.line, bad.location.record) for bad in found.bad]
     assert places == [(9, 2), (10, 3), (14, 5)]

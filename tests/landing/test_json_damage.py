@@ -55,7 +55,7 @@ def test_lines_that_are_no_json(read_json: ReadJson, line: str, count: int) -> N
     found = read_json('{"id":1}\n' * count + line + '\n{"id":4}', "id INT, s STRING")
 
     assert found.rows == [(1, None)] * count + [(4, None)]
-    assert [(bad.place, bad.text) for bad in found.bad] == [((count + 1, count + 1), line)]
+    assert [(bad.location, bad.text) for bad in found.bad] == [((count + 1, count + 1), line)]
     assert found.bad[0].problem.reason.startswith("is no JSON: ")
 
 

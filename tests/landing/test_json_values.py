@@ -138,7 +138,7 @@ def test_what_is_no_value(read_json: ReadJson, type_name: str, value: str, count
     found = read_json(good * count + f'{{"v":{value},"id":2}}\n' + good, f"v {type_name}, id INT")
 
     assert found.rows == [(None, 1)] * (count + 1)
-    assert [bad.place for bad in found.bad] == [(count + 1, count + 1)]
+    assert [bad.location for bad in found.bad] == [(count + 1, count + 1)]
     problem = found.bad[0].problem
     assert (problem.column, problem.expected) == ("v", type_name)
     assert problem.reason.startswith(f"is no {type_name}")

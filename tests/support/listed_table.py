@@ -14,8 +14,8 @@ from airflow_provider_merge.metadata.model import (
     Snapshot,
     TableSchema,
     Tag,
-    partition_name,
 )
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.request import TableName
 
 SCHEMA = TableSchema(0, (Column("day", "text"),), ("day",), (), {})

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from airflow_provider_merge.metadata.model import PartitionFacts, TableSchema, text_of
+from airflow_provider_merge.metadata.model import PartitionFacts, TableSchema
 from airflow_provider_merge.metadata.paimon.manifests import DataFile, MarkedRows
+from spark_jobs.contract.partition_names import partition_text
 
 Marks = Mapping[tuple[bytes, int, str], int | None]
 
@@ -21,7 +22,7 @@ def facts_of(
     schema: TableSchema, partition: tuple[Any, ...], files: list[DataFile], marks: Marks
 ) -> PartitionFacts:
     """What the files of one partition come to."""
-    values = zip(schema.partition_keys, map(text_of, partition), strict=True)
+    values = zip(schema.partition_keys, map(partition_text, partition), strict=True)
     times = [file.created_millis for file in files if file.created_millis is not None]
     return PartitionFacts(
         values=dict(values),

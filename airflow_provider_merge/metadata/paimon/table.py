@@ -15,8 +15,6 @@ from airflow_provider_merge.metadata.model import (
     PartitionFacts,
     TableSchema,
     Tag,
-    partition_name,
-    text_of,
 )
 from airflow_provider_merge.metadata.paimon.binary_row import decoded
 from airflow_provider_merge.metadata.paimon.history import PaimonHistory
@@ -32,6 +30,15 @@ from airflow_provider_merge.metadata.paimon.snapshots import (
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.paimon_files import (
+    entry_name,
+    entry_path,
+    ids_of,
+    manifest_folder,
+    names_of,
+    split_branch,
+)
+from spark_jobs.contract.partition_names import partition_name, partition_text
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 
@@ -62,7 +69,7 @@ class PaimonTable:
             CatalogError: TABLE_NOT_FOUND.
             OSError: the storage can not be reached.
         """
-        table = name.table.partition("$branch_")[0]
+        table, _ = split_branch(name.table)
         whole = PaimonSnapshots.find(warehouse, TableName(name.database, table), storage_options)
         return cls.at(whole.location, name, storage_options)
 
@@ -74,8 +81,8 @@ class PaimonTable:
             CatalogError: TABLE_NOT_FOUND.
             OSError: the storage can not be reached.
         """
-        branch = name.table.partition("$branch_")[2]
-        found = cls(name, location, "" if branch == "main" else branch, storage_options)
+        _, branch = split_branch(name.table)
+        found = cls(name, location, branch, storage_options)
         if not found._schema_ids():
             raise CatalogError(
                 ErrorCode.TABLE_NOT_FOUND,
@@ -88,7 +95,7 @@ class PaimonTable:
     def root(self) -> str:
         """Where snapshots, tags and schemas of the branch lie."""
         base = self.location.rstrip("/")
-        return child(f"{base}/branch", f"branch-{self.branch}") if self.branch else base
+        return child(f"{base}/branch", entry_name("branch", self.branch)) if self.branch else base
 
     @property
     def snapshots(self) -> PaimonSnapshots:
@@ -98,7 +105,7 @@ class PaimonTable:
     @property
     def manifests(self) -> Manifests:
         """The manifests, which all branches share."""
-        return Manifests(f"{self.location.rstrip('/')}/manifest", self.storage_options)
+        return Manifests(manifest_folder(self.location.rstrip("/")), self.storage_options)
 
     def latest(self) -> PaimonSnapshot | None:
         """The newest snapshot; None for a table without one."""
@@ -123,7 +130,7 @@ class PaimonTable:
         """
         if schema_id is None:
             schema_id = max(self._schema_ids(), default=0)
-        path = f"{self.root}/schema/schema-{schema_id}"
+        path = entry_path(self.root, "schema", schema_id)
         text = read_text(path, self.storage_options)
         if text is None:
             raise unreadable(path, "is gone")
@@ -131,7 +138,7 @@ class PaimonTable:
 
     def tags(self) -> list[str]:
         """The names of all tags, sorted."""
-        return sorted(self._names("tag", "tag-"))
+        return names_of("tag", self._entries_in("tag"))
 
     def tag(self, name: str) -> Tag | None:
         """The tag of this name; None: there is none.
@@ -139,14 +146,14 @@ class PaimonTable:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        path = child(f"{self.root}/tag", f"tag-{name}")
+        path = child(f"{self.root}/tag", entry_name("tag", name))
         text = read_text(path, self.storage_options)
         return None if text is None else Tag(name, parsed_snapshot(path, text))
 
     def branches(self) -> list[str]:
         """The names of all branches but the main one, sorted."""
         names = list_names(f"{self.location.rstrip('/')}/branch", self.storage_options)
-        return sorted(n.removeprefix("branch-") for n in names if n.startswith("branch-"))
+        return names_of("branch", names)
 
     def partition_filter(
         self, schema: TableSchema, values: Mapping[str, Any]
@@ -272,7 +279,7 @@ class PaimonTable:
         return None
 
     def _values(self, schema: TableSchema, row: bytes) -> dict[str, str | None]:
-        values = map(text_of, decoded(row, schema.partition_types))
+        values = map(partition_text, decoded(row, schema.partition_types))
         return dict(zip(schema.partition_keys, values, strict=True))
 
     @contextmanager
@@ -284,8 +291,7 @@ class PaimonTable:
             raise unreadable(self.manifests.folder, problem) from None
 
     def _schema_ids(self) -> list[int]:
-        return [int(n) for n in self._names("schema", "schema-") if n.isdecimal() and len(n) < 20]
+        return ids_of("schema", self._entries_in("schema"))
 
-    def _names(self, folder: str, prefix: str) -> list[str]:
-        names = list_names(f"{self.root}/{folder}", self.storage_options)
-        return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    def _entries_in(self, folder: str) -> list[str]:
+        return list_names(f"{self.root}/{folder}", self.storage_options)

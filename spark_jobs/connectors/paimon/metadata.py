@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.locations import on_same_storage
-from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
@@ -30,6 +28,7 @@ from spark_jobs.connectors.paimon.table.table_spec import differences, requested
 from spark_jobs.connectors.paimon.write.table_layout import bucket_function
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
@@ -97,26 +96,27 @@ class PaimonMetadata:
             )
         return created
 
-    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        """With deletion vectors a changed row is deleted and written anew.
+    def require_writable(self, table: TableHandle) -> None:
+        """Check options, columns and buckets.
 
-        Else files are rewritten in place, so an UPDATE needs only the assigned columns.
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            NotSupportedError: the table's rows can not be changed, with the reason.
         """
         target = paimon_table(table)
         refuse_unwritable(table.name, target.schema)
         if target.buckets is not None:
             entries = self._reading(table.name, lambda: target.located_entries)
             refuse_rescaled(table.name, target.buckets, entries)
-        if target.marks_rows:
+
+    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
+        """With deletion vectors a changed row is deleted and written anew.
+
+        Else files are rewritten in place, so an UPDATE needs only the assigned columns.
+        """
+        if paimon_table(table).marks_rows:
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
-
-    def merge_row_id_columns(
-        self, table: TableHandle, updated_columns: Sequence[str]
-    ) -> tuple[str, ...]:
-        """None: file and position say where the row is."""
-        del table, updated_columns
-        return ()
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
         """New rows by partition and bucket; those of a table with neither anywhere."""

@@ -31,11 +31,11 @@ from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ArrowRows
-from spark_jobs.spi.packing import loads_of
+from spark_jobs.spi.packing import scan_tasks
 
 if TYPE_CHECKING:
     from spark_jobs.engine.source.materialized import MaterializedSource
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
 # Open files of a task, and how many more files than clustering would write are accepted.
@@ -114,7 +114,7 @@ def spilled_rows(
     """``columns`` of a source's files, which at most so many tasks read."""
     paths = list(source.files)
     sizes = dict(enumerate(source.files.values()))
-    groups = tuple(map(tuple, loads_of(sizes, tasks)))
+    groups = tuple(map(tuple, scan_tasks(sizes, tasks)))
     files = tuple(tuple(paths[ordinal] for ordinal in group) for group in groups)
     names = tuple(source.stored_names[name] for name in columns)
     return ArrowRows(SpillReader(filesystem, files, names), groups)

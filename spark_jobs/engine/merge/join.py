@@ -67,7 +67,7 @@ def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataF
     projections, unless one of them makes a struct. What a row id costs is then paid for matching
     rows alone.
     """
-    if merge.has("not_matched_by_source") or not merge.region.join_keys:
+    if merge.has("not_matched_by_source") or not merge.read_set.join_keys:
         return target
     target = target.alias(merge.target_alias)
     source = source.alias(merge.source_alias)

@@ -26,15 +26,9 @@ from spark_jobs.engine.write.statement_run import (
 )
 from spark_jobs.errors import JobError
 from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
-from spark_jobs.spi.writes import (
-    Fragment,
-    MergeHandle,
-    MergeWrite,
-    ReadRegion,
-    WriteLayout,
-    whole_table,
-)
+from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, whole_table
 
 # Above this many source rows for each target row, a filter would let most rows pass.
 _FILTER_SHARE: Final = 0.25
@@ -85,8 +79,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         )
         if _nothing_to_do(merge, files, source):
             return StatementOutcome(None, metrics)
-        region = whole_table if self.reads_itself else pruning.touched
-        return self._write(merge, processor, files, source, keys, metrics, region)
+        read_set = whole_table if self.reads_itself else pruning.touched
+        return self._write(merge, processor, files, source, keys, metrics, read_set)
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -97,6 +91,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
 
     def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
         metadata = self.connector.metadata
+        metadata.require_writable(self.table)
         paradigm = metadata.row_change_paradigm(self.table)
         return processor_for(paradigm, merge, metadata.insert_layout(self.table))
 
@@ -121,7 +116,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         source: MaterializedSource | None,
         keys: DynamicFilter | None,
         metrics: Metrics,
-        region: ReadRegion,
+        read_set: ReadSet,
     ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
@@ -131,7 +126,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation or "serializable",
-            region=region,
+            read_set=read_set,
             dry_run=self.dry_run,
         )
         writes = self.connector.writes
@@ -187,7 +182,6 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     ) -> GeneralPlan:
         """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
-        assigned = sorted({name for case in merge.cases for name in case.values})
         insert_layout = metadata.insert_layout(self.table)
         share = _FILTER_SHARE if self.options.filter_share is None else self.options.filter_share
         rows = sum(file.row_count for file in files)
@@ -203,7 +197,6 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             dynamic_filter=keys if filters else None,
             update_layout=metadata.update_layout(self.table),
             insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
-            row_id_columns=metadata.merge_row_id_columns(self.table, assigned),
             broadcast_limit=self.options.broadcast_limit,
             target_file_size=self.options.target_file_size,
         )

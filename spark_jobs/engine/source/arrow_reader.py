@@ -40,25 +40,25 @@ class FileSplit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowFileReader:
-    """The function of ``mapInArrow``: numbers of ``loads`` in (one column), their rows out.
+    """The function of ``mapInArrow``: numbers of ``scan_tasks`` in (one column), their rows out.
 
     Batches have the columns of ``schema``; a column that a file does not have is NULL. Picklable.
     """
 
     filesystem: pafs.FileSystem
     is_orc: bool
-    loads: tuple[tuple[FileSplit, ...], ...]
+    scan_tasks: tuple[tuple[FileSplit, ...], ...]
     schema: pa.Schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the splits of the loads.
+        """Read the splits of the tasks.
 
         Raises:
             RuntimeError: with the mark of a CatalogError, SOURCE_UNREADABLE.
         """
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for split in self.loads[number]:
+                for split in self.scan_tasks[number]:
                     yield from self._rows(split)
 
     def _rows(self, split: FileSplit) -> Iterator[pa.RecordBatch]:

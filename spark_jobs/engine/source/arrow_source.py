@@ -108,8 +108,8 @@ def read_files(
     """The rows of ``splits`` as a frame of ``schema``; each split is read by one task."""
     if not splits:
         return spark.createDataFrame([], schema)
-    loads = tuple((split,) for split in splits)
-    reader = ArrowFileReader(filesystem, is_orc, loads, arrow_schema(schema))
+    scan_tasks = tuple((split,) for split in splits)
+    reader = ArrowFileReader(filesystem, is_orc, scan_tasks, arrow_schema(schema))
     numbers = spark.range(0, len(splits), 1, min(len(splits), _MAX_TASKS))
     return map_in_arrow(numbers, reader, schema)
 
@@ -153,7 +153,7 @@ def _is_default(name: str, value: str) -> bool:
     return name.lower() in ("mergeschema", "recursivefilelookup") and value.lower() == "false"
 
 
-def listed(source: FileSource, place: FileLocation) -> list[pafs.FileInfo]:
+def listed(source: FileSource, location: FileLocation) -> list[pafs.FileInfo]:
     """The source's files; names with ``_`` or ``.`` in front are no data, as in Spark.
 
     Raises:
@@ -162,10 +162,12 @@ def listed(source: FileSource, place: FileLocation) -> list[pafs.FileInfo]:
     """
     where = f"source {source.name} ({source.format} {source.path})"
     try:
-        info = place.filesystem.get_file_info(place.path)
+        info = location.filesystem.get_file_info(location.path)
         if info.type == pafs.FileType.File:
             return [info]
-        found = place.filesystem.get_file_info(pafs.FileSelector(place.path, allow_not_found=True))
+        found = location.filesystem.get_file_info(
+            pafs.FileSelector(location.path, allow_not_found=True)
+        )
     except OSError as error:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,

@@ -27,8 +27,8 @@ from spark_jobs.landing.records import Column
 from spark_jobs.landing.streams import codec_of
 from spark_jobs.landing.values import TextRules
 from spark_jobs.spi.arrow_tasks import map_in_arrow
-from spark_jobs.spi.packing import loads_of
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.spi.packing import scan_tasks
+from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +117,7 @@ def land(
     operation_id: str,
     quarantine: Quarantine | None,
 ) -> LandedFiles:
-    """Read all files of a source into parquet files in ``folder`` (below the warehouse).
+    """Read all files of a source into parquet files in ``folder`` (below the workspace).
 
     It lies in the scratch folder of a run that has its lease.
 
@@ -134,11 +134,11 @@ def land(
     fields += [pa.field(f"c{i}", column.kind) for i, column in enumerate(columns)]
     root = f"{storage.root}/{folder}"
     make_folder(storage.filesystem, root)
-    loads = _loads(landing, spark.sparkContext.defaultParallelism)
+    tasks = _scan_tasks(landing, spark.sparkContext.defaultParallelism)
     task = LandingTask(
         source=source.name,
         filesystem=files.filesystem,
-        loads=loads,
+        scan_tasks=tasks,
         reader=landing.reader,
         columns=tuple(column.name for column in columns),
         schema=pa.schema(fields),
@@ -149,7 +149,7 @@ def land(
         operation_id=operation_id,
         keeps_bad=source.on_bad_rows == "quarantine",
     )
-    numbers = spark.range(0, len(loads), 1, max(len(loads), 1))
+    numbers = spark.range(0, len(tasks), 1, max(len(tasks), 1))
     lease = Lease(storage.filesystem, root.rpartition("/")[0])
     rows = map_in_arrow(numbers, LeasedTask(task, lease, root), REPORT_SCHEMA).collect()
     reports = [LandingReport.from_json(row["report"]) for row in rows]
@@ -178,7 +178,7 @@ def land(
     )
 
 
-def _loads(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
+def _scan_tasks(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
     """The parts of all files, by task."""
     parts = [part for file in landing.files.files for part in _parts(landing, FilePart(file))]
     sizes = {
@@ -186,7 +186,7 @@ def _loads(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
         for ordinal, part in enumerate(parts)
     }
     tasks = max(cores, sum(sizes.values()) // _PART_BYTES)
-    return tuple(tuple(parts[ordinal] for ordinal in load) for load in loads_of(sizes, tasks))
+    return tuple(tuple(map(parts.__getitem__, each)) for each in scan_tasks(sizes, tasks))
 
 
 def _parts(landing: Landing, whole: FilePart) -> Sequence[FilePart]:

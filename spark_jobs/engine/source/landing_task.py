@@ -39,7 +39,7 @@ _COUNT_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LandingTask:
-    """The function of ``mapInArrow``: numbers of ``loads`` in (one column), a report of each out.
+    """The function of ``mapInArrow``: numbers of ``scan_tasks`` in, a report of each out.
 
     ``columns`` are those of the rows in the order of ``schema``, which begins with a constant;
     ``partition`` are those of them that stand in the names of folders. Bad records go to a file in
@@ -48,7 +48,7 @@ class LandingTask:
 
     source: str
     filesystem: pafs.FileSystem
-    loads: tuple[tuple[FilePart, ...], ...]
+    scan_tasks: tuple[tuple[FilePart, ...], ...]
     reader: Reader
     columns: tuple[str, ...]
     schema: pa.Schema
@@ -60,7 +60,7 @@ class LandingTask:
     keeps_bad: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the files of the loads.
+        """Read the files of the tasks whose numbers are in the only column.
 
         Yields:
             ``report`` (string): a ``LandingReport`` as JSON.
@@ -77,7 +77,7 @@ class LandingTask:
         with ExitStack() as opened:
             rows = opened.enter_context(Spill(self.storage, f"{self.folder}/{key}.parquet"))
             bad = opened.enter_context(BadRecords(self.storage, f"{self.folder}/{key}.jsonl"))
-            for part in self.loads[number]:
+            for part in self.scan_tasks[number]:
                 for block in self._blocks(part):
                     report.add(block)
                     complete = self._complete(block.rows, part)
@@ -157,10 +157,10 @@ class LandingTask:
     def _bad(self, record: BadRecord, part: FilePart, before: int) -> JobError:
         problem = record.problem
         where = f"source {self.source}: {part.file.name}"
-        if record.place.line is not None:
-            where += f", line {record.place.line + before}"
-        if record.place.record is not None:
-            where += f", record {record.place.record}"
+        if record.location.line is not None:
+            where += f", line {record.location.line + before}"
+        if record.location.record is not None:
+            where += f", record {record.location.record}"
         if problem.value is None:
             return CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,

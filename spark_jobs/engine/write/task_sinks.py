@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.errors import marked_errors
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.writes import Fragment
 
 log = logging.getLogger("airflow_provider_merge.job")

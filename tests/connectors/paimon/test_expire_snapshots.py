@@ -204,7 +204,7 @@ def test_the_base_of_a_running_merge_is_kept(connector: Connector, table: Path) 
     with pytest.raises(JobError) as raised:
         connector.writes.finish_merge(merging, handle, fragments, {})
     assert raised.value.code is ErrorCode.COMMIT_CONFLICT
-    connector.writes.abort_merge(merging, handle, fragments)
+    connector.writes.abort_merge(merging, handle)
     expire(connector)
     assert snapshot_ids(connector) == [7]
 

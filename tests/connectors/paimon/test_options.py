@@ -89,7 +89,7 @@ def test_refused_as_a_target(connector: Connector, schema: Path, option: str) ->
 
     assert read(connector) == [{"id": 1}], "it is read as before"
     with pytest.raises(NotSupportedError, match=f"option {option} = {BAD}"):
-        connector.metadata.row_change_paradigm(connector.metadata.load_table(NAME))
+        connector.metadata.require_writable(connector.metadata.load_table(NAME))
 
 
 @pytest.mark.parametrize("option", sorted({*names_for("tag")} - {*names_for("read")}))
@@ -118,7 +118,7 @@ def test_refused_for_tags_and_rollback(
 def test_what_is_accepted(connector: Connector, schema: Path, option: str, value: str) -> None:
     set_option(schema, option, value.upper())
 
-    connector.metadata.row_change_paradigm(connector.metadata.load_table(NAME))
+    connector.metadata.require_writable(connector.metadata.load_table(NAME))
 
 
 @pytest.mark.parametrize("option", ["commit.callbacks", "scan.snapshot-id", "primary-key"])

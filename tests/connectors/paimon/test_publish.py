@@ -6,12 +6,14 @@ import multiprocessing
 import multiprocessing.synchronize
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -106,8 +108,8 @@ def _merge_with_others(warehouse: str, worker: int, count: int, barrier: Any, re
     """Insert ``count`` rows, one merge each, again after each conflict."""
     opened = open_connector(CatalogSpec("paimon", warehouse), {})
     filesystem = opened.storage.filesystem
-    writes = PaimonMergeWrites(opened.metadata, filesystem, Meeting(barrier))
-    connector = Connector(opened.metadata, opened.scan, writes, opened.storage)
+    writes = PaimonMergeWrites(opened.metadata, filesystem, SnapshotFiles(Meeting(barrier)))
+    connector = replace(opened, writes=writes)
     conflicts = 0
     for i in range(count):
         while not _try_insert(connector, worker * 1000 + i):
@@ -124,7 +126,7 @@ def _try_insert(connector: Connector, value: int) -> bool:
     except JobError as error:
         if error.code is not ErrorCode.COMMIT_CONFLICT:
             raise
-        connector.writes.abort_merge(table, handle, fragments)
+        connector.writes.abort_merge(table, handle)
         return False
     connector.writes.release_guard(table, f"op-{value}")
     return True

@@ -285,9 +285,9 @@ def test_an_aborted_merge_leaves_no_index_file(connector: Connector, warehouse: 
     before = {path for path in warehouse.rglob("*") if path.is_file()}
     table = connector.metadata.load_table(NAME)
     handle = begin(connector, table, "two")
-    fragments = store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 1}]))
+    store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 1}]))
 
-    connector.writes.abort_merge(table, handle, fragments)
+    connector.writes.abort_merge(table, handle)
 
     assert {path for path in warehouse.rglob("*") if path.is_file()} == before
 

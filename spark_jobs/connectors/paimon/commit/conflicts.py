@@ -3,7 +3,7 @@
 Two questions are asked of every snapshot after the base. Is all that the write removes, rewrites or
 marks still there as it was? Otherwise its files fit the table no more, under either isolation. And
 would the statement have come out the same on the newer table? It would when nothing changed in the
-region that it read; compactions are left out here, because they change files, not rows.
+read set; compactions are left out here, because they change files, not rows.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import Change
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
-from spark_jobs.connectors.paimon.library import index_manifest, library, manifest_files
+from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.read.planning import described_files
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.contract.request import Isolation
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.writes import ReadRegion
+from spark_jobs.spi.writes import ReadSet
 
 _RETRY: Final = "Run the statement again: it will read the table's new snapshot."
 _SHOWN: Final = 5
@@ -103,15 +103,15 @@ class Gap:
     def _found(self, snapshot_id: int, latest: Any | None) -> Any | None:
         if latest is not None and snapshot_id == latest.id:
             return latest
-        return library.find_snapshot(self._table, snapshot_id)
+        return stored_snapshots.find_snapshot(self._table, snapshot_id)
 
     def _take(self, snapshot: Any) -> None:
         index_files = self.index_files
         if snapshot.index_manifest != (self._last.index_manifest if self._last else None):
             index_files = index_manifest.index_files(self._table, snapshot)
-        remarked = _differing_vectors(self.index_files, index_manifest)
+        remarked = _differing_vectors(self.index_files, index_files)
         entries = manifest_files.changed_entries(self._table, snapshot)
-        reindexed = _differing_entries(self.index_files, index_manifest)
+        reindexed = _differing_entries(self.index_files, index_files)
         self.commits.append(OtherCommit(snapshot, entries, remarked, reindexed))
         self._last, self.index_files = snapshot, index_files
 
@@ -156,7 +156,7 @@ def _extent(vectors: Mapping[str, VectorRange], name: str) -> tuple[int, int | N
 
 
 def refuse_conflicts(
-    table: PaimonTable, gap: Gap, change: Change, isolation: Isolation, region: ReadRegion
+    table: PaimonTable, gap: Gap, change: Change, isolation: Isolation, read_set: ReadSet
 ) -> None:
     """Refuse to publish ``change``, made for the snapshot ``table`` is pinned at, behind ``gap``.
 
@@ -172,7 +172,7 @@ def refuse_conflicts(
         if commit.keeps_rows:
             continue
         entries = [*commit.entries, *(known[n] for n in commit.remarked if n in known)]
-        touched = [entries[file.ordinal] for file in region(described_files(table, entries))]
+        touched = [entries[file.ordinal] for file in read_set(described_files(table, entries))]
         if touched:
             raise _conflict(table, commit, touched, "what the statement read")
 

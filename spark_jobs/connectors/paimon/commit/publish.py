@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.connectors.paimon.library import snapshot_files
+from spark_jobs.contract.paimon_files import entry_path, hint_path
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
@@ -41,9 +42,9 @@ class SnapshotFiles:
 
     def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
         """Create the snapshot's file, then renew the hint."""
-        directory = f"{latest.branch_path}/snapshot"
+        root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)
-        is_created = self.files.create(f"{directory}/snapshot-{new.snapshot.id}", text)
+        is_created = self.files.create(entry_path(root, "snapshot", new.snapshot.id), text)
         if is_created:
-            self.files.write_hint(f"{directory}/LATEST", str(new.snapshot.id))
+            self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created

@@ -25,6 +25,7 @@ from spark_jobs.connectors.paimon.maintenance.orphans import NAMED_FILES, Summar
 from spark_jobs.connectors.paimon.maintenance.removal_plan import Unneeded
 from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.contract.paimon_files import manifest_folder
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class SparkSearch:
         """Those whose names are not among those of the files in use."""
         references = unneeded.references()
         numbers = {name: number for number, name in enumerate(references.manifests)}
-        folder = f"{self._table.path}/manifest"
+        folder = manifest_folder(self._table.path)
         manifests = [(number, f"{folder}/{name}") for name, number in numbers.items()]
         unread = self._rows(manifests, "manifest int, path string")
         named = map_in_arrow(unread, ReadManifests(self._filesystem), _ddl(NAMED))

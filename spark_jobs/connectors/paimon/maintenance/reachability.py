@@ -16,7 +16,12 @@ from spark_jobs.connectors.paimon.format.manifest_entries import (
     files_of_manifest,
     live_files,
 )
-from spark_jobs.connectors.paimon.library import index_manifest, library, manifest_files
+from spark_jobs.connectors.paimon.library import (
+    index_manifest,
+    manifest_files,
+    table_paths,
+    table_schema,
+)
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -24,6 +29,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 )
 from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.contract.paimon_files import manifest_folder
 from spark_jobs.errors import CatalogError, NotSupportedError
 from spark_jobs.storage.parallel import in_parallel
 
@@ -65,7 +71,7 @@ class Reachability:
         self._roots: dict[tuple[Any, ...], _Root] = {}
         self._manifests: dict[str, ManifestFiles] = {}
         self._directories: dict[tuple[bytes, int], str] = {}
-        self._folder = f"{table.path}/manifest"
+        self._folder = manifest_folder(table.path)
         self._allowed: set[str] | None = None
         self.facts: dict[str, FileFact] = {}
 
@@ -168,7 +174,7 @@ class Reachability:
     def _paths(self, entry: NamedFile) -> list[str]:
         """A data file and what lies beside it, such as its index."""
         if entry.external_path is not None:
-            path = path_beside(library.table_path(self._table.table), entry.external_path)
+            path = path_beside(table_paths.table_path(self._table.table), entry.external_path)
         else:
             path = f"{self._directory(entry.partition, entry.bucket)}/{entry.name}"
         folder = path.rpartition("/")[0]
@@ -195,7 +201,7 @@ class Reachability:
         """The directories below which files of the table may lie."""
         if self._allowed is None:
             roots = {self._table.path}
-            for options in library.all_options(self._table.table):
+            for options in table_schema.all_options(self._table.table):
                 roots |= external_roots(options)
             self._allowed = roots
         return self._allowed

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.maintenance.branch_history import MAIN, Line, Lines
+from spark_jobs.connectors.paimon.maintenance.branch_history import Line, Lines
 from spark_jobs.connectors.paimon.maintenance.expiry import held_from, holding, utc_now
 from spark_jobs.connectors.paimon.maintenance.reachability import (
     FileFact,
@@ -24,6 +24,7 @@ from spark_jobs.connectors.paimon.maintenance.reachability import (
 from spark_jobs.connectors.paimon.maintenance.removal_notes import RemovalNotes
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.contract.maintenance import Kept, MaintenanceReport
+from spark_jobs.contract.paimon_files import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.warehouse import Warehouse
 
@@ -191,5 +192,7 @@ def _keepers(lines: Sequence[Line], own: Line, dropping: Dropping) -> list[tuple
     """Who else needs files, by the name that a result shows."""
     tags = [(f"tag {n}", [tag]) for n, tag in own.tags.items() if n not in dropping.tags]
     others = [each for each in lines if each.folder != own.folder]
-    names = ["main branch" if each.name == MAIN else f"branch {each.name}" for each in others]
+    names = [
+        "main branch" if each.name == MAIN_BRANCH else f"branch {each.name}" for each in others
+    ]
     return [*tags, *((name, _roots(each)) for name, each in zip(names, others, strict=True))]

@@ -13,10 +13,11 @@ from typing import Any
 from spark_jobs.connectors.paimon.library import snapshot_files
 from spark_jobs.connectors.paimon.maintenance.branch_history import Consumer, Line
 from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
+from spark_jobs.contract.paimon_files import hint_path
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 # How many reasons an error names.
@@ -76,13 +77,13 @@ class Rollback:
         """
         path = self.line.snapshot_path(self.target.id)
         if self.target.id not in self.line.snapshots:
-            storage.snapshots.create(path, snapshot_files.snapshot_json(self.target))
-            earliest = f"{self.line.folder}/snapshot/EARLIEST"
+            storage.files.create(path, snapshot_files.snapshot_json(self.target))
+            earliest = hint_path(self.line.folder, "EARLIEST")
             replace_file(storage.filesystem, earliest, str(self.target.id).encode())
         ordered = [self.line.snapshot_path(each) for each in self.snapshots]
         storage.remover.remove_in_order(ordered)
         storage.remover.remove_in_order([self.line.tag_path(each) for each in self.tags])
-        storage.snapshots.hint_latest(f"{self.line.folder}/snapshot/LATEST", self.target.id)
+        storage.files.write_hint(hint_path(self.line.folder, "LATEST"), str(self.target.id))
         after = self.line.snapshot_path(max(self.snapshots, default=self.target.id) + 1)
         if storage.filesystem.get_file_info(after).is_file:
             raise CommitError(

@@ -36,9 +36,10 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
+from spark_jobs.contract.paimon_files import entry_path, hint_path
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -113,9 +114,9 @@ class PaimonMaintenance:
         if snapshot is None:
             raise _no_snapshot(name, spec.snapshot_id)
         retention = _retention(spec, table.options)
-        path = f"{table.branch_path}/tag/tag-{spec.tag}"
+        path = entry_path(table.branch_path, "tag", spec.tag)
         text = snapshot_files.tag_text(snapshot, retention)
-        if not self._storage.snapshots.create(path, text):
+        if not self._storage.files.create(path, text):
             if spec.if_not_exists:
                 return MaintenanceReport()
             raise CatalogError(
@@ -169,7 +170,7 @@ class PaimonMaintenance:
 
     def _hint_earliest(self, line: Line, snapshot_id: int | None) -> None:
         """Tell readers where the history begins, unless they are told already."""
-        path, content = f"{line.folder}/snapshot/EARLIEST", str(snapshot_id).encode()
+        path, content = hint_path(line.folder, "EARLIEST"), str(snapshot_id).encode()
         with suppress(FileNotFoundError), self._storage.filesystem.open_input_stream(path) as hint:
             if hint.read(_LONGEST_HINT) == content:
                 return

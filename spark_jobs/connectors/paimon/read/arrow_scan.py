@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.scan import FileScan
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import marked_errors
 
 # Of a batch that goes to the JVM.
@@ -35,19 +35,19 @@ class ScannedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowScan:
-    """The function of ``mapInArrow``: numbers of ``loads`` in, the rows of their files out.
+    """The function of ``mapInArrow``: numbers of ``scan_tasks`` in, the rows of their files out.
 
     ``fields`` are the columns to read. Rows that have none of the values of a column in ``keys``
     are left out. Picklable.
     """
 
     filesystem: pafs.FileSystem
-    loads: tuple[tuple[ScannedFile, ...], ...]
+    scan_tasks: tuple[tuple[ScannedFile, ...], ...]
     fields: tuple[pa.Field, ...]
     keys: Mapping[str, pa.Array]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the files of the loads whose numbers are in the only column.
+        """Read the files of the tasks whose numbers are in the only column.
 
         Yields:
             The columns of ``fields`` in their order, then the row id; named ``c0``, ``c1`` ….
@@ -56,7 +56,7 @@ class ArrowScan:
         scan = FileScan(self.filesystem, self.fields, probes)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for file in self.loads[number]:
+                for file in self.scan_tasks[number]:
                     yield from self._rows(scan, file)
 
     def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:

@@ -18,13 +18,14 @@ from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.refused_options import Use, refused
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.contract.paimon_files import BRANCH_MARK
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.rows import RESERVED_PREFIX
 
 REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
 
-_BRANCH: Final = re.compile(r"[^$]+\$branch_[^$]+")
+_BRANCH: Final = re.compile(rf"[^$]+{re.escape(BRANCH_MARK)}[^$]+")
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 
 _UNSAFE_PARTITION_TYPES: Final = {

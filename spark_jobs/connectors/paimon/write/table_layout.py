@@ -14,6 +14,7 @@ from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
 from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
 
 _CODECS: Final = {
@@ -80,16 +81,18 @@ def new_file_layout(
         for k in table.schema.partition_keys
     ]
     return NewFileLayout(
-        filesystem=filesystem,
+        files=NewFiles(
+            filesystem=filesystem,
+            schema=table_schema.arrow_schema(table.table),
+            target_file_size=target_file_size,
+            compression=compression(table),
+        ),
         root=data_root(table),
-        schema=table_schema.arrow_schema(table.table),
         partitions=PartitionLayout(
             keys=tuple(keys),
             default_name=table.options.get("partition.default-name", "__DEFAULT_PARTITION__"),
             legacy_names=legacy,
         ),
-        target_file_size=target_file_size,
-        compression=compression(table),
         table_path=table.path,
         external=table.external,
         bucketed=table.buckets is not None,
