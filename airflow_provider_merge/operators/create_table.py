@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.statement import of_parameter
-from airflow_provider_merge.operators.templates import has_template, is_template
+from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.create_table import parse_create_table
+from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec

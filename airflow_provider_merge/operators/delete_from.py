@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_merge.operators.where import WhereOperator
+from airflow_provider_merge.operators._shared.where import WhereOperator
 from spark_jobs.contract.statements import DeleteSpec
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
-from airflow_provider_merge.operators.clearing import ClearingOperator
-from airflow_provider_merge.operators.partitions import partition_specs
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.clearing import ClearingOperator
+from airflow_provider_merge.operators._shared.partitions import partition_specs
+from airflow_provider_merge.operators._shared.values import flag
 from spark_jobs.contract.inserts import DropPartitionsSpec
 
 

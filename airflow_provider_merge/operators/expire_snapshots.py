@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
+from airflow_provider_merge.operators._shared.values import text, whole_number
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 
 
@@ -14,8 +14,8 @@ class ExpireSnapshotsOperator(RemovingOperator):
     """Drops old snapshots of ``target`` and the files that only they need.
 
     It keeps what a retained snapshot, a tag, a branch, a consumer or a running statement needs.
-    Limits default to the table's options, then to Paimon's defaults. The result and the log report
-    how many more snapshots may expire.
+    Limits default to the table's options, then to the defaults of its format. The result and the
+    log report how many more snapshots may expire.
 
     :param retain_max: keep at most this many of the latest snapshots
     :param retain_min: keep at least this many of the latest snapshots

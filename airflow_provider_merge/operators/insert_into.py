@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from airflow_provider_merge.operators.inserts import InsertOperator
+from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from spark_jobs.contract.inserts import InsertIntoSpec
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.inserts import InsertOperator
-from airflow_provider_merge.operators.partitions import partition_specs
-from airflow_provider_merge.operators.statement import of_parameter
-from airflow_provider_merge.operators.templates import is_template
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.inserts import InsertOperator
+from airflow_provider_merge.operators._shared.partitions import partition_specs
+from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.parser import ParsedStatement
+from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.names import check_names
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.operators.clauses import Clause, clause
-from airflow_provider_merge.operators.names import check_names
-from airflow_provider_merge.operators.sources import to_sources
-from airflow_provider_merge.operators.statement import StatementOperator
-from airflow_provider_merge.operators.templates import chosen_later, is_template, with_placeholders
-from airflow_provider_merge.operators.values import identifier
 from airflow_provider_merge.sql.grammar import MERGE_SOURCE
+from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec

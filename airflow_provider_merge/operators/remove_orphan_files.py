@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import text
+from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
+from airflow_provider_merge.operators._shared.values import text
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 
 

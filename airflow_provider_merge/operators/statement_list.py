@@ -21,20 +21,20 @@ from airflow.sdk import DAG
 from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
-from airflow_provider_merge.operators.dry_run import DryRunOperator
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.spark_job import SparkJobOperator
-from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
-from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.templates import is_template
 from spark_jobs.errors import JobError, error_of
 
 ListedStatement = dict[str, Any]

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 from airflow_provider_merge.assets import same_asset
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
-from airflow_provider_merge.operators.asset_events import TableChange, emit_event
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.batch_outcome import BatchOutcome, batch_outcome
-from airflow_provider_merge.operators.compilers_choice import note_for_next
-from airflow_provider_merge.operators.operation_id import task_operation_id
-from airflow_provider_merge.operators.outcome import settle_task
-from airflow_provider_merge.operators.pages import pages_of_result
-from airflow_provider_merge.operators.results import result_table, xcom_value
-from airflow_provider_merge.operators.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
+from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.operation_id import task_operation_id
+from airflow_provider_merge.operators._shared.outcome import settle_task
+from airflow_provider_merge.operators._shared.pages import pages_of_result
+from airflow_provider_merge.operators._shared.results import result_table, xcom_value
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
     listed_statement,
     operator_of,
 )
-from airflow_provider_merge.operators.templates import is_template
-from airflow_provider_merge.operators.values import flag, whole_number
+from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
 from spark_jobs.errors import JobError
@@ -49,7 +49,7 @@ class StatementsOperator(SparkJobOperator):
     :param after_ended_try: if an earlier try committed the statement, but its task was ended, or
         failed at another statement and was cleared: ``skip`` (default) takes that commit as the
         result, ``fail`` fails with the details, ``run`` runs the statement once more
-    :param catalog_conn_id: connection of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
     :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
         Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.maintenance import MaintenanceOperator, RemovingOperator
-from airflow_provider_merge.operators.values import flag, text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import (
+    MaintenanceOperator,
+    RemovingOperator,
+)
+from airflow_provider_merge.operators._shared.values import flag, text, whole_number
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec
 
 
@@ -17,7 +20,7 @@ class CreateTagOperator(MaintenanceOperator):
     :param tag: the name, such as ``nightly-{{ ds }}``
     :param snapshot_id: the snapshot; default: the latest
     :param retention: a duration such as ``30 d``, after which ``DeleteTagOperator`` with
-        ``expired``, or Paimon's own engines, may delete the tag; default: the table's option
+        ``expired``, or the format's own engines, may delete the tag; default: the table's option
         ``tag.default-time-retained``
     :param if_not_exists: leave an existing tag of that name alone, whatever its snapshot
     """

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.statement import of_parameter
-from airflow_provider_merge.operators.templates import has_template, is_template, with_placeholders
-from airflow_provider_merge.operators.where import WhereOperator
+from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.where import WhereOperator
 from airflow_provider_merge.sql.parser import parse_value
+from airflow_provider_merge.templates import has_template, is_template, with_placeholders
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Assignment, UpdateSpec
 

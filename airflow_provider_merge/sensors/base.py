@@ -18,12 +18,13 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from airflow_provider_merge.exceptions import airflow_exception, invalid
-from airflow_provider_merge.gates import Gate, Sighting, gate_arguments
-from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.metadata.look import Look, Memory
-from airflow_provider_merge.metadata.storage import reaching
-from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.gates import Gate, Observation, gate_arguments
+from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.templates import is_template
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.result import ErrorInfo
@@ -43,7 +44,7 @@ class TableSensor(BaseSensorOperator):
     ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more. Guide: docs/gates.md.
 
     :param table: ``database.table``, or ``database.table$branch_name``
-    :param catalog_conn_id: connection of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
     :param deferrable: wait in the triggerer instead of in a worker; default:
         ``[operators] default_deferrable`` in Airflow's configuration
     """
@@ -68,7 +69,7 @@ class TableSensor(BaseSensorOperator):
             deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
         self.deferrable = deferrable
         self._seen = "nothing yet"
-        self._memory = Memory()
+        self._cache = SnapshotCache()
         if not is_template(table):
             parse_table_name(table, "table")
 
@@ -83,21 +84,21 @@ class TableSensor(BaseSensorOperator):
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll the table once."""
         try:
-            sighting = self._look(self.gate(context))
+            observation = self._observe(self.gate(context))
         except JobError as error:
             if not is_passing(error):
                 raise airflow_exception(error) from None
-            sighting = Sighting(str(error))
-        self._seen = sighting.seen
-        if sighting.facts is None:
-            self.log.info("%s: %s", self.table, sighting.seen)
+            observation = Observation(str(error))
+        self._seen = observation.seen
+        if observation.facts is None:
+            self.log.info("%s: %s", self.table, observation.seen)
             return False
-        return PokeReturnValue(True, self._found(context, sighting.facts))
+        return PokeReturnValue(True, self._found(context, observation.facts))
 
     def execute(self, context: Context) -> Any:
         """Wait in this process, or hand over to the triggerer."""
         if self.deferrable:
-            return self._look_or_defer(context)
+            return self._poke_or_defer(context)
         try:
             return super().execute(context)
         except AirflowSensorTimeout as error:
@@ -119,7 +120,7 @@ class TableSensor(BaseSensorOperator):
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
         """Store what later runs need; by default nothing."""
 
-    def _look_or_defer(self, context: Context) -> Any:
+    def _poke_or_defer(self, context: Context) -> Any:
         try:
             found = self.poke(context)
         except AirflowException as error:
@@ -144,10 +145,10 @@ class TableSensor(BaseSensorOperator):
         self.remember(context, facts)
         return {"table": self.table, **facts}
 
-    def _look(self, gate: Gate) -> Sighting:
-        table = PaimonHook(self.catalog_conn_id).table(self.table)
+    def _observe(self, gate: Gate) -> Observation:
+        table = catalog_hook(self.catalog_conn_id).table(self.table)
         with reaching(table.location):
-            return gate.look(Look(table, self._memory))
+            return gate.observe(TableView(table, self._cache))
 
     def _timeout_text(self, seen: str) -> str:
         return (

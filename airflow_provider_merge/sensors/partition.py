@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import PartitionGate
-from airflow_provider_merge.operators.templates import has_template
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
+from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import SnapshotGate
-from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
+from airflow_provider_merge.templates import is_template
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class SnapshotSensor(TableSensor):
         kept in the state store of the table's asset). The first run takes any snapshot. A cleared
         task starts again where its run started or, if a later run has found a snapshot, after that
         one. After a rollback past that snapshot, only its time counts
-    :param statements: created by one of these: ``merge``, ``delete``, ``update`` … of this
-        provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
+    :param statements: created by one of: ``merge``, ``delete``, ``update`` … of this provider,
+        or the format's own, such as Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
     :param properties: with these properties, such as ``{"merge.dag-id": "ingest"}``
     """
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
-from airflow_provider_merge.operators.statement import StatementOperator
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"merge_into": "merge_orders", "update": "settle_orders", "delete_from": "forget_customers"}

@@ -12,8 +12,8 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import timezone
 
 from airflow_provider_merge.gates import SnapshotGate
-from airflow_provider_merge.metadata.look import Look
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
+from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
@@ -31,7 +31,7 @@ def orders(warehouse):
 
 
 def found(sensor):
-    """What one look finds; None: the gate is closed."""
+    """What one poll finds; None: the gate is closed."""
     value = sensor.poke({})
     return value.xcom_value if value else None
 
@@ -72,7 +72,7 @@ def test_a_snapshot_of_a_kind(orders, wanted, snapshot_id):
     assert (facts and facts["snapshot_id"]) == snapshot_id
 
 
-def test_snapshots_that_expired_between_two_looks(orders):
+def test_snapshots_that_expired_between_two_polls(orders):
     sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id=1, statements="merge")
     for _ in range(4):
         orders.add()
@@ -282,21 +282,21 @@ def test_after_a_snapshot_that_was_rolled_back(orders):
     for _ in range(3):
         orders.add(time_millis=1000)
     seen = SnapshotGate(after_id=3, after_millis=1000)
-    assert seen.look(look(orders)).facts is None
+    assert seen.observe(view(orders)).facts is None
     orders.roll_back(1)
-    assert seen.look(look(orders)).facts is None
+    assert seen.observe(view(orders)).facts is None
     orders.add(time_millis=2000)
-    assert seen.look(look(orders)).facts["snapshot_id"] == 2
+    assert seen.observe(view(orders)).facts["snapshot_id"] == 2
     for _ in range(2):
         orders.add(time_millis=2000)
     newest = SnapshotGate(after_id=4, after_millis=2000)
-    assert newest.look(look(orders)).facts is None
+    assert newest.observe(view(orders)).facts is None
     orders.add(time_millis=1500)
-    assert newest.look(look(orders)).facts["snapshot_id"] == 5, "a clock that went back"
+    assert newest.observe(view(orders)).facts["snapshot_id"] == 5, "a clock that went back"
 
 
-def look(orders):
-    return Look(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
+def view(orders):
+    return TableView(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
 
 
 @pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 has no state store")

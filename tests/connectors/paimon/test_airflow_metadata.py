@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pypaimon import CatalogFactory, Schema
 
-from airflow_provider_merge.metadata.avro import records
-from airflow_provider_merge.metadata.manifests import MAX_MANIFEST
-from airflow_provider_merge.metadata.partition_filter import typed_value
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.avro import records
+from airflow_provider_merge.metadata.paimon.manifests import MAX_MANIFEST
+from airflow_provider_merge.metadata.paimon.partition_filter import typed_value
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, RequestError
 from spark_jobs.spi import rows

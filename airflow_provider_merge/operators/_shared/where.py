@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.names import check_row_names
-from airflow_provider_merge.operators.sources import to_named_sources
-from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
-from airflow_provider_merge.operators.templates import has_template, is_template
-from airflow_provider_merge.operators.values import identifier
+from airflow_provider_merge.operators._shared.names import check_row_names
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.sql.parser import parse_where
+from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 

@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.dry_run import DryRunOperator
-from airflow_provider_merge.operators.templates import has_template
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.maintenance import MaintenanceStatement
 
 

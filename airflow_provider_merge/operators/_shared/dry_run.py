@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.templates import is_template
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.templates import is_template
 
 
 class DryRunOperator(TableOperator):

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.partitions import partition_spec
-from airflow_provider_merge.operators.sources import to_sources
-from airflow_provider_merge.operators.statement import StatementOperator
-from airflow_provider_merge.operators.templates import (
+from airflow_provider_merge.operators._shared.partitions import partition_spec
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.sql.inserts import INSERT_SOURCE
+from airflow_provider_merge.templates import (
     chosen_later,
     has_template,
     with_placeholders,
 )
-from airflow_provider_merge.operators.values import flag
-from airflow_provider_merge.sql.inserts import INSERT_SOURCE
 from spark_jobs.contract.request import Source
 
 

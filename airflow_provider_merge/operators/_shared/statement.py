@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.assignments import check_assignments
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.dry_run import DryRunOperator
-from airflow_provider_merge.operators.sources import to_named_sources
-from airflow_provider_merge.operators.templates import (
+from airflow_provider_merge.operators._shared.assignments import check_assignments
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
+from airflow_provider_merge.table_names import quoted_name
+from airflow_provider_merge.templates import (
     PLACEHOLDER,
     chosen_later,
     has_template,
     is_template,
     with_placeholders,
 )
-from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
-from airflow_provider_merge.table_names import quoted_name
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, TableName, TableSource
 from spark_jobs.contract.statements import RowStatement

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.statement import StatementOperator
-from airflow_provider_merge.operators.templates import has_template
+from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.request import Source
 
 
