@@ -1,6 +1,6 @@
-"""What a task can wait for in a table: gates, which sensors and the trigger share.
+"""Conditions on a table that a task can wait for, shared by the sensors and the trigger.
 
-A gate is a plain value: it goes into the trigger's arguments as a JSON object and comes back.
+A condition is a plain value, which is passed to the trigger as a JSON object.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class SnapshotGate:
         gone = view.history.expired_after(self.after_id) if self.after_id else ()
         if not gone:
             return ""
-        return f"; {len(gone)} snapshots after {self.after_id} have expired, any of them unseen"
+        return f"; {len(gone)} snapshots after {self.after_id} have expired and were not checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class PartitionGate:
             facts = {**snapshot_facts(newest), "partitions": partitions}
             return Observation(described(newest), facts)
         shown = ", ".join(missing[:_SHOWN]) + (" …" if len(missing) > _SHOWN else "")
-        there = f"{len(found) - len(missing)} of {len(found)} partitions as wanted"
+        there = f"{len(found) - len(missing)} of {len(found)} partitions meet the condition"
         what = self._what(any(present[name] for name in missing))
         expired = "" if since is None else _expired_since(view, since)
         return Observation(f"{described(newest)}: {there}; {what} {shown}{expired}")
@@ -228,8 +228,8 @@ def _rows(facts: Sequence[PartitionFacts]) -> int:
     for each in facts:
         if each.rows is None:
             raise NotSupportedError(
-                f"min_rows: how many rows {each.name} has can not be told from metadata: it has "
-                "versions of keys that are not compacted, or deletion vectors without their size.",
+                f"min_rows: metadata does not tell the number of rows of {each.name}: it has "
+                "uncompacted versions of keys, or deletion vectors without a stored size.",
                 "Leave min_rows out, or count the rows with a query.",
             )
         total += each.rows
@@ -251,8 +251,8 @@ def _expired_since(view: TableView, millis: float) -> str:
     if oldest is None or view.history.is_complete or oldest.time_millis < millis:
         return ""
     return (
-        f"; snapshots before {oldest.snapshot_id} have expired, any of them may have changed it: "
-        "of their changes only those count that were seen while waiting"
+        f"; snapshots before {oldest.snapshot_id} have expired and may have changed it: only "
+        "changes that an earlier poll found count"
     )
 
 

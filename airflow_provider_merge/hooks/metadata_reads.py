@@ -33,11 +33,11 @@ class MetadataReads(ABC):
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
-            RequestError: the name or the connection is wrong.
+            RequestError: the name or the connection is invalid.
         """
 
     def latest_snapshot(self, table: str) -> Snapshot | None:
-        """The newest snapshot; None for a table without one. Raises as ``table`` does, too.
+        """The newest snapshot; None for a table without snapshots. Raises as ``table`` does.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -46,7 +46,7 @@ class MetadataReads(ABC):
             return found.latest()
 
     def snapshot(self, table: str, snapshot_id: int) -> Snapshot | None:
-        """The snapshot of an id; None when it never was or has expired. Raises as ``table`` does.
+        """The snapshot with an id; None if it never was or has expired. Raises as ``table`` does.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -55,7 +55,7 @@ class MetadataReads(ABC):
             return found.snapshot(snapshot_id)
 
     def snapshots(self, table: str, since: int | datetime | None = None) -> list[Snapshot]:
-        """The retained snapshots, oldest first: all, those after an id, or not before a time.
+        """The retained snapshots, oldest first: all, those after an id, or those since a time.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
@@ -70,7 +70,7 @@ class MetadataReads(ABC):
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            RequestError: a column or a value of ``wanted`` is wrong.
+            RequestError: a column or a value of ``wanted`` is invalid.
         """
         with self._reading(table) as found:
             return found.partitions(wanted)
@@ -86,7 +86,7 @@ class MetadataReads(ABC):
             return [tag for tag in tags if tag is not None]
 
     def schema(self, table: str | TableName, schema_id: int | None = None) -> TableSchema:
-        """The schema of an id, by default the newest one.
+        """The schema with an id; default: the newest.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
@@ -103,35 +103,37 @@ class MetadataReads(ABC):
         return self.schema(target).partition_keys
 
     def row_count(self, table: str) -> int:
-        """The rows that a reader of the newest snapshot finds.
+        """The number of rows in the newest snapshot, as a reader sees them.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            NotSupportedError: only reading can tell, as on a primary-key table that is not
-                compacted.
+            NotSupportedError: metadata does not tell the number, as on a primary-key table that is
+                not compacted.
         """
         with self._reading(table) as found:
             count = found.row_count()
         if count is None:
             raise NotSupportedError(
-                f"How many rows {table} has can not be told from its metadata: it has versions of "
-                "keys that are not compacted, or deletion vectors that do not tell their size.",
-                "Count the rows with a query, or use partitions(), whose records tell stored rows.",
+                f"The metadata of {table} does not tell its number of rows: it has uncompacted "
+                "versions of keys, or deletion vectors without a stored size.",
+                "Count the rows with a query, or use partitions(), whose records are stored rows.",
             )
         return count
 
     def diff(self, table: str, before: int, after: int) -> list[PartitionChange]:
-        """What two retained snapshots differ in, by partition.
+        """The differences between two retained snapshots, by partition.
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            RequestError: one of the snapshots never was or has expired.
+            RequestError: one of the snapshots never existed or has expired.
         """
         with self._reading(table) as found:
             sides = [found.snapshot(each) for each in (before, after)]
             for snapshot_id, snapshot in zip((before, after), sides, strict=True):
                 if snapshot is None:
-                    raise invalid("snapshot", f"{table} has no snapshot {snapshot_id} (any more)")
+                    raise invalid(
+                        "snapshot", f"{table} has no snapshot {snapshot_id}; it may have expired"
+                    )
             return found.diff(*(each for each in sides if each is not None))
 
     @contextmanager

@@ -36,14 +36,15 @@ from spark_jobs.errors import JobError
 
 
 class PaimonHook(MetadataReads, BaseHook):
-    """Reads a ``paimon`` connection.
+    """Reads a ``paimon`` connection and the metadata of its tables, without Spark.
 
     Fields: ``warehouse`` (absolute path or URI), ``workspace`` (where jobs leave results and
-    temporary files; by default the warehouse), ``metastore`` (filesystem or rest), ``uri`` (of the
+    temporary files; default: the warehouse), ``metastore`` (filesystem or rest), ``uri`` (of the
     rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further catalog
-    options, a JSON object), ``ui_url`` (a page for people, with the placeholders ``{database}``,
-    ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with ``{path}``); login and
-    password are access key and secret key.
+    options, a JSON object), ``ui_url`` (a web page of a snapshot, with the placeholders
+    ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (a web page of a file of
+    quarantined rows, with ``{path}``); login and password are access key and secret key. Guides:
+    docs/connection.md and docs/gates.md.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -85,8 +86,8 @@ class PaimonHook(MetadataReads, BaseHook):
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: a rest catalog whose server hands out keys of the storage.
-            RequestError: the name or the connection is wrong.
+            NotSupportedError: a rest catalog whose server issues storage keys.
+            RequestError: the name or the connection is invalid.
         """
         warehouse = self.catalog_spec().warehouse
         target = name if isinstance(name, TableName) else parse_table_name(name, "table")
@@ -98,7 +99,7 @@ class PaimonHook(MetadataReads, BaseHook):
             return PaimonTable.find(warehouse, target, self.storage_options())
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the warehouse can be reached with this connection, and a text for people."""
+        """Whether this connection reaches the warehouse, and a message."""
         try:
             self.snapshot_page(TableName("database", "table"), 1)
             self.quarantine_page("/path")
@@ -119,11 +120,11 @@ class PaimonHook(MetadataReads, BaseHook):
         return True, f"{warehouse} can be read; it has {databases} databases."
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
-        """What the target's snapshots tell of an operation whose job stored no result.
+        """The result of an operation, from the target's snapshots, if its job stored none.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
-            RequestError: no file system of the warehouse's scheme is installed beside Airflow.
+            RequestError: no file system for the warehouse's scheme is installed next to Airflow.
         """
         snapshots = self._snapshots_of(target)
         found = snapshots.made_by(operation_id) if snapshots else None
@@ -132,24 +133,25 @@ class PaimonHook(MetadataReads, BaseHook):
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
 
     def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
-        """The page where people see a snapshot: ``ui_url``, filled in; empty without it.
+        """The web page of a snapshot: ``ui_url``, filled in; empty without it.
 
         Raises:
-            RequestError: ``ui_url`` is no page, holds a secret or an unknown placeholder.
+            RequestError: ``ui_url`` is not a web page, or has a secret or unknown placeholder.
         """
         names = {"database": target.database, "table": target.table}
         return self._page("ui_url", **names, snapshot_id=snapshot_id)
 
     def quarantine_page(self, path: str) -> str:
-        """The page of a file of quarantined records: ``quarantine-url``; empty without it.
+        """The web page of a file of quarantined records: ``quarantine-url``; empty without it.
 
         Raises:
-            RequestError: ``quarantine-url`` is no page, holds a secret or an unknown placeholder.
+            RequestError: ``quarantine-url`` is not a web page, or has a secret or unknown
+                placeholder.
         """
         return self._page("quarantine-url", path=path)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
-        """Let the base snapshot of an operation expire whose result is stored.
+        """Remove the guard of an operation whose result is stored: its base snapshot may expire.
 
         Raises:
             OSError: the storage refused.
@@ -165,7 +167,7 @@ class PaimonHook(MetadataReads, BaseHook):
         return filled_page(f"connection {self.catalog_conn_id!r}, {field}", str(template), **values)
 
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
-        """The target's snapshots; None for a rest catalog, of whose jobs no guard is looked for."""
+        """The target's snapshots; None for a rest catalog, where no guards are searched for."""
         options = self._settings().options()
         if options[METASTORE] == REST:
             return None

@@ -54,9 +54,9 @@ class PaimonConnection:
         warehouse = options.pop(WAREHOUSE, "").strip()
         if not warehouse:
             raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
-        self._require_storage(WAREHOUSE, warehouse, "where no way to publish a snapshot is built")
+        self._require_storage(WAREHOUSE, warehouse, "jobs cannot publish snapshots there")
         if workspace is not None:
-            self._require_storage(WORKSPACE, workspace, "that jobs can not reach")
+            self._require_storage(WORKSPACE, workspace, "jobs cannot reach it")
         # The job gets an option either way.
         public = {name: each for name, each in options.items() if not may_be_secret_name(name)}
         try:
@@ -135,7 +135,7 @@ class PaimonConnection:
         scheme = scheme_of(location)
         if scheme not in WAREHOUSE_SCHEMES:
             remedy = "Use a path, file://, s3:// or hdfs://."
-            raise self._invalid(field, f"{scheme}:// is storage {problem}", remedy)
+            raise self._invalid(field, f"{scheme}:// is not supported: {problem}", remedy)
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.conn_id!r}, {field}", problem, remedy)

@@ -1,7 +1,7 @@
-"""What MERGE reads: files, a table of the catalog, or a query over named sources.
+"""What a statement reads: files, a table of the catalog, or a query over named sources.
 
-The functions give plain dicts, because Airflow renders and serialises only those; the same dicts
-can be written by hand.
+The functions return plain dicts, because Airflow renders and serialises only those. You can also
+write the dicts yourself.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def file_source(
     quarantine: str | None = None,
     max_bad_rows: float | str | None = None,
 ) -> dict[str, Any]:
-    """Files that Spark reads with ``spark.read.format(format).options(**options).load(path)``.
+    """Files: what ``spark.read.format(format).options(**options).load(path)`` reads, but strictly.
 
     ``schema`` is a Spark DDL string (``id BIGINT, name STRING``). ``on_bad_rows``: ``fail`` (the
-    default), or ``quarantine``: records that can not be read go to a file below the folder
-    ``quarantine``. ``max_bad_rows`` is how many may: from 1 a number, below 1 a share.
+    default), or ``quarantine``: unreadable records go to a file below the folder ``quarantine``.
+    ``max_bad_rows`` limits their number (from 1) or share (below 1). Guide: docs/sources.md.
     """
     bad_rows = {
         "on_bad_rows": on_bad_rows,
@@ -47,7 +47,7 @@ def table_source(table: str) -> dict[str, Any]:
 
 
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """A Spark SQL query; each key of ``sources`` is a name that the query may read."""
+    """A Spark SQL query; it uses the keys of ``sources`` like tables."""
     return {"kind": "sql", "query": query, "sources": _plain(sources)}
 
 

@@ -1,4 +1,4 @@
-"""What all sensors of this provider share: polling, waiting in any mode, and what they say."""
+"""The base of all sensors: polling, waiting in any mode, and messages."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _GRACE_SECONDS = 300
 
 
 class TableSensor(BaseSensorOperator):
-    """Waits for something in a table, reading its metadata only.
+    """Waits for a condition on a table, reading only its metadata.
 
-    A store that can not be reached is no failure: the next poll goes on. Returns what it found as a
-    small dictionary (XCom): ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more.
+    If the store cannot be reached, the sensor polls again. The XCom is a small dictionary:
+    ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more. Guide: docs/gates.md.
 
     :param table: ``database.table``, or ``database.table$branch_name``
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
-    :param deferrable: wait in the triggerer instead of in a worker; by default as
-        ``[operators] default_deferrable`` says
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
+    :param deferrable: wait in the triggerer instead of in a worker; default:
+        ``[operators] default_deferrable`` in Airflow's configuration
     """
 
     template_fields: Sequence[str] = ("table", "catalog_conn_id")
@@ -75,14 +75,14 @@ class TableSensor(BaseSensorOperator):
 
     @abstractmethod
     def gate(self, context: Context) -> Gate:
-        """What is waited for.
+        """The condition to wait for.
 
         Raises:
-            RequestError: a parameter is wrong.
+            RequestError: a parameter is invalid.
         """
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
-        """One poll."""
+        """Poll the table once."""
         try:
             observation = self._observe(self.gate(context))
         except JobError as error:
@@ -108,7 +108,7 @@ class TableSensor(BaseSensorOperator):
             raise
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Go on where the trigger ended."""
+        """Continue after the trigger's event."""
         if event["status"] == "timeout":
             text = self._timeout_text(event["seen"])
             self.log.info("%s", text)
@@ -118,7 +118,7 @@ class TableSensor(BaseSensorOperator):
         return self._found(context, event["facts"])
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
-        """Keep what was found for later runs; by default nothing."""
+        """Store what later runs need; by default nothing."""
 
     def _poke_or_defer(self, context: Context) -> Any:
         try:
@@ -152,8 +152,8 @@ class TableSensor(BaseSensorOperator):
 
     def _timeout_text(self, seen: str) -> str:
         return (
-            f"{self.table}: what {type(self).__name__} waits for did not come within "
-            f"{self.timeout:g} seconds. Seen last: {seen}."
+            f"{self.table}: the condition of {type(self).__name__} was not met within "
+            f"{self.timeout:g} seconds. Last poll: {seen}."
         )
 
 
@@ -161,9 +161,9 @@ def whole(name: str, value: Any) -> int:
     """A parameter that is a whole number, or its text.
 
     Raises:
-        RequestError: it is none.
+        RequestError: it is not a whole number.
     """
     try:
         return int(str(value))
     except ValueError:
-        raise invalid(name, f"{value!r} is no whole number") from None
+        raise invalid(name, f"{value!r} is not a whole number") from None

@@ -50,7 +50,7 @@ async def new_snapshots(
     async with answers(poll, question) as stream:
         async for answer in stream:
             if isinstance(answer, JobError):
-                log.warning("%s could not be looked at: %s", poll.table, answer)
+                log.warning("%s could not be polled: %s", poll.table, answer)
                 continue
             if isinstance(answer, Exception):
                 raise answer

@@ -39,7 +39,7 @@ def test_each_of_several_has_its_rows(orders):
     assert [each["rows"] for each in facts["partitions"]] == [2, 5]
     observation = PartitionGate(wanted, min_rows=3).observe(view(orders))
     assert observation.facts is None
-    assert "1 of 2 partitions as wanted" in observation.seen
+    assert "1 of 2 partitions meet the condition" in observation.seen
     assert "fewer than 3 rows: day=2026-01-31" in observation.seen
 
 

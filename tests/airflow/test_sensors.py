@@ -96,7 +96,7 @@ def test_partitions(orders):
         through={"day": "2026-01-31"},
     )
     assert found(several) is None
-    assert "2 of 3 partitions as wanted; missing: day=2026-01-29" in several._seen
+    assert "2 of 3 partitions meet the condition; missing: day=2026-01-29" in several._seen
     orders.add({"2026-01-29": 1})
     assert len(found(several)["partitions"]) == 3
 
@@ -155,7 +155,7 @@ def test_freshness(orders):
     assert found(partition)["age_seconds"] < 60
 
 
-HISTORY_ENDS = "snapshots before 2 have expired, any of them may have changed it"
+HISTORY_ENDS = "snapshots before 2 have expired and may have changed it"
 
 
 def test_freshness_beyond_the_retained_snapshots(orders):
@@ -242,7 +242,7 @@ FreshnessSensor(
     assert ti.state == state
     printed = capsys.readouterr()
     text = printed.out + printed.err + caplog.text
-    assert "Seen last: newest change: snapshot 1 (APPEND, 1970-01-01T00:00:00+00:00)" in text
+    assert "Last poll: newest change: snapshot 1 (APPEND, 1970-01-01T00:00:00+00:00)" in text
 
 
 def test_a_store_that_is_gone_for_a_while(orders):
@@ -320,7 +320,7 @@ WRONG = {
     "range": (
         PartitionSensor,
         {"partition": {"d": "x"}, "through": {"d": "z"}},
-        "no range of dates or whole numbers",
+        "not a range of dates or whole numbers",
     ),
     "backwards": (
         PartitionSensor,
@@ -341,12 +341,12 @@ FINAL = {
     "column": (
         "PartitionSensor",
         "table='shop.orders', partition={'hour': 1}",
-        "'hour' is no partition column",
+        "'hour' is not a partition column",
     ),
     "value": (
         "PartitionSensor",
         "table='shop.orders', partition={'day': 'x'}",
-        "day: 'x' is no DATE",
+        "day: 'x' is not a valid DATE",
     ),
 }
 
@@ -354,9 +354,9 @@ FINAL = {
 OF_A_WRONG_TYPE = {
     "no partition": (PartitionSensor, {"partition": None}, "partition: names no partition"),
     "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected values"),
-    "age": (FreshnessSensor, {"max_age": None}, "max_age: None is no time above 0"),
+    "age": (FreshnessSensor, {"max_age": None}, "max_age: None is not a duration above 0"),
     "fresh partition": (FreshnessSensor, {"max_age": 1, "partition": "d"}, "partition: expected"),
-    "tag": (TagSensor, {"tag": 7}, "tag: 7 is no name of a tag"),
+    "tag": (TagSensor, {"tag": 7}, "tag: 7 is not a tag name"),
 }
 
 

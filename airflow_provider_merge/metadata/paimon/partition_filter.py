@@ -40,13 +40,15 @@ class PaimonPartitionFilter:
                 known = ", ".join(schema.partition_keys) or "none"
                 raise invalid(
                     "partition",
-                    f"{name!r} is no partition column of the table",
+                    f"{name!r} is not a partition column of the table",
                     f"Its partition columns: {known}.",
                 )
             try:
                 wanted[index] = typed_value(value, types[index])
             except (ValueError, ArithmeticError):
-                raise invalid("partition", f"{name}: {value!r} is no {types[index]}") from None
+                raise invalid(
+                    "partition", f"{name}: {value!r} is not a valid {types[index]}"
+                ) from None
         return cls(schema.partition_keys, types, wanted)
 
     @property

@@ -15,7 +15,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
-_ACCESS = "Let Spark reach the files by itself: by its cluster's configuration or its role."
+_ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
 

@@ -1,4 +1,4 @@
-"""What all operators share that start a Spark job: where it runs, how it ends, its links."""
+"""The base of operators that start a Spark job: where it runs, how it ends, its links."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class EndedJob:
 class SparkJobOperator(BaseOperator):
     """Starts one Spark job on tables of a catalog.
 
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
-    :param spark_env: folder of the Python environment that has pyspark; else the Spark
-        connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
+    :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
+        Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration
     :param conf: Spark configuration; never put a secret there
-    :param driver_memory: as for spark-submit, like the following ones
+    :param driver_memory: as for spark-submit; so are the parameters that follow
     """
 
     template_fields: Sequence[str] = (

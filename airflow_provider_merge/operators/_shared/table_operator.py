@@ -1,4 +1,4 @@
-"""What the operators share that run one statement: job, result, XCom, asset event, lineage."""
+"""The base of operators that run one statement: job, result, XCom, asset event and lineage."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class TableOperator(TableRequestOperator):
     """Runs one statement on ``target`` as a Spark job.
 
-    :param emit_partition_keys: the asset event carries a partition key for each changed partition
-        (at most 100; Airflow 3.3). Such events start partitioned DAGs only: a DAG with a plain
-        asset schedule is not triggered by them
+    :param emit_partition_keys: emit an asset event for each changed partition, with its key (at
+        most 100; Airflow 3.3). Such events trigger partitioned DAGs only, no DAG with a plain asset
+        schedule
     """
 
     emits_asset_event: ClassVar[bool] = True
@@ -69,7 +69,7 @@ class TableOperator(TableRequestOperator):
         return None
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
-        """Inputs and output for OpenLineage, from parameters that are all rendered."""
+        """Inputs and output for OpenLineage, from rendered parameters."""
         from airflow_provider_merge.lineage.facets import task_lineage
 
         return task_lineage(self, None)
@@ -77,7 +77,7 @@ class TableOperator(TableRequestOperator):
     def get_openlineage_facets_on_complete(
         self, task_instance: Any
     ) -> OperatorLineage[Any, Any] | None:
-        """The same, and what the result tells: the snapshot, counts, where values come from."""
+        """The same, with what the result adds: the snapshot, counts and column lineage."""
         from airflow_provider_merge.lineage.facets import task_lineage
 
         return task_lineage(self, self._result)

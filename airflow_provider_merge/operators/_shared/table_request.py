@@ -35,9 +35,10 @@ class TableRequestOperator(SparkJobOperator):
     :param session_time_zone: how Spark reads and writes timestamps without an offset
     :param target_file_size: bytes at which new data files roll
     :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
-        above which deleting them rewrites the file; else the table or the connector decides
-    :param isolation: ``serializable`` (default): a commit of others in what the statement read is
-        a conflict; ``snapshot``: only one in the files that it changes
+        above which deleting them rewrites the file; default: what the table or connector sets
+    :param isolation: which concurrent commits are a conflict: ``serializable`` (default), those
+        that affect what the statement read; ``snapshot``, only those that affect the files that it
+        changes
     """
 
     template_fields: Sequence[str] = (
@@ -74,14 +75,14 @@ class TableRequestOperator(SparkJobOperator):
 
     @abstractmethod
     def statement(self) -> Statement:
-        """The statement, from parameters that are all rendered.
+        """The statement, from rendered parameters.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
 
     def target_table(self) -> TableName:
-        """The table that the statement changes, from parameters that are all rendered.
+        """The table that the statement changes, from rendered parameters.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
@@ -89,11 +90,11 @@ class TableRequestOperator(SparkJobOperator):
         return parse_table_name(self.target, "target")
 
     def request_sources(self) -> tuple[Source, ...]:
-        """What the statement reads beside the target, in the order of the request."""
+        """What the statement reads besides the target, in the order of the request."""
         return ()
 
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be committed, from parameters that are all rendered."""
+        """Whether the task must commit nothing, from rendered parameters."""
         return False
 
     def check_request(self) -> None:

@@ -1,4 +1,4 @@
-"""What DELETE and UPDATE share: rows of one table that a WHERE chooses."""
+"""The base of DELETE and UPDATE: rows of one table that WHERE selects."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 class WhereOperator(StatementOperator):
     """A statement with ``where`` and ``alias``.
 
-    :param where: which rows are meant, as Spark SQL text; every row when left out
-    :param alias: what expressions call the target; the table's name when left out
+    :param where: which rows to change, as Spark SQL text; default: every row
+    :param alias: the target's name in expressions; default: the table's name
     """
 
     template_fields: Sequence[str] = (*StatementOperator.template_fields, "where", "alias")
