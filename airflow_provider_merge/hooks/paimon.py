@@ -167,7 +167,7 @@ class PaimonHook(MetadataReads, BaseHook):
         return filled_page(f"connection {self.catalog_conn_id!r}, {field}", str(template), **values)
 
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
-        """The target's snapshots; None for a rest catalog, of whose jobs no guard is looked for."""
+        """The target's snapshots; None for a rest catalog, where no guards are searched for."""
         options = self._settings().options()
         if options[METASTORE] == REST:
             return None

@@ -11,7 +11,7 @@ from airflow_provider_merge.metadata.table_view import TableView
 
 
 def retained_snapshots(table: TableReader, since: int | datetime | None) -> list[Snapshot]:
-    """The retained snapshots, oldest first: all, those after an id, or not before a time.
+    """The retained snapshots, oldest first: all, those after an id, or those since a time.
 
     A time without a time zone is UTC. A snapshot that expires meanwhile is left out.
 

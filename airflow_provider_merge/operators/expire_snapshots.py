@@ -14,8 +14,8 @@ class ExpireSnapshotsOperator(RemovingOperator):
     """Drops old snapshots of ``target`` and the files that only they need.
 
     It keeps what a retained snapshot, a tag, a branch, a consumer or a running statement needs.
-    Limits default to the table's options, then to the defaults of its format. The result and the
-    log report how many more snapshots may expire.
+    Limits default to the table's options, then to its format's defaults. The result and the log
+    report how many more snapshots may expire.
 
     :param retain_max: keep at most this many of the latest snapshots
     :param retain_min: keep at least this many of the latest snapshots

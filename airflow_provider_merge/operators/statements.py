@@ -49,7 +49,7 @@ class StatementsOperator(SparkJobOperator):
     :param after_ended_try: if an earlier try committed the statement, but its task was ended, or
         failed at another statement and was cleared: ``skip`` (default) takes that commit as the
         result, ``fail`` fails with the details, ``run`` runs the statement once more
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
     :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
         Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration

@@ -44,7 +44,7 @@ class TableSensor(BaseSensorOperator):
     ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more. Guide: docs/gates.md.
 
     :param table: ``database.table``, or ``database.table$branch_name``
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param deferrable: wait in the triggerer instead of in a worker; default:
         ``[operators] default_deferrable`` in Airflow's configuration
     """

@@ -33,8 +33,8 @@ class SnapshotSensor(TableSensor):
         kept in the state store of the table's asset). The first run takes any snapshot. A cleared
         task starts again where its run started or, if a later run has found a snapshot, after that
         one. After a rollback past that snapshot, only its time counts
-    :param statements: created by one of: ``merge``, ``delete``, ``update`` … of this provider,
-        or the format's own, such as Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
+    :param statements: created by one of these: ``merge``, ``delete``, ``update`` … of this
+        provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
     :param properties: with these properties, such as ``{"merge.dag-id": "ingest"}``
     """
 

@@ -42,7 +42,7 @@ class TableTrigger(BaseEventTrigger):
     no state: there a trigger begins with the next snapshot after its own start, and logs this.
 
     :param table: ``database.table``
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param poll_interval: seconds between two polls; triggers on one table with the same interval
         share them
     :param gate: a sensor's condition (``gates.gate_arguments``); None: every snapshot

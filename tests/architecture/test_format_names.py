@@ -18,7 +18,7 @@ MODULES_OF_A_FORMAT = (
     "airflow_provider_merge.hooks.paimon_connection",
     "airflow_provider_merge.metadata.paimon*",
 )
-_CATALOG = ":param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``"
+_CATALOG = ":param catalog_conn_id: connection to the catalog, for example of the type ``paimon``"
 _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 # Whole lines of other modules.
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -38,7 +38,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.operators.statements": (_CATALOG,),
     "airflow_provider_merge.sensors.base": (_CATALOG, _DEFAULT),
     "airflow_provider_merge.sensors.snapshot": (
-        "or the format's own, such as Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …",
+        "provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …",
     ),
     # The format that CREATE TABLE names.
     "airflow_provider_merge.sql.create_table": (

@@ -58,7 +58,7 @@ class EndedJob:
 class SparkJobOperator(BaseOperator):
     """Starts one Spark job on tables of a catalog.
 
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
     :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
         Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration

@@ -1,4 +1,4 @@
-"""The base of operators that run one statement: job, result, XCom, asset event, lineage."""
+"""The base of operators that run one statement: job, result, XCom, asset event and lineage."""
 
 from __future__ import annotations
 
