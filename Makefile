@@ -41,7 +41,7 @@ setup-classes: setup
 	@.ci/class-archive $(SPARK_VENV)
 
 .PHONY: test
-test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine files" runs only these)
+test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine datafiles" runs only these)
 	@$(SUITES) full $(ONLY)
 
 .PHONY: test-all
