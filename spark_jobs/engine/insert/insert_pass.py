@@ -29,7 +29,7 @@ from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import Cluster, FileSize
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.packing import scan_tasks
 
@@ -97,7 +97,7 @@ def task_clusters(spark: SparkSession, keys: ArrowRows, types: Sequence[DataType
     """Count the rows of ``keys``, which has the partition columns of these types, by task."""
     fields = [StructField(f"c{i}", kind) for i, kind in enumerate(types)]
     schema = StructType([*fields, StructField("rows", LongType())])
-    counted = map_in_arrow(_numbers(spark, keys), _ClusterCount(keys, len(types)), schema)
+    counted = map_tasks(spark, len(keys.files), _ClusterCount(keys, len(types)), schema)
     found = counted.withColumn("task", F.spark_partition_id()).collect()
     rows: Counter[tuple[int, tuple[Any, ...]]] = Counter()
     for row in found:
@@ -117,18 +117,13 @@ def spilled_rows(
     groups = tuple(map(tuple, scan_tasks(sizes, tasks)))
     files = tuple(tuple(paths[ordinal] for ordinal in group) for group in groups)
     names = tuple(source.stored_names[name] for name in columns)
-    return ArrowRows(SpillReader(filesystem, files, names), groups)
+    return ArrowRows(ScanTasks(SpillReader(filesystem, names), files), groups)
 
 
 def written(spark: SparkSession, writer: InsertPass) -> list[TaskReport]:
     """Store all rows; the tasks' reports."""
-    reports = map_in_arrow(_numbers(spark, writer.copied.rows), writer, REPORT_SCHEMA)
+    reports = map_tasks(spark, len(writer.copied.rows.files), writer, REPORT_SCHEMA)
     return [TaskReport.from_json(row["report"]) for row in reports.collect()]
-
-
-def _numbers(spark: SparkSession, rows: ArrowRows) -> Any:
-    tasks = len(rows.files)
-    return spark.range(0, tasks, 1, max(tasks, 1))
 
 
 @dataclass(frozen=True, slots=True)
