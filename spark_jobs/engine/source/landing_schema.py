@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.arrow_types import arrow_type
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.char_columns import char_lengths
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
@@ -197,7 +198,7 @@ def _of_avro(files: SourceFiles) -> StructType:
     file = files.files[0]
     with _filesystem(files).open_input_stream(file.path, compression=None) as stream:
         types = avro_types(stream, file.name)
-    ddl = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in types.items())
+    ddl = ", ".join(f"{quote(name)} {kind}" for name, kind in types.items())
     return cast("StructType", parsed_type(ddl))
 
 
