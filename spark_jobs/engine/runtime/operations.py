@@ -20,7 +20,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.storage.files import remove_folder, replace_file
+from spark_jobs.storage.files import remove_folder, replace_file, temporary_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ FOLDER = "_operations"
 # A dry run leaves nothing in the log: all that it stores meanwhile is in a folder of its own.
 DRY_RUN_PREFIX = "_dry_run-"
 _NAME: Final = r"[\w-]+(\.json|\.refused\.json|\.tries)"
-_RESULT: Final = re.compile(rf"{_NAME}|\.{_NAME}\.[0-9a-f]{{32}}\.tmp")
+_RESULT: Final = re.compile(f"{_NAME}|{temporary_names(_NAME)}")
 # Removed by one run, which has a statement to do.
 _MOST_OUTDATED: Final = 100
 
@@ -96,7 +96,7 @@ class OperationLog:
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         own = re.escape(operation_id)
         scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
-        result = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
+        result = re.compile(temporary_names(rf"{own}(\.refused)?\.json"))
         found = self.storage.filesystem.get_file_info(folder)
         for info in found:
             if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):

@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 from spark_jobs.engine.source.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi.storage import FileLocation
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import replace_file, temporary_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ class Quarantine:
     def _clear_leftovers(self) -> None:
         """Remove what tries left that were killed while they wrote the file."""
         folder, _, name = self.path.rpartition("/")
-        unfinished = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}\.tmp")
+        unfinished = re.compile(temporary_names(re.escape(name)))
         for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
             if unfinished.fullmatch(info.base_name):
                 with contextlib.suppress(FileNotFoundError):
