@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.arrow_types import arrow_schema
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
-from spark_jobs.engine.source.landing_schema import declared_schema
+from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.landing.files import FileVersion
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
