@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Protocol
 from airflow_provider_merge.metadata.look import Look
 from airflow_provider_merge.metadata.paimon import Snapshot
 from airflow_provider_merge.metadata.partition_filter import PartitionFilter
-from airflow_provider_merge.metadata.partitions import PartitionFacts, partition_name
+from airflow_provider_merge.metadata.partitions import PartitionFacts
 from spark_jobs.contract import properties
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.errors import NotSupportedError
 
 COMPACT = "COMPACT"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES
+from spark_jobs.contract.paimon_options import FILESYSTEM, METASTORES
+
 _NAME = "Lakehouse MERGE"
 
 
@@ -98,14 +101,22 @@ def _paimon_connection() -> dict[str, Any]:
                 "label": "Metastore",
                 "schema": {
                     "type": "string",
-                    "enum": ["filesystem", "rest"],
-                    "default": "filesystem",
+                    "enum": list(METASTORES),
+                    "default": FILESYSTEM,
                 },
             },
             "warehouse": {
                 "label": "Warehouse",
                 "description": "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse.",
-                "schema": {"type": "string", "pattern": "^(/|(file|s3|s3a|s3n|hdfs)://).*$"},
+                "schema": {
+                    "type": "string",
+                    "pattern": f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$",
+                },
+            },
+            "workspace": {
+                "label": "Workspace",
+                "description": "Where jobs put results and temporary files. Empty: the warehouse.",
+                "schema": {"type": ["string", "null"]},
             },
             "uri": {
                 "label": "Metastore URI",

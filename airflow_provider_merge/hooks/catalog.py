@@ -20,7 +20,7 @@ class CatalogHook(Protocol):
     """A connection as the catalog that a job opens."""
 
     def catalog_spec(self) -> CatalogSpec:
-        """Connector, warehouse and options, without any secret.
+        """Connector, warehouse, workspace and options, without any secret.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the connection and the field.
@@ -33,6 +33,10 @@ class CatalogHook(Protocol):
 
     def storage_options(self) -> Mapping[str, Any]:
         """How fsspec opens the warehouse; holds secrets."""
+        ...
+
+    def workspace_options(self) -> Mapping[str, Any]:
+        """How fsspec opens the workspace; holds secrets."""
         ...
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.connections import missing, require_type
+from airflow_provider_merge.hooks.storage_arguments import storage_arguments
 from airflow_provider_merge.links import filled_page
 from airflow_provider_merge.metadata.paimon import PaimonSnapshots, Snapshot
 from airflow_provider_merge.metadata.partitions import PartitionFacts
@@ -26,27 +27,43 @@ from airflow_provider_merge.metadata.table import (
 )
 from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
-from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
+from spark_jobs.contract.paimon_options import (
+    BEARER,
+    FILESYSTEM,
+    METASTORE,
+    METASTORES,
+    REST,
+    REST_WAREHOUSE,
+    TOKEN,
+    TOKEN_PROVIDER,
+    URI,
+    WAREHOUSE,
+)
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.s3_options import (
+    ACCESS_KEY,
+    ENDPOINT,
+    REGION,
+    SECRET_KEY,
+)
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
-from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import JobError, NotSupportedError, RequestError
 
-_METASTORES = ("filesystem", "rest")
-_SCHEMES = ("file", *S3_SCHEMES, HDFS_SCHEME)
+_WORKSPACE: Final = "workspace"
 
 
 class PaimonHook(BaseHook):
     """Reads a ``paimon`` connection.
 
-    Fields: ``warehouse`` (absolute path or URI), ``metastore`` (filesystem or rest), ``uri`` (of
-    the rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further
-    catalog options, a JSON object), ``ui_url`` (a page for people, with the placeholders
-    ``{database}``, ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with
-    ``{path}``); login and password are access key and secret key.
+    Fields: ``warehouse`` (absolute path or URI), ``workspace`` (where jobs leave results and
+    temporary files; by default the warehouse), ``metastore`` (filesystem or rest), ``uri`` (of the
+    rest metastore), ``endpoint`` and ``region`` (of the object store), ``options`` (further catalog
+    options, a JSON object), ``ui_url`` (a page for people, with the placeholders ``{database}``,
+    ``{table}`` and ``{snapshot_id}``), ``quarantine-url`` (another one, with ``{path}``); login and
+    password are access key and secret key.
     """
 
     conn_name_attr = "catalog_conn_id"
@@ -63,30 +80,30 @@ class PaimonHook(BaseHook):
         self._given = connection
 
     def catalog_spec(self) -> CatalogSpec:
-        """Warehouse and catalog options, without any secret.
+        """Warehouse, workspace and catalog options, without any secret.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the connection and the field.
         """
-        options = self._options()
-        for name, value in options.items():
+        options, workspace = self._options(), self._workspace()
+        for name, value in {**options, _WORKSPACE: workspace or ""}.items():
             if holds_secret(value):
                 raise self._invalid(
                     name, "holds a password", "Put it into the connection's password field."
                 )
-        warehouse = options.pop("warehouse", "").strip()
+        warehouse = options.pop(WAREHOUSE, "").strip()
         if not warehouse:
             raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
-        if (scheme := _scheme(warehouse)) not in _SCHEMES:
-            problem = f"{scheme}:// is storage where no way to publish a snapshot is built"
-            raise self._invalid("warehouse", problem, "Use a path, file://, s3:// or hdfs://.")
+        self._require_storage(WAREHOUSE, warehouse, "where no way to publish a snapshot is built")
+        if workspace is not None:
+            self._require_storage(_WORKSPACE, workspace, "that jobs can not reach")
         # The job gets an option either way.
         public = {name: each for name, each in options.items() if not may_be_secret_name(name)}
         try:
-            return CatalogSpec(self.conn_type, warehouse, public)
+            return CatalogSpec(self.conn_type, warehouse, public, workspace)
         except RequestError as error:
-            problem = error.message.removeprefix("warehouse: ")
-            raise self._invalid("warehouse", problem, error.remedy) from None
+            field, _, problem = error.message.partition(": ")
+            raise self._invalid(field, problem, error.remedy) from None
 
     def credentials(self) -> dict[str, str]:
         """The catalog options that are secret, by their Paimon names."""
@@ -97,27 +114,19 @@ class PaimonHook(BaseHook):
         for name, value in ((user, connection.login), (key, connection.password)):
             if name and value:
                 secrets[name] = value
-        if key == "token" and "token" in secrets:
-            secrets.setdefault("token.provider", options.get("token.provider", "bear"))
+        if key == TOKEN and TOKEN in secrets:
+            secrets.setdefault(TOKEN_PROVIDER, options.get(TOKEN_PROVIDER, BEARER))
         return secrets
 
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
         options = {**self._options(), **self.credentials()}
-        warehouse = options.get("warehouse", "")
-        if warehouse.startswith("hdfs://"):
-            return _hdfs_arguments(HdfsOptions.of(warehouse, options))
-        if _scheme(warehouse) not in S3_SCHEMES:
-            return {}
-        access = S3Options.of(options)
-        keys = _given(key=access.access_key, secret=access.secret_key, token=access.session_token)
-        return {
-            **keys,
-            "client_kwargs": _given(endpoint_url=access.endpoint, region_name=access.region),
-            "config_kwargs": {"s3": {"addressing_style": access.addressing_style}},
-            # Others write there too.
-            "use_listings_cache": False,
-        }
+        return storage_arguments(options.get(WAREHOUSE, ""), options)
+
+    def workspace_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the workspace; holds secrets."""
+        options = {**self._options(), **self.credentials()}
+        return storage_arguments(self._workspace() or options.get(WAREHOUSE, ""), options)
 
     def table(self, name: str | TableName) -> PaimonTable:
         """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
@@ -240,7 +249,10 @@ class PaimonHook(BaseHook):
         try:
             self.snapshot_page(TableName("database", "table"), 1)
             self.quarantine_page("/path")
-            warehouse = self.catalog_spec().warehouse
+            spec = self.catalog_spec()
+            warehouse = spec.warehouse
+            if spec.workspace:
+                require_folder(spec.workspace, self.workspace_options(), _WORKSPACE)
             server = self._server()
             if server:
                 server.options()
@@ -262,9 +274,9 @@ class PaimonHook(BaseHook):
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
         """The target's snapshots; None for a rest catalog, of whose jobs no guard is looked for."""
         options = self._options()
-        if options["metastore"] == "rest":
+        if options[METASTORE] == REST:
             return None
-        return PaimonSnapshots.find(options["warehouse"], target, self.storage_options())
+        return PaimonSnapshots.find(options[WAREHOUSE], target, self.storage_options())
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """What the target's snapshots tell of an operation whose job stored no result.
@@ -315,10 +327,10 @@ class PaimonHook(BaseHook):
     def _server(self) -> RestCatalog | None:
         """The server of a rest catalog; None: the catalog has none."""
         options = self._options()
-        if options["metastore"] != "rest":
+        if options[METASTORE] != REST:
             return None
-        warehouse = options.get("rest.warehouse") or options.get("warehouse", "")
-        return RestCatalog(options["uri"], warehouse, self.credentials().get("token", ""))
+        warehouse = options.get(REST_WAREHOUSE) or options.get(WAREHOUSE, "")
+        return RestCatalog(options[URI], warehouse, self.credentials().get(TOKEN, ""))
 
     def _connection(self) -> Connection:
         try:
@@ -332,19 +344,19 @@ class PaimonHook(BaseHook):
         """All catalog options that the connection's extra tells, secret or not."""
         extra = dict(self._connection().extra_dejson)
         options = self._free_options(extra.pop("options", None))
-        metastore = extra.get("metastore") or "filesystem"
-        if metastore not in _METASTORES:
-            allowed = ", ".join(_METASTORES)
+        metastore = extra.get(METASTORE) or FILESYSTEM
+        if metastore not in METASTORES:
+            allowed = ", ".join(METASTORES)
             raise self._invalid("metastore", f"{metastore!r} is not one of: {allowed}")
-        if metastore == "rest" and not extra.get("uri"):
+        if metastore == REST and not extra.get(URI):
             raise self._invalid("uri", "is empty, but the rest metastore needs it")
-        for name in ("warehouse", "uri"):
+        for name in (WAREHOUSE, URI):
             if extra.get(name):
                 options[name] = str(extra[name])
-        options["metastore"] = str(metastore)
-        for name in ("endpoint", "region"):
+        options[METASTORE] = str(metastore)
+        for name, option in (("endpoint", ENDPOINT), ("region", REGION)):
             if extra.get(name):
-                options[f"fs.s3.{name}"] = str(extra[name])
+                options[option] = str(extra[name])
         return options
 
     def _free_options(self, value: Any) -> dict[str, str]:
@@ -360,28 +372,26 @@ class PaimonHook(BaseHook):
 
     def _key_names(self, options: dict[str, str]) -> tuple[str | None, str | None]:
         """The options that login and password stand for: of the metastore, else of the storage."""
-        if options["metastore"] == "rest":
-            return None, "token"
-        if _scheme(options.get("warehouse", "")) not in S3_SCHEMES:
+        if options[METASTORE] == REST:
+            return None, TOKEN
+        places = (options.get(WAREHOUSE, ""), self._workspace() or "")
+        if not any(scheme_of(each) in S3_SCHEMES for each in places):
             return None, None
-        return "fs.s3.accessKeyId", "fs.s3.accessKeySecret"
+        return ACCESS_KEY, SECRET_KEY
+
+    def _workspace(self) -> str | None:
+        """Where jobs leave results and temporary files; None: in the warehouse."""
+        text = str(self._connection().extra_dejson.get(_WORKSPACE) or "").strip()
+        return text or None
+
+    def _require_storage(self, field: str, location: str, problem: str) -> None:
+        scheme = scheme_of(location)
+        if scheme not in WAREHOUSE_SCHEMES:
+            remedy = "Use a path, file://, s3:// or hdfs://."
+            raise self._invalid(field, f"{scheme}:// is storage {problem}", remedy)
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.catalog_conn_id!r}, {field}", problem, remedy)
-
-
-def _scheme(location: str) -> str:
-    scheme, separator, _ = location.partition("://")
-    return scheme.lower() if separator else "file"
-
-
-def _hdfs_arguments(access: HdfsOptions) -> dict[str, Any]:
-    host, _, port = access.authority.partition(":")
-    return {"host": host, "port": int(port) if port.isdecimal() else None, **dict(access.config)}
-
-
-def _given(**values: str | None) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value}
 
 
 def _text(value: Any) -> str:

@@ -59,17 +59,6 @@ def decoded(row: bytes, types: Sequence[str]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def text_of(value: Any) -> str | None:
-    """A value as partitions are named in requests and results: ``2026-01-31``, ``7``, ``true``."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    return str(value)
-
-
 def single(number: float) -> float:
     """The value of a FLOAT in as few digits as tell it from its neighbours: 12.3, not 12.30000019.
 

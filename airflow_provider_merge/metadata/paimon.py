@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_provider_merge.metadata.storage import child, list_names, read_text, remove, unreadable
+from spark_jobs.contract.paimon_files import (
+    entry_name,
+    entry_path,
+    guard_path,
+    hint_path,
+    ids_of,
+    is_id,
+    next_snapshot,
+    split_branch,
+)
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import TableName
 
-_PREFIX = "snapshot-"
-# Of an id, one more than any has.
-_DIGITS = 20
 # Bytes that a name may have in any file system.
 _NAME = 255
 
@@ -63,12 +70,12 @@ class PaimonSnapshots:
         ``<table>$branch_<name>`` means a branch of the table.
         """
         database = child(warehouse, f"{name.database}.db")
-        table, _, branch = name.table.partition("$branch_")
+        table, branch = split_branch(name.table)
         names = list_names(database, storage_options)
         same = [name for name in names if name.lower() == table.lower()]
         location = child(database, same[0] if table not in same and len(same) == 1 else table)
-        if branch not in ("", "main"):
-            location = child(f"{location}/branch", f"branch-{branch}")
+        if branch:
+            location = child(f"{location}/branch", entry_name("branch", branch))
         return cls(location, storage_options)
 
     def latest(self) -> Snapshot | None:
@@ -77,8 +84,8 @@ class PaimonSnapshots:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        hint = (read_text(f"{self._folder}/LATEST", self.storage_options) or "").strip()
-        if hint.isdecimal() and len(hint) < _DIGITS:
+        hint = (read_text(hint_path(self._root, "LATEST"), self.storage_options) or "").strip()
+        if is_id(hint):
             hinted = self.snapshot(int(hint))
             if hinted is not None and self.snapshot(hinted.snapshot_id + 1) is None:
                 return hinted
@@ -91,15 +98,14 @@ class PaimonSnapshots:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        path = f"{self._folder}/{_PREFIX}{snapshot_id}"
+        path = entry_path(self._root, "snapshot", snapshot_id)
         text = read_text(path, self.storage_options)
         return None if text is None else parsed_snapshot(path, text, snapshot_id)
 
     def ids(self) -> list[int]:
         """The ids of all retained snapshots, ascending."""
-        names = list_names(self._folder, self.storage_options)
-        found = [name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)]
-        return sorted(int(n) for n in found if n.isdecimal() and len(n) < _DIGITS)
+        names = list_names(f"{self._root}/snapshot", self.storage_options)
+        return ids_of("snapshot", names)
 
     def newest_first(self) -> Iterator[Snapshot]:
         """All retained snapshots; one that expires meanwhile is left out."""
@@ -142,17 +148,16 @@ class PaimonSnapshots:
         if text is None:
             return None
         try:
-            return _number(json.loads(text)["nextSnapshot"])
+            return next_snapshot(json.loads(text))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise unreadable(path, f"is no consumer: {_short(error)}") from None
 
     def _guard(self, operation_id: str) -> str:
-        # A consumer of Paimon: every engine's expiry keeps its snapshot and all later ones.
-        return f"{self.location.rstrip('/')}/consumer/consumer-merge-{operation_id}"
+        return guard_path(self._root, operation_id)
 
     @property
-    def _folder(self) -> str:
-        return f"{self.location.rstrip('/')}/snapshot"
+    def _root(self) -> str:
+        return self.location.rstrip("/")
 
 
 def parsed_snapshot(path: str, text: str, snapshot_id: int | None = None) -> Snapshot:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_merge.metadata.binary_row import text_of
 from airflow_provider_merge.metadata.manifests import DataFile, MarkedRows
 from airflow_provider_merge.metadata.schema import TableSchema
+from spark_jobs.contract.partition_names import partition_name, partition_text
 
 Marks = Mapping[tuple[bytes, int, str], int | None]
 
@@ -39,11 +39,6 @@ class PartitionFacts:
         return partition_name(self.values)
 
 
-def partition_name(values: Mapping[str, str | None]) -> str:
-    """Such as ``day=2026-01-31/hour=7``; empty for a table without partitions."""
-    return "/".join(f"{key}={'NULL' if v is None else v}" for key, v in values.items())
-
-
 def marks_by_file(marked: Iterable[MarkedRows]) -> Marks:
     """The number of marked rows by partition, bucket and name of the data file."""
     return {(each.partition, each.bucket, each.file): each.count for each in marked}
@@ -53,7 +48,7 @@ def facts_of(
     schema: TableSchema, partition: tuple[Any, ...], files: list[DataFile], marks: Marks
 ) -> PartitionFacts:
     """What the files of one partition come to."""
-    values = zip(schema.partition_keys, map(text_of, partition), strict=True)
+    values = zip(schema.partition_keys, map(partition_text, partition), strict=True)
     times = [file.created_millis for file in files if file.created_millis is not None]
     return PartitionFacts(
         values=dict(values),

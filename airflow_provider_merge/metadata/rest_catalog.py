@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
+from spark_jobs.contract.paimon_options import DATA_TOKENS
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 
@@ -59,7 +60,7 @@ class RestCatalog:
             NotSupportedError: the server hands out a key of the storage for each table.
         """
         options = self.options()
-        if options.get("data-token.enabled", "").lower() == "true":
+        if options.get(DATA_TOKENS, "").lower() == "true":
             raise NotSupportedError(
                 f"The catalog's server at {self.uri} hands out a key of the storage for each table "
                 "(option data-token.enabled).",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +12,8 @@ from urllib.parse import quote, unquote, urlsplit
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.hdfs_options import PACKAGE as HDFS_PACKAGE
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS
+from spark_jobs.contract.locations import Place
+from spark_jobs.contract.unfinished_files import unfinished_name
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -96,7 +97,7 @@ def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> 
     if is_local(location):
         path = local_path(location)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        temporary = path.with_name(unfinished_name(path.name))
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
     else:
@@ -106,7 +107,7 @@ def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> 
                 remote.pipe_file(location, text.encode())
                 return
             folder, _, name = location.rpartition("/")
-            hidden = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+            hidden = f"{folder}/{unfinished_name(name)}"
             remote.pipe_file(hidden, text.encode())
             remote.mv(hidden, location, overwrite=True)
 
@@ -154,8 +155,12 @@ def unreadable(location: str, problem: str) -> CatalogError:
     )
 
 
-def require_folder(warehouse: str, storage_options: Mapping[str, Any]) -> None:
+def require_folder(
+    warehouse: str, storage_options: Mapping[str, Any], called: Place = "warehouse"
+) -> None:
     """Check that a warehouse can be reached: a folder, or the bucket of a URI.
+
+    ``called`` is the field of the catalog connection that names it.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
@@ -163,18 +168,20 @@ def require_folder(warehouse: str, storage_options: Mapping[str, Any]) -> None:
         RequestError: no file system of the warehouse's scheme is installed beside Airflow.
     """
     if _is_hdfs(warehouse):
-        _require_folder_in_hdfs(warehouse, storage_options)
+        _require_folder_in_hdfs(warehouse, storage_options, called)
     elif not is_local(warehouse):
-        require_bucket(warehouse, storage_options)
+        require_bucket(warehouse, storage_options, called)
     elif not local_path(warehouse).is_dir():
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
-            f"the warehouse {warehouse} is not a folder that this worker can see",
-            "Create it, or correct the warehouse of the catalog connection.",
+            f"the {called} {warehouse} is not a folder that this worker can see",
+            f"Create it, or correct the {called} of the catalog connection.",
         )
 
 
-def _require_folder_in_hdfs(warehouse: str, storage_options: Mapping[str, Any]) -> None:
+def _require_folder_in_hdfs(
+    warehouse: str, storage_options: Mapping[str, Any], called: Place
+) -> None:
     found = None
     with (
         reaching(warehouse),
@@ -187,7 +194,7 @@ def _require_folder_in_hdfs(warehouse: str, storage_options: Mapping[str, Any]) 
     raise CatalogError(
         ErrorCode.WAREHOUSE_NOT_FOUND,
         f"there is no folder {warehouse}",
-        "Create it, or correct the warehouse of the catalog connection.",
+        f"Create it, or correct the {called} of the catalog connection.",
     )
 
 
@@ -222,7 +229,9 @@ def reaching(location: str) -> Iterator[None]:
         ) from error
 
 
-def require_bucket(location: str, storage_options: Mapping[str, Any]) -> None:
+def require_bucket(
+    location: str, storage_options: Mapping[str, Any], called: Place = "warehouse"
+) -> None:
     """Check that the bucket, or the host, of a location that is not local can be reached.
 
     Raises:
@@ -241,7 +250,7 @@ def require_bucket(location: str, storage_options: Mapping[str, Any]) -> None:
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
             f"there is no bucket {bucket}",
-            "Correct warehouse or endpoint of the catalog connection, or create the bucket.",
+            f"Correct {called} or endpoint of the catalog connection, or create the bucket.",
         ) from None
 
 

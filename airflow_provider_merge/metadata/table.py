@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
 
-from airflow_provider_merge.metadata.binary_row import decoded, text_of
+from airflow_provider_merge.metadata.binary_row import decoded
 from airflow_provider_merge.metadata.manifests import DataFile, Manifests
 from airflow_provider_merge.metadata.paimon import PaimonSnapshots, Snapshot, parsed_snapshot
 from airflow_provider_merge.metadata.partition_filter import PartitionFilter
@@ -19,11 +19,19 @@ from airflow_provider_merge.metadata.partitions import (
     PartitionFacts,
     facts_of,
     marks_by_file,
-    partition_name,
     visible_rows,
 )
 from airflow_provider_merge.metadata.schema import TableSchema, parsed_schema
 from airflow_provider_merge.metadata.storage import child, list_names, read_text, unreadable
+from spark_jobs.contract.paimon_files import (
+    entry_name,
+    entry_path,
+    ids_of,
+    manifest_folder,
+    names_of,
+    split_branch,
+)
+from spark_jobs.contract.partition_names import partition_name, partition_text
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 
@@ -74,7 +82,7 @@ class PaimonTable:
             CatalogError: TABLE_NOT_FOUND.
             OSError: the storage can not be reached.
         """
-        table = name.table.partition("$branch_")[0]
+        table, _ = split_branch(name.table)
         whole = PaimonSnapshots.find(warehouse, TableName(name.database, table), storage_options)
         return cls.at(whole.location, name, storage_options)
 
@@ -86,8 +94,8 @@ class PaimonTable:
             CatalogError: TABLE_NOT_FOUND.
             OSError: the storage can not be reached.
         """
-        branch = name.table.partition("$branch_")[2]
-        found = cls(name, location, "" if branch == "main" else branch, storage_options)
+        _, branch = split_branch(name.table)
+        found = cls(name, location, branch, storage_options)
         if not found._schema_ids():
             raise CatalogError(
                 ErrorCode.TABLE_NOT_FOUND,
@@ -100,7 +108,7 @@ class PaimonTable:
     def root(self) -> str:
         """Where snapshots, tags and schemas of the branch lie."""
         base = self.location.rstrip("/")
-        return child(f"{base}/branch", f"branch-{self.branch}") if self.branch else base
+        return child(f"{base}/branch", entry_name("branch", self.branch)) if self.branch else base
 
     @property
     def snapshots(self) -> PaimonSnapshots:
@@ -110,7 +118,7 @@ class PaimonTable:
     @property
     def manifests(self) -> Manifests:
         """The manifests, which all branches share."""
-        return Manifests(f"{self.location.rstrip('/')}/manifest", self.storage_options)
+        return Manifests(manifest_folder(self.location.rstrip("/")), self.storage_options)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot; None for a table without one."""
@@ -124,7 +132,7 @@ class PaimonTable:
         """
         if schema_id is None:
             schema_id = max(self._schema_ids(), default=0)
-        path = f"{self.root}/schema/schema-{schema_id}"
+        path = entry_path(self.root, "schema", schema_id)
         text = read_text(path, self.storage_options)
         if text is None:
             raise unreadable(path, "is gone")
@@ -132,7 +140,7 @@ class PaimonTable:
 
     def tags(self) -> list[str]:
         """The names of all tags, sorted."""
-        return sorted(self._names("tag", "tag-"))
+        return names_of("tag", self._entries_in("tag"))
 
     def tag(self, name: str) -> Tag | None:
         """The tag of this name; None: there is none.
@@ -140,14 +148,14 @@ class PaimonTable:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        path = child(f"{self.root}/tag", f"tag-{name}")
+        path = child(f"{self.root}/tag", entry_name("tag", name))
         text = read_text(path, self.storage_options)
         return None if text is None else Tag(name, parsed_snapshot(path, text))
 
     def branches(self) -> list[str]:
         """The names of all branches but the main one, sorted."""
         names = list_names(f"{self.location.rstrip('/')}/branch", self.storage_options)
-        return sorted(n.removeprefix("branch-") for n in names if n.startswith("branch-"))
+        return names_of("branch", names)
 
     def partitions(
         self, wanted: Mapping[str, Any] | None = None, snapshot: Snapshot | None = None
@@ -263,7 +271,7 @@ class PaimonTable:
         return None
 
     def _values(self, schema: TableSchema, row: bytes) -> dict[str, str | None]:
-        values = map(text_of, decoded(row, schema.partition_types))
+        values = map(partition_text, decoded(row, schema.partition_types))
         return dict(zip(schema.partition_keys, values, strict=True))
 
     @contextmanager
@@ -275,11 +283,10 @@ class PaimonTable:
             raise unreadable(self.manifests.folder, problem) from None
 
     def _schema_ids(self) -> list[int]:
-        return [int(n) for n in self._names("schema", "schema-") if n.isdecimal() and len(n) < 20]
+        return ids_of("schema", self._entries_in("schema"))
 
-    def _names(self, folder: str, prefix: str) -> list[str]:
-        names = list_names(f"{self.root}/{folder}", self.storage_options)
-        return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    def _entries_in(self, folder: str) -> list[str]:
+        return list_names(f"{self.root}/{folder}", self.storage_options)
 
 
 def snapshots_since(table: PaimonTable, since: int | datetime | None) -> list[Snapshot]:

@@ -11,6 +11,7 @@ from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators.outcome import no_result, statement_outcome
 from airflow_provider_merge.submit.submitter import SubmissionError
+from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import JobError
@@ -20,7 +21,7 @@ from spark_jobs.errors import JobError
 class BatchOutcome:
     """By the names of the statements: results, errors, and those that left neither.
 
-    ``failure``: how the process of the job ended, if it failed; ``location``: the warehouse.
+    ``failure``: how the process of the job ended, if it failed; ``location``: where results are.
     """
 
     results: Mapping[str, JobResult]
@@ -75,5 +76,5 @@ def batch_outcome(
                 missing.append(name)
             else:
                 results[name] = result
-    warehouse = next(iter(requests.values())).catalog.warehouse
-    return BatchOutcome(results, errors, missing, failure, f"{warehouse}/_operations")
+    workspace = next(iter(requests.values())).catalog.workspace_location
+    return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}")

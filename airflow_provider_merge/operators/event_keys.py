@@ -6,6 +6,7 @@ import logging
 from typing import Final
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from spark_jobs.contract.partition_names import only_value
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import JobError
@@ -27,8 +28,8 @@ def partition_keys(hook: CatalogHook, target: TableName, result: JobResult) -> l
             *(result.metrics.partitions_changed, target, len(names)),
         )
     is_one = not any("/" in name for name in names) or _has_one_column(hook, target)
-    keys = [name.partition("=")[2] if is_one else name for name in names]
-    return [key for key in keys if key != "NULL" and key.strip() and len(key) <= _LONGEST]
+    keys = [only_value(name) if is_one else name for name in names]
+    return [key for key in keys if key and key.strip() and len(key) <= _LONGEST]
 
 
 def _has_one_column(hook: CatalogHook, target: TableName) -> bool:

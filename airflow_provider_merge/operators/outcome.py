@@ -35,7 +35,7 @@ def job_outcome(
         AirflowException: the job failed, or nothing is known of it.
     """
     read = read_result_of_try if failure else read_result
-    result = _left(request, hook, read(request, hook.storage_options()))
+    result = _left(request, hook, read(request, hook.workspace_options()))
     if result is None:
         raise AirflowException(no_result(result_location(request), failure))
     if failure is not None:
@@ -51,7 +51,7 @@ def statement_outcome(request: JobRequest, hook: CatalogHook) -> JobResult | Non
     Raises:
         JobError, AirflowException: as ``job_outcome``.
     """
-    options = hook.storage_options()
+    options = hook.workspace_options()
     result = read_result_of_try(request, options) or read_result(request, options)
     return _left(request, hook, result)
 
@@ -67,7 +67,7 @@ def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
         log.warning("The task was ended after its job had done the work: %s.", ended)
         return
     try:
-        forget_tries(request, hook.storage_options())
+        forget_tries(request, hook.workspace_options())
     except OSError as error:
         log.warning("If this task is cleared, it will take this try for an ended one: %s", error)
 
@@ -76,7 +76,7 @@ def give_up(requests: Iterable[JobRequest], hook: CatalogHook) -> None:
     """Take from a job that may run on what its requests need to publish."""
     for request in requests:
         try:
-            remove_leftovers(request, hook.storage_options())
+            remove_leftovers(request, hook.workspace_options())
         except OSError as error:
             log.warning("Operation %s may still publish: %s", request.operation_id, error)
 
@@ -119,16 +119,16 @@ def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
 
 
 def _clean_up(request: JobRequest, hook: CatalogHook) -> None:
-    """Leave the warehouse as it was before a dry run."""
+    """Leave the workspace as it was before a dry run."""
     try:
-        remove_leftovers(request, hook.storage_options())
+        remove_leftovers(request, hook.workspace_options())
     except OSError as error:
         log.warning("%s stays behind: %s", result_location(request), error)
 
 
 def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:
     """Do what the job did not get to: first the result, then the guard that held the history."""
-    options = hook.storage_options()
+    options = hook.workspace_options()
     try:
         store_result(request, result, options)
         hook.release_guard(request.target, request.operation_id)

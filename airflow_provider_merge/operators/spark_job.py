@@ -19,7 +19,7 @@ from airflow_provider_merge.links import (
     SnapshotLink,
     SparkApplicationLink,
 )
-from airflow_provider_merge.metadata.operations import require_warehouse
+from airflow_provider_merge.metadata.operations import require_workspace
 from airflow_provider_merge.operators.compilers_choice import wants_both
 from airflow_provider_merge.operators.outcome import give_up
 from airflow_provider_merge.operators.spark_conf import spark_conf
@@ -189,7 +189,7 @@ class SparkJobOperator(BaseOperator):
             give_up=lambda: give_up(requests, hook),
             both_compilers=both_compilers,
         )
-        require_warehouse(requests[0], hook.storage_options())
+        require_workspace(requests[0], hook.workspace_options())
         for request in requests:
             self.log.info("Operation %s on %s", request.operation_id, request.target)
         self._submitter = self.get_submitter()

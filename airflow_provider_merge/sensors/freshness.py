@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import FreshnessGate
-from airflow_provider_merge.metadata.binary_row import text_of
 from airflow_provider_merge.sensors.base import TableSensor
+from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -50,5 +50,5 @@ class FreshnessSensor(TableSensor):
             raise invalid("max_age", f"{age!r} is no time above 0")
         if not isinstance(self.partition, Mapping | None):
             raise invalid("partition", f"expected values of columns, found {self.partition!r}")
-        texts = {str(k): text_of(v) for k, v in (self.partition or {}).items()}
+        texts = {str(k): partition_text(v) for k, v in (self.partition or {}).items()}
         return FreshnessGate(seconds, texts or None)

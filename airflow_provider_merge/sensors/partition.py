@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import PartitionGate
-from airflow_provider_merge.metadata.binary_row import text_of
 from airflow_provider_merge.operators.templates import has_template
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
+from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -75,7 +75,7 @@ class PartitionSensor(TableSensor):
                 "partition", "names no partition", 'Write values of columns: {"day": "2026-01-31"}.'
             )
         if self.through is None:
-            return tuple({str(k): text_of(v) for k, v in each.items()} for each in given)
+            return tuple({str(k): partition_text(v) for k, v in each.items()} for each in given)
         if len(given) != 1:
             raise invalid("through", "goes with one partition, not with a list")
         if not isinstance(self.through, Mapping):
@@ -92,7 +92,7 @@ def partition_range(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[d
     differing = [name for name in first if first[name] != last.get(name)]
     if first.keys() != last.keys() or len(differing) > 1:
         raise invalid("through", "must have the columns of partition and differ in one of them")
-    texts = {str(name): text_of(value) for name, value in first.items()}
+    texts = {str(name): partition_text(value) for name, value in first.items()}
     if not differing:
         return [texts]
     (column,) = differing

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
@@ -18,7 +18,9 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.checks import LONGEST_NAME, require
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateTagSpec
+from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 
 VERSION = 1
@@ -71,7 +73,9 @@ class TableName:
 
     def may_be(self, other: TableName) -> bool:
         """Whether both may mean one table: catalogs know any case, and its branch main is it."""
-        one, two = (str(each).lower().removesuffix("$branch_main") for each in (self, other))
+        one, two = (
+            str(each).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}") for each in (self, other)
+        )
         return one == two
 
     def __str__(self) -> str:
@@ -82,21 +86,29 @@ class TableName:
 class CatalogSpec:
     """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
 
-    Credentials are not among the options: they travel in their own document.
+    ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: in
+    the warehouse. Credentials are not among the options: they travel in their own document.
     """
 
     connector: str
     warehouse: str
     options: Mapping[str, str] = field(default_factory=dict)
+    workspace: str | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.connector.strip()), "connector: is empty")
-        absolute = self.warehouse.startswith("/") or "://" in self.warehouse
-        require(
-            absolute,
-            f"warehouse: {self.warehouse!r} is not an absolute path or URI",
-            "A relative path means another folder on each machine: write /path or scheme://path.",
-        )
+        require_absolute("warehouse", self.warehouse)
+        if self.workspace is not None:
+            require_absolute("workspace", self.workspace)
+
+    @property
+    def workspace_location(self) -> str:
+        """Where jobs leave results and temporary files, without a slash at the end."""
+        return (self.workspace or self.warehouse).rstrip("/")
+
+    def is_same_catalog(self, other: CatalogSpec) -> bool:
+        """Whether both have the same tables, wherever jobs leave their files."""
+        return replace(self, workspace=None) == replace(other, workspace=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +284,13 @@ class JobRequest:
         """SHA-256 (hex) of what the statement means: the same for every try of the same work.
 
         It covers target, catalog, statement, sources, options and whether it is a dry run; not the
-        operation id, the origin (which holds the try number), what follows an ended try, or the
-        version.
+        operation id, the origin (which holds the try number), what follows an ended try, the
+        workspace, or the version.
         """
         document: dict[str, Any] = codec.encode(self)
         for name in ("operation_id", "origin", "after_ended_try", "version"):
             del document[name]
+        del document["catalog"]["workspace"]
         if not self.dry_run:
             del document["dry_run"]
         # What a later release adds, and is left out, changes no digest.

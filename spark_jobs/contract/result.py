@@ -1,4 +1,4 @@
-"""JobResult v1: what a job leaves under the warehouse and hands to the operator."""
+"""JobResult v1: what a job leaves in the workspace and hands to the operator."""
 
 from __future__ import annotations
 

@@ -205,8 +205,9 @@ def no_merge(table: TableHandle) -> NotSupportedError:
 class Connector:
     """All of a table format that the engine sees, opened on one catalog.
 
-    A connector that only reads leaves ``writes`` out. ``locate`` finds the files of a URI with the
-    catalog's keys; None: it knows no such storage. ``maintenance`` None: the connector has none.
+    A connector that only reads leaves ``writes`` out. ``storage`` is the catalog's workspace.
+    ``locate`` finds the files of a URI with the catalog's keys; None: it knows no such storage.
+    ``maintenance`` None: the connector has none.
     """
 
     metadata: ConnectorMetadata

@@ -18,10 +18,10 @@ class FileLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WarehouseStorage:
-    """The warehouse as a place for files of a job beside its tables. Picklable.
+    """The catalog's workspace, by default its warehouse: jobs put their files there. Picklable.
 
-    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark, which
-    takes every character as it is. None: Spark can not reach the warehouse, only pyarrow can.
+    ``root`` is the workspace as a path of ``filesystem``; ``uri`` is the same for Spark, which
+    takes every character as it is. None: Spark can not reach the workspace, only pyarrow can.
     """
 
     filesystem: pafs.FileSystem

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from spark_jobs.contract.unfinished_files import unfinished_name
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
@@ -29,12 +30,7 @@ def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterab
 def temporary_path(path: str) -> str:
     """A hidden file beside ``path``, of a name that no other job uses."""
     folder, _, name = path.rpartition("/")
-    return f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
-
-
-def temporary_names(name: str) -> str:
-    """The pattern of names that ``temporary_path`` gives to files whose names match ``name``."""
-    return rf"\.{name}\.[0-9a-f]{{32}}\.tmp"
+    return f"{folder}/{unfinished_name(name)}"
 
 
 def _write(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:

@@ -16,7 +16,7 @@ from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.last_look import answer_name, question
 from spark_jobs.contract.result import ErrorInfo
-from spark_jobs.contract.task_notes import note_name, note_text
+from spark_jobs.contract.task_notes import note_file, note_text
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import committed, connection, example_request, failed
 from tests.airflow.test_kill import wait_for
@@ -71,7 +71,7 @@ def noting(finish):
 
 
 def note_of(request):
-    return Path(request.catalog.warehouse) / "_operations" / note_name(request.origin)
+    return Path(request.catalog.warehouse) / note_file(request.origin)
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_giving_up_takes_the_lease(warehouse):
 
     class Hook:
         @staticmethod
-        def storage_options():
+        def workspace_options():
             return {}
 
     outcome.give_up([request], Hook())

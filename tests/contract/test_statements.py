@@ -116,6 +116,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     },
     "inserted column": (lambda: InsertAction(("1",), ("a.",)), "columns[0]: 'a.' is not the name"),
     "relative warehouse": (lambda: CatalogSpec("paimon", "data/w"), "warehouse: 'data/w'"),
+    "relative workspace": (
+        lambda: CatalogSpec("paimon", "/w", workspace="tmp"),
+        "workspace: 'tmp'",
+    ),
+    "empty workspace": (lambda: CatalogSpec("paimon", "/w", workspace=""), "workspace: ''"),
     "no connector": (lambda: CatalogSpec("", "/w"), "connector: "),
     "unknown source": (lambda: request(sources=()), "statement.source: 's'"),
     "source twice": (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_name, note_text, noted_operations
-from spark_jobs.engine.runtime.operations import FOLDER, OperationLog
+from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.files import replace_file
@@ -44,11 +44,11 @@ class EndedTries:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        name = note_name(request.origin)
-        if name is None:
+        note = note_file(request.origin)
+        if note is None:
             return cls(request, connector, ())
         storage = connector.storage
-        path = f"{storage.root}/{FOLDER}/{name}"
+        path = f"{storage.root}/{note}"
         noted = _noted(connector, path)
         ended = [each for each in noted if each != request.operation_id]
         if request.operation_id not in noted:

@@ -112,7 +112,7 @@ class MaintenanceJob:
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
     ) -> MaintenanceReport:
-        """Remove what killed jobs left in the warehouse, whichever table they were at work on."""
+        """Remove what killed jobs left in the workspace, whichever table they were at work on."""
         now = datetime.now(UTC)
         leftovers = leftovers_of(self.connector.storage, parse_limit(spec.older_than, now), now)
         if not self.request.dry_run:

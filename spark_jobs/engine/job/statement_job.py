@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
 from spark_jobs.contract.properties import operation_properties, result_of_snapshot
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.result import JobResult, Metrics, Status
@@ -91,7 +92,7 @@ class Job:
         table = self.connector.metadata.load_table(self.request.target)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
-        scratch = log.new_scratch(self.request.operation_id)
+        scratch = new_scratch_folder(self.request.operation_id)
         moment = StatementTime(self.spark)
         sources = Sources(
             self.spark, self.connector, self.request, table, scratch, self.progress, moment
@@ -141,7 +142,7 @@ class Job:
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
-            scratch = log.new_scratch(self.request.operation_id)
+            scratch = new_scratch_folder(self.request.operation_id)
             log.lease(scratch).take()
         try:
             result = self._changed(statement, table, scratch, attempt, moment)
@@ -158,7 +159,7 @@ class Job:
         moment: StatementTime,
     ) -> JobResult:
         """A dry run: no earlier one counts, and nothing is left of it."""
-        scratch = log.dry_run_folder(self.request.operation_id)
+        scratch = dry_run_folder(self.request.operation_id)
         log.clear(scratch)
         log.lease(scratch).take()
         try:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contract.operation_files import lease_path
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.files import remove_folder, replace_file
 
@@ -35,7 +36,7 @@ class Lease:
     @property
     def path(self) -> str:
         """The file."""
-        return f"{self.scratch}/lease"
+        return lease_path(self.scratch)
 
     def take(self) -> None:
         """Let the run's tasks leave files."""

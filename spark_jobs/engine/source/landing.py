@@ -117,7 +117,7 @@ def land(
     operation_id: str,
     quarantine: Quarantine | None,
 ) -> LandedFiles:
-    """Read all files of a source into parquet files in ``folder`` (below the warehouse).
+    """Read all files of a source into parquet files in ``folder`` (below the workspace).
 
     It lies in the scratch folder of a run that has its lease.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -16,10 +15,11 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.unfinished_files import finished_name
 from spark_jobs.engine.source.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi.storage import FileLocation
-from spark_jobs.storage.files import replace_file, temporary_names
+from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,9 +71,8 @@ class Quarantine:
     def _clear_leftovers(self) -> None:
         """Remove what tries left that were killed while they wrote the file."""
         folder, _, name = self.path.rpartition("/")
-        unfinished = re.compile(temporary_names(re.escape(name)))
         for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
-            if unfinished.fullmatch(info.base_name):
+            if finished_name(info.base_name) == name:
                 with contextlib.suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
 

@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
@@ -120,7 +120,7 @@ class PaimonScan:
         self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
     ) -> tuple[tuple[ScannedFile, ...], ...]:
         """The files that each task reads, one after another."""
-        vectors = paimon_table(table).vectors
+        vectors = pinned_table(table).vectors
         sizes = {file.ordinal: file.size for file in files}
         wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
         scanned = {}
@@ -138,7 +138,7 @@ def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> d
 
 
 def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
-    for column in paimon_table(table).schema.columns:
+    for column in pinned_table(table).schema.columns:
         if column.name in columns and has_nanoseconds(column.type):
             raise NotSupportedError(
                 f"Column {column.name} has timestamps of precision 7 to 9, which Spark does not "

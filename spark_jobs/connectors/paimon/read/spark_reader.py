@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.connectors.paimon.read.live_rows import VectorOfFile, without_deleted
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import ErrorCode, InternalError, to_marker
@@ -77,7 +77,7 @@ def read_by_spark(
 
 
 def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfFile]:
-    vectors = paimon_table(table).vectors
+    vectors = pinned_table(table).vectors
     return [
         VectorOfFile(file, vectors[file.path.rpartition("/")[2]])
         for file in files
