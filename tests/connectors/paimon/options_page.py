@@ -1,6 +1,6 @@
 """All options of Paimon's tables, and the page about them.
 
-``python -m tests.connectors.options_page docs/paimon-options.md`` writes the page.
+``python -m tests.connectors.paimon.options_page docs/paimon-options.md`` writes the page.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _HEAD = """\
 
 What becomes of each option here: those of Paimon 1.4 and 2.0 and of pypaimon 2.1, of Iceberg's
 metadata, and of the connectors of Flink, Spark and Hive. `*` stands for any text. An option that is
-not on this page is taken for a property of yours. `python -m tests.connectors.options_page` makes
-the page; a test fails when pypaimon has an option that is not on it.
+not on this page is taken for a property of yours. The page is made by
+`python -m tests.connectors.paimon.options_page`; a test fails when pypaimon has an option that is
+not on it.
 """
 
 
