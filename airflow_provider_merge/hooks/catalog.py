@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
 from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
-
-# connection type → hook; a new table format adds its line here.
-_HOOKS = {"paimon": PaimonHook}
 
 
 class CatalogHook(Protocol):
@@ -48,6 +46,17 @@ class CatalogHook(Protocol):
         Raises:
             CatalogError: METADATA_UNREADABLE.
             RequestError: no file system of the warehouse's scheme is installed beside Airflow.
+        """
+        ...
+
+    def table(self, name: str | TableName) -> TableReader:
+        """The metadata of a table, ``database.table``, as it is from here on.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the table can not be read from here.
+            RequestError: the name or the connection is wrong.
         """
         ...
 
@@ -89,6 +98,10 @@ class CatalogHook(Protocol):
         ...
 
 
+# connection type → hook; a new table format adds its line here.
+_HOOKS: dict[str, Callable[..., CatalogHook]] = {"paimon": PaimonHook}
+
+
 def catalog_hook(conn_id: str) -> CatalogHook:
     """The hook that reads the connection ``conn_id``.
 
@@ -100,3 +113,16 @@ def catalog_hook(conn_id: str) -> CatalogHook:
     except AirflowNotFoundException:
         raise missing(conn_id, _HOOKS) from None
     return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id)
+
+
+async def catalog_hook_async(conn_id: str) -> CatalogHook:
+    """As ``catalog_hook``, without blocking an event loop; the connection is read only once.
+
+    Raises:
+        RequestError: REQUEST_INVALID when there is no such connection, or of no known type.
+    """
+    try:
+        connection = await BaseHook.aget_connection(conn_id)
+    except AirflowNotFoundException:
+        raise missing(conn_id, _HOOKS) from None
+    return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id, connection)

@@ -25,7 +25,7 @@ from spark_jobs.errors import JobError
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from airflow_provider_merge.operators.base import TableOperator
+    from airflow_provider_merge.operators._shared.table_operator import TableOperator
 
 # Name → type, of a table.
 Schema = Mapping[str, str]

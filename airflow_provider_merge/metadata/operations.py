@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import (
+from airflow_provider_merge.storage.files import (
     list_names,
     read_text,
     remove,
     remove_folder,
-    require_folder,
     write_text,
 )
+from airflow_provider_merge.storage.warehouse import require_folder
 from spark_jobs.contract.locations import Place
 from spark_jobs.contract.operation_files import (
     dry_run_result_path,

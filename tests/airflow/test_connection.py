@@ -151,14 +151,14 @@ WRONG = {
     ),
     "workspace on other storage": (
         {"warehouse": "/x", "workspace": "oss://b/w"},
-        r"workspace: oss:// is storage that jobs can not reach",
+        r"workspace: oss:// is not supported: jobs cannot reach",
     ),
     "password in workspace": (
         {"warehouse": "/x", "workspace": f"s3://u:{PASSWORD}@bucket/x"},
         r"workspace: holds a password",
     ),
     "no uri": ({"warehouse": "/x", "metastore": "rest"}, r"uri: is empty, but the rest metastore"),
-    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is storage where no way"),
+    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is not supported"),
     "options": ({"warehouse": "/x", "options": "{"}, r"options: is not JSON"),
     "options list": ({"warehouse": "/x", "options": [1]}, r"options: is not a JSON object"),
     "password in uri": (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_merge.operators import outcome
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.task_end import task_end
+from airflow_provider_merge.operators._shared import outcome
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
@@ -125,7 +125,7 @@ def test_airflow_tells_the_state_of_a_task(dag_file, tmp_path):
     body = f"""
     from pathlib import Path
     from types import SimpleNamespace
-    from airflow_provider_merge.operators.task_end import task_end
+    from airflow_provider_merge.operators._shared.task_end import task_end
 
     @task
     def first():

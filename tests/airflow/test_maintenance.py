@@ -11,9 +11,9 @@ from pathlib import Path
 import jinja2
 import pytest
 
+from airflow_provider_merge.operators._shared.results import result_table
 from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
-from airflow_provider_merge.operators.results import result_table
 from airflow_provider_merge.operators.rollback import RollbackOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter

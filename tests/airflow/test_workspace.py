@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.operators.outcome import give_up
+from airflow_provider_merge.operators._shared.outcome import give_up
 from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.request import CatalogSpec
 from tests.airflow.support import PASSWORD, committed, connection, example_request

@@ -1,4 +1,4 @@
-"""What all operators share that start a Spark job: where it runs, how it ends, its links."""
+"""The base of operators that start a Spark job: where it runs, how it ends, its links."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from airflow_provider_merge.links import (
     SparkApplicationLink,
 )
 from airflow_provider_merge.metadata.operations import require_workspace
-from airflow_provider_merge.operators.compilers_choice import wants_both
-from airflow_provider_merge.operators.outcome import give_up
-from airflow_provider_merge.operators.spark_conf import spark_conf
-from airflow_provider_merge.operators.task_end import task_end
-from airflow_provider_merge.operators.templates import has_template
-from airflow_provider_merge.operators.values import whole_number
+from airflow_provider_merge.operators._shared.compilers_choice import wants_both
+from airflow_provider_merge.operators._shared.outcome import give_up
+from airflow_provider_merge.operators._shared.spark_conf import spark_conf
+from airflow_provider_merge.operators._shared.task_end import task_end
+from airflow_provider_merge.operators._shared.values import whole_number
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.submit.applications import SparkApplication
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
@@ -36,6 +35,7 @@ from airflow_provider_merge.submit.submitter import (
     SubmissionError,
     Submitter,
 )
+from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 
@@ -58,12 +58,12 @@ class EndedJob:
 class SparkJobOperator(BaseOperator):
     """Starts one Spark job on tables of a catalog.
 
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
-    :param spark_env: folder of the Python environment that has pyspark; else the Spark
-        connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
+    :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
+        Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration
     :param conf: Spark configuration; never put a secret there
-    :param driver_memory: as for spark-submit, like the following ones
+    :param driver_memory: as for spark-submit; so are the parameters that follow
     """
 
     template_fields: Sequence[str] = (

@@ -43,7 +43,7 @@ def _literal(field: str, value: Any) -> str:
     if not isinstance(value, _PLAIN):
         raise invalid(
             field,
-            f"{type(value).__name__} is no value of a partition",
+            f"{type(value).__name__} is not a partition value",
             "Use text, a whole number, a Decimal, a date, true or false, or None.",
         )
     text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""What DELETE and UPDATE share: rows of one table that a WHERE chooses."""
+"""The base of DELETE and UPDATE: rows of one table that WHERE selects."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.names import check_row_names
-from airflow_provider_merge.operators.sources import to_named_sources
-from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
-from airflow_provider_merge.operators.templates import has_template, is_template
-from airflow_provider_merge.operators.values import identifier
+from airflow_provider_merge.operators._shared.names import check_row_names
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.sql.parser import parse_where
+from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 
@@ -19,8 +19,8 @@ from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 class WhereOperator(StatementOperator):
     """A statement with ``where`` and ``alias``.
 
-    :param where: which rows are meant, as Spark SQL text; every row when left out
-    :param alias: what expressions call the target; the table's name when left out
+    :param where: which rows to change, as Spark SQL text; default: every row
+    :param alias: the target's name in expressions; default: the table's name
     """
 
     template_fields: Sequence[str] = (*StatementOperator.template_fields, "where", "alias")

@@ -1,4 +1,4 @@
-"""What the operators share that take care of a table and change none of its rows."""
+"""The base of the table maintenance operators, which change no rows."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.dry_run import DryRunOperator
-from airflow_provider_merge.operators.templates import has_template
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.maintenance import MaintenanceStatement
 
 
 class MaintenanceOperator(TableOperator):
-    """Takes care of ``target`` without Spark: in the Python of the Spark environment.
+    """Maintains ``target`` in the Python of the Spark environment, without a Spark session.
 
-    No asset event is sent. In cluster mode, and where no Spark environment is configured, the job
-    goes through spark-submit all the same.
+    In cluster mode, or if no Spark environment is configured, the job runs through spark-submit. No
+    asset event is sent. Guide: docs/operators/table_care.md.
 
-    :param use_spark: true: start the job with spark-submit
+    :param use_spark: true: run the job through spark-submit
     """
 
     template_fields: Sequence[str] = (*TableOperator.template_fields, "use_spark")
@@ -31,14 +31,14 @@ class MaintenanceOperator(TableOperator):
 
     @abstractmethod
     def statement(self) -> MaintenanceStatement:
-        """The statement of the rendered parameters."""
+        """The statement from rendered parameters."""
 
     def needs_session(self) -> bool:
-        """``use_spark`` of the rendered parameters."""
+        """``use_spark`` from rendered parameters."""
         return flag("use_spark", self.use_spark)
 
     def check_parameters(self) -> None:
-        """Check while the DAG is parsed, unless a template leaves something open.
+        """Check when the DAG is parsed, unless a parameter is a template.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
@@ -49,6 +49,6 @@ class MaintenanceOperator(TableOperator):
 
 
 class RemovingOperator(MaintenanceOperator, DryRunOperator):
-    """Can tell what it would remove."""
+    """A maintenance operator that removes something, with a dry run."""
 
     template_fields: Sequence[str] = (*MaintenanceOperator.template_fields, "dry_run")

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from airflow_provider_merge.metadata.avro import Fields, Only, records
-from airflow_provider_merge.metadata.paimon import Snapshot, file_name
-from airflow_provider_merge.metadata.storage import is_local, read_bytes, unreadable
+from airflow_provider_merge.metadata.paimon.avro import Fields, Only, records
+from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, file_name
+from airflow_provider_merge.storage.failures import unreadable
+from airflow_provider_merge.storage.files import read_bytes
+from airflow_provider_merge.storage.locations import is_local
 from spark_jobs.errors import JobError
 
 # Paimon rolls manifests at 8 MB; lists and index manifests are smaller.
@@ -89,7 +91,7 @@ class Manifests:
     storage_options: Mapping[str, Any] = field(repr=False)
 
     def live_files(
-        self, snapshot: Snapshot, may_hold: PartitionRange, keeps: PartitionTest | None = None
+        self, snapshot: PaimonSnapshot, may_hold: PartitionRange, keeps: PartitionTest | None = None
     ) -> list[DataFile]:
         """The data files of a snapshot, or those in partitions that ``keeps`` wants.
 
@@ -113,7 +115,7 @@ class Manifests:
                 raise unreadable(self.folder, f"lists more than {MAX_FILES:,} data files")
         return list(live.values())
 
-    def changed_partitions(self, snapshot: Snapshot) -> set[bytes]:
+    def changed_partitions(self, snapshot: PaimonSnapshot) -> set[bytes]:
         """The partitions in which the snapshot added or removed a data file.
 
         Raises:
@@ -122,7 +124,7 @@ class Manifests:
         delta = snapshot.manifest_lists[-1:]
         return {file.partition for _, file in self._entries(delta, lambda _low, _high: True)}
 
-    def marked_rows(self, snapshot: Snapshot) -> list[MarkedRows]:
+    def marked_rows(self, snapshot: PaimonSnapshot) -> list[MarkedRows]:
         """What the deletion vectors of a snapshot mark.
 
         Raises:
@@ -134,7 +136,7 @@ class Manifests:
             for vector in entry["_DELETIONS_VECTORS_RANGES"] or ()
         ]
 
-    def vector_files(self, snapshot: Snapshot) -> set[tuple[bytes, str]]:
+    def vector_files(self, snapshot: PaimonSnapshot) -> set[tuple[bytes, str]]:
         """Partition and name of every file of deletion vectors.
 
         Raises:
@@ -143,7 +145,7 @@ class Manifests:
         entries = self._vector_entries(snapshot)
         return {(entry["_PARTITION"], entry["_FILE_NAME"]) for entry in entries}
 
-    def _vector_entries(self, snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    def _vector_entries(self, snapshot: PaimonSnapshot) -> Iterator[dict[str, Any]]:
         if snapshot.index_manifest is None:
             return
         path, content = self._content(snapshot.index_manifest)

@@ -3,40 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import unreadable
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column; ``type`` is Paimon's, such as ``DECIMAL(10, 2) NOT NULL`` or ``ARRAY<INT>``."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableSchema:
-    """One schema of a table. ``options`` are the table's, and may hold what its owner put there."""
-
-    schema_id: int
-    columns: tuple[Column, ...]
-    partition_keys: tuple[str, ...]
-    primary_keys: tuple[str, ...]
-    options: Mapping[str, str]
-
-    @property
-    def partition_types(self) -> tuple[str, ...]:
-        """The types of the partition columns."""
-        types = {column.name: column.type for column in self.columns}
-        return tuple(types[key] for key in self.partition_keys)
-
-    def is_on(self, option: str) -> bool:
-        """Whether an option of true or false, false by default, is true."""
-        return self.options.get(option, "").strip().lower() == "true"
+from airflow_provider_merge.metadata.model import Column, TableSchema
+from airflow_provider_merge.storage.failures import unreadable
 
 
 def parsed_schema(path: str, text: str) -> TableSchema:

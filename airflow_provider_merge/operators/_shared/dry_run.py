@@ -1,20 +1,20 @@
-"""What the operators share that can tell what they would do."""
+"""The base of operators with a dry run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, cast
 
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.templates import is_template
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.templates import is_template
 
 
 class DryRunOperator(TableOperator):
-    """Can tell what its statement would do.
+    """An operator with a dry run.
 
-    :param dry_run: true: return what would change or be removed, with the status ``dry_run``, and
-        leave the warehouse as it is; no asset event
+    :param dry_run: true: report what would change or be removed, with the status ``dry_run``; store
+        nothing, and send no asset event
     """
 
     template_fields: Sequence[str] = (*TableOperator.template_fields, "dry_run")
@@ -27,5 +27,5 @@ class DryRunOperator(TableOperator):
             self.is_dry_run()
 
     def is_dry_run(self) -> bool:
-        """``dry_run`` of the rendered parameters."""
+        """``dry_run`` from rendered parameters."""
         return flag("dry_run", cast("bool | str", self.dry_run))

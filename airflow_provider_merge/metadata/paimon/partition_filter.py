@@ -9,21 +9,22 @@ from decimal import Decimal
 from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.metadata.binary_row import decoded, single
-from airflow_provider_merge.metadata.schema import TableSchema
+from airflow_provider_merge.metadata.model import TableSchema
+from airflow_provider_merge.metadata.paimon.binary_row import decoded, single
 
 _WHOLE_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT")
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionFilter:
+class PaimonPartitionFilter:
     """A value for some partition columns, by their position; None stands for NULL."""
 
+    names: tuple[str, ...]
     types: tuple[str, ...]
     wanted: Mapping[int, Any]
 
     @classmethod
-    def of(cls, schema: TableSchema, values: Mapping[str, Any]) -> PartitionFilter:
+    def of(cls, schema: TableSchema, values: Mapping[str, Any]) -> PaimonPartitionFilter:
         """The filter for values that are given as text or in the column's own type.
 
         Raises:
@@ -39,14 +40,16 @@ class PartitionFilter:
                 known = ", ".join(schema.partition_keys) or "none"
                 raise invalid(
                     "partition",
-                    f"{name!r} is no partition column of the table",
+                    f"{name!r} is not a partition column of the table",
                     f"Its partition columns: {known}.",
                 )
             try:
                 wanted[index] = typed_value(value, types[index])
             except (ValueError, ArithmeticError):
-                raise invalid("partition", f"{name}: {value!r} is no {types[index]}") from None
-        return cls(types, wanted)
+                raise invalid(
+                    "partition", f"{name}: {value!r} is not a valid {types[index]}"
+                ) from None
+        return cls(schema.partition_keys, types, wanted)
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -58,16 +61,13 @@ class PartitionFilter:
         """What is asked for, in the order of ``columns``."""
         return tuple(self.wanted[index] for index in self.columns)
 
-    def values_of(
-        self, schema: TableSchema, partition: Mapping[str, str | None]
-    ) -> tuple[Any, ...]:
+    def values_of(self, partition: Mapping[str, str | None]) -> tuple[Any, ...]:
         """What a partition, whose values are text, has in ``columns``."""
-        names = schema.partition_keys
-        return tuple(typed_value(partition[names[i]], self.types[i]) for i in self.columns)
+        return tuple(typed_value(partition[self.names[i]], self.types[i]) for i in self.columns)
 
-    def fits(self, schema: TableSchema, partition: Mapping[str, str | None]) -> bool:
+    def fits(self, partition: Mapping[str, str | None]) -> bool:
         """Whether a partition, whose values are text, is asked for."""
-        return self.values_of(schema, partition) == self.values
+        return self.values_of(partition) == self.values
 
     def keeps(self, partition: tuple[Any, ...]) -> bool:
         """Whether these are the values of a partition that is asked for."""

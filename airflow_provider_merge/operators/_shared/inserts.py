@@ -1,4 +1,4 @@
-"""What INSERT INTO and INSERT OVERWRITE share: rows of a source for the columns of a table."""
+"""The base of INSERT INTO and INSERT OVERWRITE: source rows for the columns of a table."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.partitions import partition_spec
-from airflow_provider_merge.operators.sources import to_sources
-from airflow_provider_merge.operators.statement import StatementOperator
-from airflow_provider_merge.operators.templates import (
+from airflow_provider_merge.operators._shared.partitions import partition_spec
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.sql.inserts import INSERT_SOURCE
+from airflow_provider_merge.templates import (
     chosen_later,
     has_template,
     with_placeholders,
 )
-from airflow_provider_merge.operators.values import flag
-from airflow_provider_merge.sql.inserts import INSERT_SOURCE
 from spark_jobs.contract.request import Source
 
 
@@ -33,10 +33,10 @@ class InsertOperator(StatementOperator):
     """A statement that writes the rows of ``source``.
 
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
-    :param partition: partition column → value, which every row gets or has
-    :param columns: the columns that the source's columns are for, in their order
-    :param by_name: each column of the source is for the column of the same name
-    :param order_by: columns that sort the rows of each new file, perhaps with DESC behind them
+    :param partition: partition column → value: every row has this value or gets it
+    :param columns: the table's columns, in the order of the source's columns
+    :param by_name: assign each source column to the table column of the same name
+    :param order_by: columns that sort the rows of each new file, optionally with DESC
     """
 
     template_fields: Sequence[str] = (
@@ -95,7 +95,7 @@ class InsertOperator(StatementOperator):
         return to_sources(with_placeholders(self.source), name=INSERT_SOURCE)
 
     def rows(self) -> Rows:
-        """The fields of the statement in parts."""
+        """The fields of the statement, from parameters."""
         return Rows(
             source=INSERT_SOURCE,
             partition=partition_spec("partition", self.partition),

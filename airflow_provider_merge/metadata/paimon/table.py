@@ -7,22 +7,29 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar
 
-from airflow_provider_merge.metadata.binary_row import decoded
-from airflow_provider_merge.metadata.manifests import DataFile, Manifests
-from airflow_provider_merge.metadata.paimon import PaimonSnapshots, Snapshot, parsed_snapshot
-from airflow_provider_merge.metadata.partition_filter import PartitionFilter
-from airflow_provider_merge.metadata.partitions import (
+from airflow_provider_merge.metadata.model import (
+    PartitionChange,
     PartitionFacts,
-    facts_of,
-    marks_by_file,
-    visible_rows,
+    TableSchema,
+    Tag,
 )
-from airflow_provider_merge.metadata.schema import TableSchema, parsed_schema
-from airflow_provider_merge.metadata.storage import child, list_names, read_text, unreadable
+from airflow_provider_merge.metadata.paimon.binary_row import decoded
+from airflow_provider_merge.metadata.paimon.history import PaimonHistory
+from airflow_provider_merge.metadata.paimon.manifests import DataFile, Manifests
+from airflow_provider_merge.metadata.paimon.partition_filter import PaimonPartitionFilter
+from airflow_provider_merge.metadata.paimon.partitions import facts_of, marks_by_file, visible_rows
+from airflow_provider_merge.metadata.paimon.schema import parsed_schema
+from airflow_provider_merge.metadata.paimon.snapshots import (
+    PaimonSnapshot,
+    PaimonSnapshots,
+    parsed_snapshot,
+)
+from airflow_provider_merge.storage.failures import unreadable
+from airflow_provider_merge.storage.files import list_names, read_text
+from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.paimon_files import (
     entry_name,
     entry_path,
@@ -36,27 +43,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 
 T = TypeVar("T")
-_COMPACT = "COMPACT"
 _ATTEMPTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A named snapshot, which stays readable after it has expired from the list of snapshots."""
-
-    name: str
-    snapshot: Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionChange:
-    """What two snapshots differ in, in one partition; rows as in ``PartitionFacts``."""
-
-    values: Mapping[str, str | None]
-    files_added: int
-    files_removed: int
-    rows_before: int | None
-    rows_after: int | None
 
 
 @dataclass(frozen=True)
@@ -120,9 +107,20 @@ class PaimonTable:
         """The manifests, which all branches share."""
         return Manifests(manifest_folder(self.location.rstrip("/")), self.storage_options)
 
-    def latest(self) -> Snapshot | None:
+    def latest(self) -> PaimonSnapshot | None:
         """The newest snapshot; None for a table without one."""
         return self.snapshots.latest()
+
+    def snapshot(self, snapshot_id: int) -> PaimonSnapshot | None:
+        """The snapshot of this id; None when it never was or has expired."""
+        return self.snapshots.snapshot(snapshot_id)
+
+    def history(self, newest: PaimonSnapshot | None) -> PaimonHistory:
+        """The retained snapshots up to ``newest``, which may have expired meanwhile."""
+        if newest is None:
+            return PaimonHistory(())
+        before = (each for each in self.snapshots.ids() if each < newest.snapshot_id)
+        return PaimonHistory((*before, newest.snapshot_id))
 
     def schema(self, schema_id: int | None = None) -> TableSchema:
         """The schema of an id, or the newest one.
@@ -157,8 +155,18 @@ class PaimonTable:
         names = list_names(f"{self.location.rstrip('/')}/branch", self.storage_options)
         return names_of("branch", names)
 
+    def partition_filter(
+        self, schema: TableSchema, values: Mapping[str, Any]
+    ) -> PaimonPartitionFilter:
+        """The filter for values that are given as text or in the column's own type.
+
+        Raises:
+            RequestError: REQUEST_INVALID: a column or a value is wrong.
+        """
+        return PaimonPartitionFilter.of(schema, values)
+
     def partitions(
-        self, wanted: Mapping[str, Any] | None = None, snapshot: Snapshot | None = None
+        self, wanted: Mapping[str, Any] | None = None, snapshot: PaimonSnapshot | None = None
     ) -> list[PartitionFacts]:
         """The partitions that a snapshot (by default the newest) has rows in, sorted by name.
 
@@ -172,7 +180,7 @@ class PaimonTable:
         if snapshot is None:
             return self._of_latest(lambda newest: self.partitions(wanted, newest)) or []
         schema = self.schema(snapshot.schema_id)
-        chosen = PartitionFilter.of(schema, wanted or {})
+        chosen = PaimonPartitionFilter.of(schema, wanted or {})
         marks = marks_by_file(self.manifests.marked_rows(snapshot))
         files: dict[bytes, list[DataFile]] = defaultdict(list)
         for file in self._live_files(snapshot, chosen):
@@ -182,7 +190,7 @@ class PaimonTable:
         facts = [facts_of(schema, values[row], of_row, marks) for row, of_row in files.items()]
         return sorted(facts, key=lambda each: each.name)
 
-    def row_count(self, snapshot: Snapshot | None = None) -> int | None:
+    def row_count(self, snapshot: PaimonSnapshot | None = None) -> int | None:
         """The rows that a reader of a snapshot (by default the newest) finds.
 
         None: only reading can tell; ``PartitionFacts`` says when.
@@ -193,7 +201,7 @@ class PaimonTable:
         counts = [each.rows for each in self.partitions(snapshot=snapshot)]
         return None if None in counts else sum(count or 0 for count in counts)
 
-    def touched(self, snapshot: Snapshot) -> list[Mapping[str, str | None]]:
+    def touched(self, snapshot: PaimonSnapshot) -> list[Mapping[str, str | None]]:
         """The partitions in which a snapshot added, removed or marked rows; sorted.
 
         A snapshot that only compacted files has touched none. What only deletion vectors changed is
@@ -202,7 +210,7 @@ class PaimonTable:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        if snapshot.commit_kind == _COMPACT:
+        if snapshot.keeps_rows:
             return []
         rows = self.manifests.changed_partitions(snapshot)
         before = self.snapshots.snapshot(snapshot.snapshot_id - 1)
@@ -214,7 +222,7 @@ class PaimonTable:
             found = [self._values(schema, row) for row in rows]
         return sorted(found, key=partition_name)
 
-    def diff(self, before: Snapshot, after: Snapshot) -> list[PartitionChange]:
+    def diff(self, before: PaimonSnapshot, after: PaimonSnapshot) -> list[PartitionChange]:
         """What two snapshots differ in, by partition; those that do not differ are left out.
 
         Raises:
@@ -242,21 +250,21 @@ class PaimonTable:
             )
         return sorted(changes, key=lambda each: partition_name(each.values))
 
-    def _by_partition(self, snapshot: Snapshot) -> dict[bytes, dict[Any, DataFile]]:
+    def _by_partition(self, snapshot: PaimonSnapshot) -> dict[bytes, dict[Any, DataFile]]:
         found: dict[bytes, dict[Any, DataFile]] = defaultdict(dict)
         for file in self._live_files(snapshot):
             found[file.partition][file.bucket, file.level, file.name] = file
         return found
 
     def _live_files(
-        self, snapshot: Snapshot, chosen: PartitionFilter | None = None
+        self, snapshot: PaimonSnapshot, chosen: PaimonPartitionFilter | None = None
     ) -> list[DataFile]:
         if chosen is None or not chosen.wanted:
             return self.manifests.live_files(snapshot, lambda _low, _high: True)
         keeps = cache(lambda row: chosen.keeps(decoded(row, chosen.types)))
         return self.manifests.live_files(snapshot, chosen.may_hold, keeps)
 
-    def _of_latest(self, look: Callable[[Snapshot], T]) -> T | None:
+    def _of_latest(self, look: Callable[[PaimonSnapshot], T]) -> T | None:
         """What ``look`` finds in the newest snapshot, whose files may expire meanwhile."""
         for attempt in range(_ATTEMPTS):
             newest = self.latest()
@@ -287,25 +295,3 @@ class PaimonTable:
 
     def _entries_in(self, folder: str) -> list[str]:
         return list_names(f"{self.root}/{folder}", self.storage_options)
-
-
-def snapshots_since(table: PaimonTable, since: int | datetime | None) -> list[Snapshot]:
-    """The retained snapshots, oldest first: all, those after an id, or not before a time.
-
-    A time without a time zone is UTC. A snapshot that expires meanwhile is left out.
-
-    Raises:
-        CatalogError: METADATA_UNREADABLE.
-    """
-    found: list[Snapshot] = []
-    after = since if isinstance(since, int) else 0
-    earliest = _utc(since).timestamp() * 1000 if isinstance(since, datetime) else 0
-    for snapshot in table.snapshots.newest_first():
-        if snapshot.snapshot_id <= after or snapshot.time_millis < earliest:
-            break
-        found.append(snapshot)
-    return found[::-1]
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.operators.event_keys import partition_keys
-from airflow_provider_merge.operators.results import asset_extra
+from airflow_provider_merge.operators._shared.event_keys import partition_keys
+from airflow_provider_merge.operators._shared.results import asset_extra
 from airflow_provider_merge.table_names import quoted_name
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
@@ -17,7 +17,7 @@ from spark_jobs.contract.result import JobResult
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_merge.operators.spark_job import SparkJobOperator
+    from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.values import conf_text
+from airflow_provider_merge.operators._shared.values import conf_text
 from airflow_provider_merge.secret_names import refuse_secrets
 
 

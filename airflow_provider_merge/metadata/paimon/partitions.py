@@ -4,39 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_merge.metadata.manifests import DataFile, MarkedRows
-from airflow_provider_merge.metadata.schema import TableSchema
-from spark_jobs.contract.partition_names import partition_name, partition_text
+from airflow_provider_merge.metadata.model import PartitionFacts, TableSchema
+from airflow_provider_merge.metadata.paimon.manifests import DataFile, MarkedRows
+from spark_jobs.contract.partition_names import partition_text
 
 Marks = Mapping[tuple[bytes, int, str], int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionFacts:
-    """What metadata tells of one partition.
-
-    ``values`` has the text of each partition column, None for NULL. ``rows`` is what a reader
-    finds, without the rows that deletion vectors mark; None where only reading can tell: on a
-    primary-key table with versions of keys that are not compacted yet, and where an old writer did
-    not count what its deletion vectors mark. ``records`` is the number of rows stored in files.
-    ``size`` is in bytes. ``last_file_millis`` is when the newest file was made, by its writer's
-    clock and in its writer's time zone; None: no file tells.
-    """
-
-    values: Mapping[str, str | None]
-    rows: int | None
-    records: int
-    files: int
-    size: int
-    last_file_millis: int | None
-
-    @property
-    def name(self) -> str:
-        """Such as ``day=2026-01-31/hour=7``, as results of statements name it; empty without."""
-        return partition_name(self.values)
 
 
 def marks_by_file(marked: Iterable[MarkedRows]) -> Marks:
@@ -62,7 +36,7 @@ def facts_of(
 
 def visible_rows(schema: TableSchema, files: list[DataFile], marks: Marks) -> int | None:
     """The rows that a reader of these files finds; None where only reading can tell."""
-    vectors = schema.is_on("deletion-vectors.enabled")
+    vectors = _is_on(schema, "deletion-vectors.enabled")
     if schema.primary_keys and vectors:
         # Readers skip what is not compacted yet.
         files = [file for file in files if file.level > 0]
@@ -72,7 +46,7 @@ def visible_rows(schema: TableSchema, files: list[DataFile], marks: Marks) -> in
     if None in counts:
         return None
     marked = sum(count or 0 for count in counts)
-    if schema.is_on("data-evolution.enabled"):
+    if _is_on(schema, "data-evolution.enabled"):
         return _distinct_row_ids(files) - marked
     return sum(file.rows for file in files) - marked
 
@@ -98,3 +72,8 @@ def _distinct_row_ids(files: list[DataFile]) -> int:
         total += max(0, stop - max(start, end))
         end = max(end, stop)
     return total
+
+
+def _is_on(schema: TableSchema, option: str) -> bool:
+    """Whether an option of true or false, false by default, is true."""
+    return schema.options.get(option, "").strip().lower() == "true"

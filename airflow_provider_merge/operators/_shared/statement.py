@@ -1,4 +1,4 @@
-"""What the operators share whose statement is given as SQL text or in parts."""
+"""The base of operators whose statement is SQL text or parameters."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.assignments import check_assignments
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.dry_run import DryRunOperator
-from airflow_provider_merge.operators.sources import to_named_sources
-from airflow_provider_merge.operators.templates import (
+from airflow_provider_merge.operators._shared.assignments import check_assignments
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
+from airflow_provider_merge.table_names import quoted_name
+from airflow_provider_merge.templates import (
     PLACEHOLDER,
     chosen_later,
     has_template,
     is_template,
     with_placeholders,
 )
-from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
-from airflow_provider_merge.table_names import quoted_name
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, TableName, TableSource
 from spark_jobs.contract.statements import RowStatement
@@ -31,14 +31,14 @@ Spec = RowStatement | PartitionStatement
 
 
 class StatementOperator(DryRunOperator):
-    """Runs one statement that is given as ``sql``, or in parts.
+    """Runs one statement, given as ``sql`` or as parameters.
 
-    :param sql: the statement as Spark SQL text, or the path of a file that ends in ``.sql``
-    :param sources: name → source, which the text can use like tables
-    :param database: the database of tables that the text names without one
-    :param after_ended_try: where an earlier try of the task was ended (marked, cleared while it
-        ran, its worker lost) and had committed all the same: ``fail`` (default) says so, ``skip``
-        takes that commit as the result, ``run`` runs the statement once more
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param sources: name → source; the SQL uses the names like tables
+    :param database: the database of tables that the SQL names without a database
+    :param after_ended_try: if an earlier try committed although its task was ended (marked, cleared
+        while it ran, its worker lost): ``fail`` (default) fails with the details, ``skip`` takes
+        that commit as the result, ``run`` runs the statement once more
     """
 
     template_fields: Sequence[str] = (
@@ -80,7 +80,7 @@ class StatementOperator(DryRunOperator):
 
     @abstractmethod
     def built_statement(self) -> Spec:
-        """The statement of the parts.
+        """The statement from the parameters other than ``sql``.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
@@ -88,13 +88,13 @@ class StatementOperator(DryRunOperator):
 
     @abstractmethod
     def built_sources(self) -> tuple[Source, ...]:
-        """What the statement of the parts reads; raises alike."""
+        """What that statement reads; raises the same."""
 
     @abstractmethod
     def check_parts(self) -> tuple[Source, ...]:
-        """Check the structure of the parts, of which some may still be templates; raises alike.
+        """Check these parameters, of which some may still be templates; raises the same.
 
-        Returns what they read, as far as that is known: a placeholder stands for each template.
+        Returns the known sources, with a placeholder for each template.
         """
 
     def statement_text(self) -> str | None:
@@ -102,18 +102,18 @@ class StatementOperator(DryRunOperator):
         return self.sql
 
     def statement(self) -> Spec:
-        """The statement of the rendered parameters."""
+        """The statement from rendered parameters."""
         spec = self.built_statement() if self.sql is None else self.parsed().statement
         if isinstance(spec, RowStatement):
             check_assignments(spec, is_text=self.sql is not None)
         return spec
 
     def target_table(self) -> TableName:
-        """The target of the rendered parameters."""
+        """The target from rendered parameters."""
         return super().target_table() if self.sql is None else self.parsed().target
 
     def request_sources(self) -> tuple[Source, ...]:
-        """The sources that were given, then those that the statement needs beside them."""
+        """The given sources, then the others that the statement needs."""
         if self.sql is None:
             return self.built_sources()
         return (*to_named_sources(self.sources), *self.parsed().sources)
@@ -122,8 +122,8 @@ class StatementOperator(DryRunOperator):
         """The rendered text.
 
         Raises:
-            RequestError: the text is wrong; the message has line and column.
-            NotSupportedError: it is understood, but refused.
+            RequestError: the text is invalid; the message has line and column.
+            NotSupportedError: the statement is not supported.
         """
         if not isinstance(self.sql, str):
             raise invalid("sql", "expected text")
@@ -142,16 +142,16 @@ class StatementOperator(DryRunOperator):
         return tuple(self.sources or ())
 
     def prepare_template(self) -> None:
-        """Check the text that Airflow has just read from a file, while it parses the DAG."""
+        """Check the text that Airflow has read from a file, when the DAG is parsed."""
         if isinstance(self.sql, str):
             self.check_parameters()
 
     def check_parameters(self) -> None:
-        """Check as much as is known while the DAG is parsed.
+        """Check what is known when the DAG is parsed.
 
         Raises:
-            RequestError: naming the parameter, and the place in the text.
-            NotSupportedError: the statement is understood, but refused.
+            RequestError: names the parameter, and line and column of the text.
+            NotSupportedError: the statement is not supported.
         """
         self._require_one_way()
         if self.sql is None:
@@ -189,9 +189,7 @@ class StatementOperator(DryRunOperator):
             return
         for name in self.parts:
             if getattr(self, name) is not None:
-                raise invalid(
-                    name, "can not be given together with sql", "Say it in the text of sql."
-                )
+                raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
 
 
 @contextmanager

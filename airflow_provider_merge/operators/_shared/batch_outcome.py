@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.operators.outcome import no_result, statement_outcome
+from airflow_provider_merge.operators._shared.outcome import no_result, statement_outcome
 from airflow_provider_merge.submit.submitter import SubmissionError
 from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import JobRequest

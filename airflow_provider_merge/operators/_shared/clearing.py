@@ -1,4 +1,4 @@
-"""What TRUNCATE and DROP PARTITION share: partitions that go without being read."""
+"""The base of TRUNCATE and DROP PARTITION: partitions deleted without reading them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.statement import StatementOperator
-from airflow_provider_merge.operators.templates import has_template
+from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.request import Source
 
 
 class ClearingOperator(StatementOperator):
     """A statement without a source.
 
-    :param last_writer_wins: what others commit meanwhile into the same partitions goes too,
-        instead of being a conflict
+    :param last_writer_wins: also delete what others commit to the same partitions meanwhile,
+        instead of running again after the conflict
     """
 
     template_fields: Sequence[str] = (*StatementOperator.template_fields, "last_writer_wins")
@@ -29,7 +29,7 @@ class ClearingOperator(StatementOperator):
         return ()
 
     def check_parts(self) -> tuple[Source, ...]:
-        """Check the parts where they hold no template; nothing is read."""
+        """Check what has no template; the statement reads nothing."""
         if self.sources is not None:
             raise invalid("sources", "is of no use here: no row is read", "Leave it out.")
         own = set(self.template_fields) - set(StatementOperator.template_fields)

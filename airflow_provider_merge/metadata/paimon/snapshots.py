@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import child, list_names, read_text, remove, unreadable
+from airflow_provider_merge.metadata.model import Snapshot
+from airflow_provider_merge.storage.failures import unreadable
+from airflow_provider_merge.storage.files import list_names, read_text, remove
+from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.paimon_files import (
     entry_name,
     entry_path,
@@ -26,29 +29,22 @@ from spark_jobs.contract.paimon_files import (
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import TableName
 
+_COMPACT = "COMPACT"
 # Bytes that a name may have in any file system.
 _NAME = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One snapshot. ``time_millis`` counts from 1970-01-01 UTC; ``properties`` are the writer's.
+class PaimonSnapshot(Snapshot):
+    """One snapshot of Paimon's. The manifests are names of files in the table's ``manifest``.
 
-    ``total_record_count`` and ``delta_record_count`` count the rows of data files: those that
-    deletion vectors mark, and older versions of keys, are among them. The manifests are names of
-    files in the table's folder ``manifest``.
+    ``delta_record_count`` counts as ``total_record_count`` does: rows of data files.
     """
 
-    snapshot_id: int
-    schema_id: int
     commit_user: str
-    commit_kind: str
-    time_millis: int
-    total_record_count: int | None
     delta_record_count: int | None
     manifest_lists: tuple[str, ...]
     index_manifest: str | None
-    properties: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class PaimonSnapshots:
             location = child(f"{location}/branch", entry_name("branch", branch))
         return cls(location, storage_options)
 
-    def latest(self) -> Snapshot | None:
+    def latest(self) -> PaimonSnapshot | None:
         """The newest snapshot; None for a table without one.
 
         Raises:
@@ -92,7 +88,7 @@ class PaimonSnapshots:
         ids = self.ids()
         return self.snapshot(ids[-1]) if ids else None
 
-    def snapshot(self, snapshot_id: int) -> Snapshot | None:
+    def snapshot(self, snapshot_id: int) -> PaimonSnapshot | None:
         """The snapshot of this id; None when it never was or has expired.
 
         Raises:
@@ -107,14 +103,14 @@ class PaimonSnapshots:
         names = list_names(f"{self._root}/snapshot", self.storage_options)
         return ids_of("snapshot", names)
 
-    def newest_first(self) -> Iterator[Snapshot]:
+    def newest_first(self) -> Iterator[PaimonSnapshot]:
         """All retained snapshots; one that expires meanwhile is left out."""
         for snapshot_id in reversed(self.ids()):
             snapshot = self.snapshot(snapshot_id)
             if snapshot is not None:
                 yield snapshot
 
-    def made_by(self, operation_id: str) -> Snapshot | None:
+    def made_by(self, operation_id: str) -> PaimonSnapshot | None:
         """The snapshot of an operation whose job did not get to its end; None: none is known.
 
         Searched from the newest back to the base that the job's guard names. A job without a guard
@@ -160,7 +156,7 @@ class PaimonSnapshots:
         return self.location.rstrip("/")
 
 
-def parsed_snapshot(path: str, text: str, snapshot_id: int | None = None) -> Snapshot:
+def parsed_snapshot(path: str, text: str, snapshot_id: int | None = None) -> PaimonSnapshot:
     """The snapshot that a file holds, of which ``snapshot_id`` is expected; a tag is one, too.
 
     Raises:
@@ -172,13 +168,14 @@ def parsed_snapshot(path: str, text: str, snapshot_id: int | None = None) -> Sna
         total, delta = document.get("totalRecordCount"), document.get("deltaRecordCount")
         lists = (document.get("baseManifestList"), document.get("deltaManifestList"))
         index = document.get("indexManifest")
-        return Snapshot(
+        return PaimonSnapshot(
             snapshot_id=_number(document["id"], snapshot_id),
             schema_id=_number(document["schemaId"]),
-            commit_user=str(document["commitUser"]),
             commit_kind=str(document["commitKind"]),
+            keeps_rows=document["commitKind"] == _COMPACT,
             time_millis=_number(document["timeMillis"]),
             total_record_count=None if total is None else _number(total),
+            commit_user=str(document["commitUser"]),
             delta_record_count=delta if type(delta) is int else None,
             manifest_lists=tuple(file_name(name) for name in lists if name is not None),
             index_manifest=None if index is None else file_name(index),
