@@ -16,8 +16,9 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
 from spark_jobs.connectors.paimon.commit.changes import Changes
-from spark_jobs.connectors.paimon.commit.conflicts import Gap, refuse_conflicts
+from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
 from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
+from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.new_snapshot import (
     Change,
     Commit,

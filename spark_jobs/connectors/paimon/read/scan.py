@@ -20,7 +20,7 @@ from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.packing import scan_tasks
@@ -85,9 +85,7 @@ class PaimonScan:
         scan = self._arrow_scan(spark, table, files, types, keys)
         read = [*types.values(), _ROW_ID_TYPE]
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
-        tasks = len(scan.scan_tasks)
-        numbers = spark.range(0, tasks, 1, max(tasks, 1))
-        return map_in_arrow(numbers, scan, schema).toDF(*columns, ROW_ID)
+        return map_tasks(spark, len(scan.tasks), scan, schema).toDF(*columns, ROW_ID)
 
     def arrow_rows(
         self,
@@ -103,7 +101,7 @@ class PaimonScan:
         """
         _refuse_nanoseconds(table, columns)
         scan = self._arrow_scan(spark, table, files, _types(spark, table, columns), {})
-        ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.scan_tasks)
+        ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.tasks)
         return ArrowRows(scan, ordinals)
 
     def _arrow_scan(
@@ -113,10 +111,10 @@ class PaimonScan:
         files: Sequence[PlannedFile],
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
-    ) -> ArrowScan:
+    ) -> ScanTasks[ScannedFile]:
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
-        return ArrowScan(self._filesystem, tasks, fields, keys)
+        return ScanTasks(ArrowScan(self._filesystem, fields, keys), tasks)
 
     def _scan_tasks(
         self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
