@@ -40,7 +40,7 @@ class Gate(Protocol):
         """Whether the gate is open.
 
         Raises:
-            JobError: the table can not be read, or the gate does not fit it.
+            JobError: the table cannot be read, or the gate does not fit it.
         """
         ...
 

@@ -38,7 +38,7 @@ FOREIGN = ("AIRFLOW_", "SPARK_", "PYSPARK_", "HADOOP_", "PYTHON")
 
 
 class DemoError(Exception):
-    """The demo can not go on; the text says why and what to do."""
+    """The demo cannot go on; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

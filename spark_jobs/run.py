@@ -45,7 +45,7 @@ def run(
     ``spark`` may be None for statements that take care of a table.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
-    of a dry run or the workspace can not be reached. ``progress`` holds the phases that ended
+    of a dry run or the workspace cannot be reached. ``progress`` holds the phases that ended
     before; ``answers`` as in ``LastLook``; ``opened`` is the request's connector, if somebody opens
     it by now.
     """

@@ -55,7 +55,7 @@ class CatalogHook(Protocol):
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: the table can not be read from here.
+            NotSupportedError: the table cannot be read from here.
             RequestError: the name or the connection is wrong.
         """
         ...
@@ -64,7 +64,7 @@ class CatalogHook(Protocol):
         """The columns of a table in their order, name → type.
 
         Raises:
-            JobError: the table or its metadata can not be read from here.
+            JobError: the table or its metadata cannot be read from here.
             OSError: the storage refused.
         """
         ...

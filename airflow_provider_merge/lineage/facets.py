@@ -76,7 +76,7 @@ class TaskFacts:
         )
 
     def _schema(self, table: TableName) -> Schema:
-        """The columns of a table; none where they can not be read, which is no failure here."""
+        """The columns of a table; none where they cannot be read, which is no failure here."""
         try:
             return self.columns(table)
         except (JobError, OSError):

@@ -42,7 +42,7 @@ def read_result(request: JobRequest, storage_options: Mapping[str, Any]) -> JobR
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
-        RequestError: the stored document can not be understood, or no file system of the
+        RequestError: the stored document cannot be understood, or no file system of the
             workspace's scheme is installed beside Airflow.
     """
     return _read(result_location(request), storage_options)

@@ -34,7 +34,7 @@ class History(Protocol):
     def after(self, snapshot_id: int) -> Sequence[int] | None:
         """The ids behind a snapshot, oldest first: all of them behind id 0, or an expired snapshot.
 
-        None: the snapshot is not part of this history, or it can not be told.
+        None: the snapshot is not part of this history, or it cannot be told.
         """
         ...
 
@@ -70,7 +70,7 @@ class TableReader(Protocol):
 
     Raises, everywhere:
         CatalogError: METADATA_UNREADABLE.
-        OSError: the storage can not be reached.
+        OSError: the storage cannot be reached.
     """
 
     @property

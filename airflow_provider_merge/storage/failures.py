@@ -41,7 +41,7 @@ def reaching(location: str) -> Iterator[None]:
 
 
 def unreadable(location: str, problem: str) -> CatalogError:
-    """The error for metadata that can not be understood."""
+    """The error for metadata that cannot be understood."""
     return CatalogError(
         ErrorCode.METADATA_UNREADABLE,
         f"{location} {problem}",

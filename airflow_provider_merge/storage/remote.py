@@ -27,7 +27,7 @@ def remote_files(location: str, storage_options: Mapping[str, Any]) -> Iterator[
         if "AccessControlException" in str(error):
             raise PermissionError(f"{location} may not be read or written") from error
         # A client's own exceptions; their texts may tell more than the place.
-        raise OSError(f"{location} can not be reached ({type(error).__name__})") from error
+        raise OSError(f"{location} cannot be reached ({type(error).__name__})") from error
 
 
 def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:
@@ -41,7 +41,7 @@ def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:
     except (ImportError, ValueError) as error:
         raise invalid(
             "warehouse",
-            f"Airflow can not open {scheme}://: {error}",
+            f"Airflow cannot open {scheme}://: {error}",
             "Install the fsspec file system of that scheme (for s3: s3fs) beside Airflow.",
         ) from error
 
@@ -51,6 +51,6 @@ def _require_hdfs_client(found: type) -> None:
     if not found.__module__.startswith("hdfs_native"):
         raise invalid(
             "warehouse",
-            "Airflow can not open hdfs://: the package hdfs-native is not installed beside it",
+            "Airflow cannot open hdfs://: the package hdfs-native is not installed beside it",
             f'Install it: pip install "{HDFS_PACKAGE}". The driver and the executors need it too.',
         )

@@ -1,4 +1,4 @@
-"""What a file source may ask for with records that can not be read, and what does not fit."""
+"""What a file source may ask for with records that cannot be read, and what does not fit."""
 
 from __future__ import annotations
 

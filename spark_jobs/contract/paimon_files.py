@@ -91,5 +91,5 @@ def next_snapshot(document: Any) -> int:
     """
     value = document[_NEXT_SNAPSHOT]
     if type(value) is not int or not FIRST_SNAPSHOT <= value < 2**63:
-        raise ValueError(f"{_NEXT_SNAPSHOT}: {str(value)[:100]} is no snapshot's id")
+        raise ValueError(f"{_NEXT_SNAPSHOT}: {str(value)[:100]} is not a snapshot id")
     return value

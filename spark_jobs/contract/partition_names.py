@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-# Stands for NULL in a name; a text that says the same can not be told from it.
+# Stands for NULL in a name; a text that says the same cannot be told from it.
 NULL: Final = "NULL"
 
 

@@ -118,7 +118,7 @@ class FileSource:
     """Files that Spark reads: ``spark.read.format(format).options(**options).load(path)``.
 
     ``schema`` is a Spark DDL string (``id BIGINT, name STRING``) where the files do not tell it.
-    ``on_bad_rows``: ``fail`` (None, too): a record that can not be read ends the statement;
+    ``on_bad_rows``: ``fail`` (None, too): a record that cannot be read ends the statement;
     ``quarantine``: it goes to a file below the folder ``quarantine`` (absolute path or URI), and
     the others are read. ``max_bad_rows`` is how many may go there: from 1 a number of records,
     below 1 a share of those that were read; None: any number.
@@ -241,7 +241,7 @@ class JobRequest:
         for name in names:
             require(
                 _NAME.fullmatch(name) is not None,
-                f"sources: {name!r} can not name a source",
+                f"sources: {name!r} cannot name a source",
                 "Use letters, digits and _, not starting with a digit.",
             )
             lowered = [each.lower() for each in names]

@@ -53,7 +53,7 @@ class AvroReader:
             CatalogError: SOURCE_UNREADABLE, the file is damaged, or has not the wanted columns, or
                 not of types that can be the wanted ones; LIBRARY_MISSING.
             NotSupportedError: its codec, or a wanted column's type.
-            OSError: it can not be read.
+            OSError: it cannot be read.
         """
         name = part.file.name
         path = part.file.path
@@ -195,7 +195,7 @@ def _told(name: str) -> Iterator[None]:
     except AvroDamagedError as error:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"{name} can not be read as Avro: {error}.",
+            f"{name} cannot be read as Avro: {error}.",
             "Check that the file is whole, and Avro.",
         ) from None
 

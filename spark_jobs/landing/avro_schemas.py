@@ -85,7 +85,7 @@ class AvroSchema:
             raise AvroDamagedError("its schema is none") from None
         if root.name != "record" or root.nullable:
             raise NotSupportedError(
-                f"Avro files with values of the type {root.name} can not be read.",
+                f"Avro files with values of the type {root.name} cannot be read.",
                 "Write them with records.",
             )
         self.fields = root.fields

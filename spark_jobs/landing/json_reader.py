@@ -63,7 +63,7 @@ class JsonReader:
         Raises:
             RecordTooLongError: a record, with ``multi_line`` a file, is longer than
                 ``max_record_bytes``.
-            UndecodableError, OSError: the file can not be read.
+            UndecodableError, OSError: the file cannot be read.
         """
         if self.multi_line:
             with opened_part(filesystem, part, self.encoding) as stream:

@@ -217,7 +217,7 @@ def _value(text: str, start: int) -> Generator[_Located, None, int]:
 def _record(line: int, raw: bytes, value: Any) -> Record:
     if isinstance(value, Members):
         return Record(line, raw, value)
-    return Record(line, raw, None, Problem("is no JSON object", _OBJECT_REMEDY))
+    return Record(line, raw, None, Problem("is not a JSON object", _OBJECT_REMEDY))
 
 
 def _require_end(text: str, end: int) -> None:
@@ -232,7 +232,7 @@ def _behind_blanks(text: str, start: int) -> int:
 
 
 def _not_json(error: NotJsonError) -> Problem:
-    return Problem(f"is no JSON: {error}", _JSON_REMEDY)
+    return Problem(f"is not valid JSON: {error}", _JSON_REMEDY)
 
 
 def _is_utf8(raw: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What readers of landed files make: rows of the wanted columns, and records that can not be rows.
+"""What readers of landed files make: rows of the wanted columns, and records that cannot be rows.
 
 Imported by executors: nothing here needs Spark or a table library.
 """
@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-# What becomes of a record that can not be read: it is told of, it keeps what can be read of it with
+# What becomes of a record that cannot be read: it is told of, it keeps what can be read of it with
 # NULL for the rest (Spark's PERMISSIVE), or it is left out (Spark's DROPMALFORMED).
 Leniency = Literal["tell", "null", "drop"]
 

@@ -31,7 +31,7 @@ _VALUE_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that a source is asked for, and what becomes of records that can not be read.
+    """The columns that a source is asked for, and what becomes of records that cannot be read.
 
     ``corrupt``: the column with the text of such a record under ``null``; None: there is none.
     """
@@ -95,7 +95,7 @@ def block_of(
 def _completed(
     wanted: Wanted, found: Found, unreadable: Sequence[BadRecord], seen: frozenset[str]
 ) -> RowBlock:
-    """All records as rows, with NULL for what can not be read."""
+    """All records as rows, with NULL for what cannot be read."""
     lost_values = sum(int(mask.sum()) for mask in found.masks)
     damaged = int(found.damaged.sum()) if found.damaged is not None else 0
     texts: dict[int, str] = {}
@@ -176,7 +176,7 @@ def value_problem(column: Column, text: str, reason: str) -> Problem:
         option = "timestampFormat" if column.kind.tz else "timestampNTZFormat"
         more = f", {option} says how times are written"
     return Problem(
-        reason=f"is no {column.type_name}" + (f": {reason}" if reason else ""),
+        reason=f"is not a valid {column.type_name}" + (f": {reason}" if reason else ""),
         remedy=_VALUE_REMEDY + more + ".",
         column=column.name,
         value=text,

@@ -41,7 +41,7 @@ class TextReader:
         Raises:
             RecordTooLongError: a line, with ``whole_text`` a file, is longer than
                 ``max_record_bytes``.
-            UndecodableError, OSError: the file can not be read.
+            UndecodableError, OSError: the file cannot be read.
         """
         if self.whole_text:
             with opened_part(filesystem, part, self.encoding) as stream:

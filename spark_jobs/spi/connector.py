@@ -45,7 +45,7 @@ class ConnectorMetadata(Protocol):
 
         Raises:
             CatalogError: TABLE_DIFFERS, with every difference listed.
-            NotSupportedError: a type or an option that the format can not hold.
+            NotSupportedError: a type or an option that the format cannot hold.
         """
         ...
 
@@ -53,7 +53,7 @@ class ConnectorMetadata(Protocol):
         """All data files of the pinned snapshot; ``ordinal`` is the index in this tuple.
 
         Raises:
-            NotSupportedError: a file that can not be read right here (another format, an older
+            NotSupportedError: a file that cannot be read right here (another format, an older
                 schema), with the reason.
         """
         ...
@@ -62,7 +62,7 @@ class ConnectorMetadata(Protocol):
         """Check that rows of this table can be changed; asked before the methods below.
 
         Raises:
-            NotSupportedError: they can not, with the reason.
+            NotSupportedError: they cannot, with the reason.
         """
         raise no_merge(table)
 
@@ -196,7 +196,7 @@ class NoMergeWrites(ConnectorMergeWrites):
 def no_merge(table: TableHandle) -> NotSupportedError:
     """The error of a write to a table of a connector that only reads."""
     return NotSupportedError(
-        f"Rows of {table.name} can not be changed: its connector only reads tables.",
+        f"Rows of {table.name} cannot be changed: its connector only reads tables.",
         "Change the table with the engine that made it.",
     )
 

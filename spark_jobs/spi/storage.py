@@ -21,7 +21,7 @@ class WarehouseStorage:
     """The catalog's workspace, by default its warehouse: jobs put their files there. Picklable.
 
     ``root`` is the workspace as a path of ``filesystem``; ``uri`` is the same for Spark, which
-    takes every character as it is. None: Spark can not reach the workspace, only pyarrow can.
+    takes every character as it is. None: Spark cannot reach the workspace, only pyarrow can.
     """
 
     filesystem: pafs.FileSystem

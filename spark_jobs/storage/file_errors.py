@@ -46,7 +46,7 @@ def file_error(place: str, error: Exception) -> JobError:
             )
     return CatalogError(
         ErrorCode.METADATA_UNREADABLE,
-        f"The metadata of {place} can not be read: {problem}",
+        f"The metadata of {place} cannot be read: {problem}",
         "Check the table's directory and the job's permission to read it.",
     )
 

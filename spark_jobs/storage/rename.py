@@ -65,7 +65,7 @@ class RenameFiles:
             return True
         if found is not None and body.startswith(found):
             # Its end is not known to the NameNode yet, so it may be ours.
-            raise TimeoutError(f"{target} can not be read to its end yet") from failure
+            raise TimeoutError(f"{target} cannot be read to its end yet") from failure
         if found is None and not isinstance(failure, FileExistsError):
             raise OSError(f"{target} could not be published: {failure}") from failure
         return False

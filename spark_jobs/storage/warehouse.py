@@ -35,7 +35,7 @@ class Warehouse:
 
     ``root`` is its path in ``filesystem``, ``location`` what table libraries take for it;
     ``access`` is how it was reached, secrets included, None for local folders. ``spark_prefix``
-    makes a path of ``filesystem`` one for Spark's own readers; None: they can not reach it.
+    makes a path of ``filesystem`` one for Spark's own readers; None: they cannot reach it.
     ``called`` is the field of the catalog connection that names it.
     """
 
@@ -50,7 +50,7 @@ class Warehouse:
 
     @property
     def spark_uri(self) -> str | None:
-        """The warehouse for Spark's own readers; None: they can not reach it."""
+        """The warehouse for Spark's own readers; None: they cannot reach it."""
         return None if self.spark_prefix is None else f"{self.spark_prefix}{self.root}"
 
     def require(self) -> None:
@@ -73,7 +73,7 @@ class Warehouse:
         except OSError as error:
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
-                f"The {self.called} {self.location} can not be reached: {error}",
+                f"The {self.called} {self.location} cannot be reached: {error}",
                 f"Check the {self.called} of the catalog connection, and the driver's network.",
             ) from error
         if found != pafs.FileType.Directory:
@@ -100,7 +100,7 @@ def open_warehouse(
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
         InternalError: STORAGE_UNAVAILABLE.
-        NotSupportedError: snapshots can not be published safely there, with the reason.
+        NotSupportedError: snapshots cannot be published safely there, with the reason.
     """
     scheme = "file" if warehouse.startswith("/") else urlsplit(warehouse).scheme.lower()
     if scheme == "file":

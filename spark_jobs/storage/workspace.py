@@ -35,7 +35,7 @@ def _refuse_other_storage(workspace: str) -> None:
     scheme = scheme_of(workspace)
     if scheme not in WAREHOUSE_SCHEMES:
         raise NotSupportedError(
-            f"The workspace {workspace} is on storage of the kind {scheme}, which jobs can not "
+            f"The workspace {workspace} is on storage of the kind {scheme}, which jobs cannot "
             "reach.",
             "Use a local path, hdfs:// or s3://.",
         )

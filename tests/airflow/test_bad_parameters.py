@@ -85,7 +85,7 @@ WRONG = {
     "source missing field": ({"source": {"kind": "file", "path": "/x"}}, "source.format: missing"),
     "named source": (
         {"source": sql_source("SELECT 1", sources={"a b": table_source("x.y")})},
-        "sources: 'a b' can not name a source",
+        "sources: 'a b' cannot name a source",
     ),
     "options no dict": (
         {"source": file_source("/x", "csv", options=["header"])},

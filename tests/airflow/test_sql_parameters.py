@@ -198,7 +198,7 @@ WRONG = {
     "source name": (
         DeleteFromOperator,
         {"sql": "DELETE FROM a.b", "sources": {"x y": table_source("a.b")}},
-        "sources: 'x y' can not name a source",
+        "sources: 'x y' cannot name a source",
     ),
     "sources no dict": (
         DeleteFromOperator,

@@ -140,7 +140,7 @@ def _require_merged(
     name: TableName, before: Counter[str], after: Counter[str] | None, files: int, snapshot: Any
 ) -> None:
     if after is None:
-        raise ViolationError(f"{name} can not be read any more after a commit on {snapshot}")
+        raise ViolationError(f"{name} cannot be read any more after a commit on {snapshot}")
     lost, new = before - after, after - before
     if lost.total() > files or new.total() != 1:
         raise ViolationError(
@@ -149,7 +149,7 @@ def _require_merged(
 
 
 def _rows(connector: Connector, name: TableName) -> Counter[str] | None:
-    """All rows as pypaimon reads them; None where it can not."""
+    """All rows as pypaimon reads them; None where it cannot."""
     try:
         return Counter(map(repr, paimon_tables.read(connector, name)))
     except Exception:  # noqa: BLE001 - it makes no promises for damaged files

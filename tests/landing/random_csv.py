@@ -212,7 +212,7 @@ def _shown(value: Any) -> str:
 def _check_texts(
     file: CsvFile, path: Path, folder: Path, records: Sequence[Sequence[Cell | None]] | None
 ) -> Iterator[str]:
-    """DuckDB and pyarrow read the same texts, or can not read them."""
+    """DuckDB and pyarrow read the same texts, or cannot read them."""
     count = len(records[0]) if records and records[0] else len(file.columns)
     plain = replace(
         file,

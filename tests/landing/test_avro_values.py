@@ -127,7 +127,7 @@ def test_times_beyond_the_calendar(
     found = read_avro(path, f"v {type_name}")
 
     assert found.rows == []
-    assert found.reasons == [(1, f"is no {type_name}: it lies beyond the years 1 to 9999")]
+    assert found.reasons == [(1, f"is not a valid {type_name}: it lies beyond the years 1 to 9999")]
 
 
 @pytest.mark.parametrize(

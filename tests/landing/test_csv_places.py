@@ -51,11 +51,19 @@ def test_a_bad_value_is_told_with_its_column(read_csv: ReadCsv) -> None:
 @pytest.mark.parametrize(
     ("ddl", "text", "reason"),
     [
-        ("v DOUBLE", "1e999", "is no DOUBLE: it is too large"),
-        ("v DECIMAL(6,2)", "1.005", "is no DECIMAL(6,2): it has more digits than the type"),
-        ("v DATE", "2024-02-30", "is no DATE: day is out of range for month"),
-        ("v TIMESTAMP", "2024-01-01 00:00:00.0000001", "is no TIMESTAMP: it has parts of a micro"),
-        ("v BOOLEAN", "maybe", "is no BOOLEAN"),
+        ("v DOUBLE", "1e999", "is not a valid DOUBLE: it is too large"),
+        (
+            "v DECIMAL(6,2)",
+            "1.005",
+            "is not a valid DECIMAL(6,2): it has more digits than the type",
+        ),
+        ("v DATE", "2024-02-30", "is not a valid DATE: day is out of range for month"),
+        (
+            "v TIMESTAMP",
+            "2024-01-01 00:00:00.0000001",
+            "is not a valid TIMESTAMP: it has parts of a micro",
+        ),
+        ("v BOOLEAN", "maybe", "is not a valid BOOLEAN"),
     ],
 )
 def test_the_reason_says_what_is_wrong(read_csv: ReadCsv, ddl: str, text: str, reason: str) -> None:

@@ -68,7 +68,7 @@ def test_what_is_no_object_is_a_bad_record(read_json: ReadJson, line: str) -> No
     found = read_json(f'{{"id":1}}\n{line}\n{{"id":2}}\n', "id INT")
 
     assert found.values == [1, 2]
-    assert found.reasons == [(2, "is no JSON object")]
+    assert found.reasons == [(2, "is not a JSON object")]
 
 
 def test_a_byte_order_mark_is_left_out(read_json: ReadJson) -> None:

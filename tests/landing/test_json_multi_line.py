@@ -67,7 +67,7 @@ def test_what_follows_damage_is_one_bad_record(read_values: ReadJson, data: str,
 
     assert found.values == [1]
     assert [bad.text for bad in found.bad] == [rest]
-    assert found.reasons[0][1].startswith("is no JSON: ")
+    assert found.reasons[0][1].startswith("is not valid JSON: ")
 
 
 def test_bytes_that_are_not_utf8_are_of_one_record(read_values: ReadJson) -> None:

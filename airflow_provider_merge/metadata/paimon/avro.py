@@ -52,7 +52,7 @@ def records(content: bytes, fields: Fields, only: Only | None = None) -> Iterato
 
     source = io.BytesIO(content)
     if source.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("it is no Avro file")
+        raise ValueError("it is not an Avro file")
     meta: Any = fastavro.schemaless_reader(source, _META, None)
     sync = source.read(_SYNC)
     document = meta["avro.schema"]

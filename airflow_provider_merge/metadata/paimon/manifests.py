@@ -220,7 +220,7 @@ def _number(value: Any) -> int:
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Within it, whatever a file can not be read for is METADATA_UNREADABLE.
+    """Within it, whatever a file cannot be read for is METADATA_UNREADABLE.
 
     fastavro and the codecs raise exceptions of every kind for damaged files.
     """
@@ -229,4 +229,4 @@ def _reading(path: str) -> Iterator[None]:
     except (JobError, OSError):
         raise
     except Exception as error:
-        raise unreadable(path, f"can not be read: {repr(error)[:300]}") from error
+        raise unreadable(path, f"cannot be read: {repr(error)[:300]}") from error

@@ -28,7 +28,7 @@ def parsed_schema(path: str, text: str) -> TableSchema:
         # Every partition key is a column.
         _ = schema.partition_types
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise unreadable(path, f"is no schema: {repr(error)[:200]}") from None
+        raise unreadable(path, f"is not a schema: {repr(error)[:200]}") from None
     return schema
 
 

@@ -146,7 +146,7 @@ class PaimonSnapshots:
         try:
             return next_snapshot(json.loads(text))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise unreadable(path, f"is no consumer: {_short(error)}") from None
+            raise unreadable(path, f"is not a consumer: {_short(error)}") from None
 
     def _guard(self, operation_id: str) -> str:
         return guard_path(self._root, operation_id)
@@ -182,7 +182,7 @@ def parsed_snapshot(path: str, text: str, snapshot_id: int | None = None) -> Pai
             properties={str(key): str(value) for key, value in properties.items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise unreadable(path, f"is no snapshot: {_short(error)}") from None
+        raise unreadable(path, f"is not a snapshot: {_short(error)}") from None
 
 
 def file_name(value: Any) -> str:

@@ -67,7 +67,7 @@ class PaimonTable:
 
         Raises:
             CatalogError: TABLE_NOT_FOUND.
-            OSError: the storage can not be reached.
+            OSError: the storage cannot be reached.
         """
         table, _ = split_branch(name.table)
         whole = PaimonSnapshots.find(warehouse, TableName(name.database, table), storage_options)
@@ -79,7 +79,7 @@ class PaimonTable:
 
         Raises:
             CatalogError: TABLE_NOT_FOUND.
-            OSError: the storage can not be reached.
+            OSError: the storage cannot be reached.
         """
         _, branch = split_branch(name.table)
         found = cls(name, location, branch, storage_options)
@@ -287,7 +287,7 @@ class PaimonTable:
         try:
             yield
         except (ValueError, struct.error, OverflowError) as error:
-            problem = f"holds a partition that can not be read: {repr(error)[:200]}"
+            problem = f"holds a partition that cannot be read: {repr(error)[:200]}"
             raise unreadable(self.manifests.folder, problem) from None
 
     def _schema_ids(self) -> list[int]:

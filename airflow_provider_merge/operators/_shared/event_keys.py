@@ -38,6 +38,6 @@ def _has_one_column(hook: CatalogHook, target: TableName) -> bool:
     except (JobError, OSError) as error:
         # The statement is committed: no reason to fail.
         log.warning(
-            "Partition keys are names of partitions, as %s can not be read: %s", target, error
+            "Partition keys are names of partitions, as %s cannot be read: %s", target, error
         )
         return False

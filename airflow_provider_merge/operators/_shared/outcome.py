@@ -31,7 +31,7 @@ def job_outcome(
     """The result of a job that has done its work; ``failure`` is how its process ended.
 
     Raises:
-        JobError: the result can not be read, or is OPERATION_ID_REUSED.
+        JobError: the result cannot be read, or is OPERATION_ID_REUSED.
         AirflowException: the job failed, or nothing is known of it.
     """
     read = read_result_of_try if failure else read_result

@@ -57,7 +57,7 @@ class StatementOperator(DryRunOperator):
     template_ext: Sequence[str] = (".sql",)
 
     # What the text begins with, the parameters that stand in its place, and those of them that
-    # can not be left out.
+    # cannot be left out.
     spec_type: ClassVar[type[Spec]]
     parts: ClassVar[tuple[str, ...]]
     required_parts: ClassVar[tuple[str, ...]]

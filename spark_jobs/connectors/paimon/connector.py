@@ -79,7 +79,7 @@ def _library_options(
 
 
 def _scan(storage: Warehouse) -> ConnectorScan:
-    """Where Spark can not reach the files, pyarrow reads them."""
+    """Where Spark cannot reach the files, pyarrow reads them."""
     if storage.spark_prefix is None:
         return PaimonScan(storage.filesystem, "pyarrow")
     return PaimonScan(storage.filesystem, spark_prefix=storage.spark_prefix)

@@ -48,7 +48,7 @@ class PaimonMetadata:
 
         Raises:
             CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table's rows can not be read right here, with the reason.
+            NotSupportedError: the table's rows cannot be read right here, with the reason.
         """
         table = self._find(name)
         if table is None:
@@ -101,7 +101,7 @@ class PaimonMetadata:
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
-            NotSupportedError: the table's rows can not be changed, with the reason.
+            NotSupportedError: the table's rows cannot be changed, with the reason.
         """
         target = pinned_table(table)
         refuse_unwritable(table.name, target.schema)

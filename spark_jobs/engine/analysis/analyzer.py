@@ -73,7 +73,7 @@ def analyze_merge(
     """
     if spec.schema_evolution:
         raise NotSupportedError(
-            "schema_evolution: MERGE can not add columns yet",
+            "schema_evolution: MERGE cannot add columns yet",
             "Leave out WITH SCHEMA EVOLUTION; columns that only the source has are left out then.",
         )
     refuse_reserved_names(table.column_names, "target")

@@ -168,7 +168,7 @@ class AssignmentAnalyzer:
                 return column, fields
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
-            f"{where}: {text} is no column of {self.table.name}",
+            f"{where}: {text} is not a column of {self.table.name}",
             f"Its columns are: {', '.join(self.table.column_names)}.",
         )
 

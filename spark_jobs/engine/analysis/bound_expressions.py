@@ -19,7 +19,7 @@ class BoundExpression:
     ``kind`` is the name of Spark's class; ``attributes`` the ids of the columns that it reads;
     ``attribute`` the one that it is; ``text`` the text that it is, as a literal; ``type_name`` its
     type as Spark writes it.
-    ``is_safe_upcast``: a cast that keeps the order of values and can not fail.
+    ``is_safe_upcast``: a cast that keeps the order of values and cannot fail.
     ``has_predicate_subquery``: it holds a subquery that is not just one constant.
     """
 

@@ -136,7 +136,7 @@ class ExpressionAnalyzer:
         if found.other_relations:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"{where}: {text!r} reads data that is no source of the statement",
+                f"{where}: {text!r} reads data that is not a source of the statement",
                 "Add the table or the files to the sources and read them by that name.",
             )
         return Expression(
@@ -171,7 +171,7 @@ class ExpressionAnalyzer:
         if parsed.is_named:
             raise RequestError(
                 ErrorCode.SYNTAX_ERROR,
-                f"{where}: {text!r} ends in a word that is no part of the expression",
+                f"{where}: {text!r} ends in a word that is not part of the expression",
                 "Remove the word; an expression takes no alias here.",
             )
         return parsed

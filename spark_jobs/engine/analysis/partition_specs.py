@@ -88,7 +88,7 @@ class PartitionSpecs:
         elif find_name(unquoted(name), self.table.column_names):
             problem = f"{name} is not a partition column of {self.table.name}"
         else:
-            problem = f"{name} is no column of {self.table.name}"
+            problem = f"{name} is not a column of {self.table.name}"
         remedy = f"Its partition columns are: {', '.join(keys)}." if keys else "Leave it out."
         raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, f"{where}: {problem}", remedy)
 

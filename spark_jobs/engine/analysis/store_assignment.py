@@ -76,7 +76,7 @@ def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLoca
     if not _can_store(given, wanted):
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
-            f"{location}: a value of type {given.simpleString()} can not be stored as "
+            f"{location}: a value of type {given.simpleString()} cannot be stored as "
             f"{wanted.simpleString()}",
             "Cast the value explicitly.",
         )
@@ -147,7 +147,7 @@ def _checked_cast(value: Column, wanted: DataType, location: ErrorLocation) -> C
 
 
 def _not_storable(value: Column, wanted: DataType, location: ErrorLocation) -> Column:
-    problem = F.lit(f"{location} {wanted.simpleString()} can not hold the value ")
+    problem = F.lit(f"{location} {wanted.simpleString()} cannot hold the value ")
     shown = F.substring(value.cast("string"), 1, 100)
     return _raise(
         ErrorCode.VALUE_NOT_STORABLE,

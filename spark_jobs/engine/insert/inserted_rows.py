@@ -189,7 +189,7 @@ def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
         if found is None:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
-                f"{_LABEL} BY NAME: the source's column {name} is no column of {table.name}",
+                f"{_LABEL} BY NAME: the source's column {name} is not a column of {table.name}",
                 f"Its columns are: {', '.join(table.column_names)}.",
             )
         if quote(found) in wanted:
@@ -222,7 +222,7 @@ def _sort_key(text: str, table: TableHandle) -> str:
     if name is None:
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
-            f"order_by: {text} is no column of {table.name}",
+            f"order_by: {text} is not a column of {table.name}",
             "Write a column, perhaps with ASC or DESC behind it.",
         )
     return f"{quote(name)} {direction}"

@@ -57,10 +57,10 @@ class EndedTries:
         return cls(request, connector, tuple(ended))
 
     def commits(self, table: TableHandle) -> list[JobResult]:
-        """What they committed to ``table``; those that still run somewhere can not publish now.
+        """What they committed to ``table``; those that still run somewhere cannot publish now.
 
         Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: whether one committed can not be known, and it
+            CommitError: COMMIT_HISTORY_EXPIRED: whether one committed cannot be known, and it
                 matters.
         """
         found = []

@@ -53,7 +53,7 @@ def materialize_views(
         The number of rows that were evaluated, or landed.
 
     Raises:
-        NotSupportedError: a column of a type that parquet can not hold.
+        NotSupportedError: a column of a type that parquet cannot hold.
     """
     row_count = 0
     for name, read in columns.items():

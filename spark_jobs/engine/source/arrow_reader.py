@@ -1,4 +1,4 @@
-"""The executor half of reading files through pyarrow: without the JVM, or where it can not.
+"""The executor half of reading files through pyarrow: without the JVM, or where it cannot.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -126,6 +126,6 @@ def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:
 def _unreadable(path: str, error: Exception) -> CatalogError:
     return CatalogError(
         ErrorCode.SOURCE_UNREADABLE,
-        f"{path} can not be read: {str(error).strip().splitlines()[0]}",
+        f"{path} cannot be read: {str(error).strip().splitlines()[0]}",
         "Check that all files of the source have the same format and columns.",
     )

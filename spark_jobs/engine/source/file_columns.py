@@ -133,7 +133,7 @@ class FooterReader:
         except (OSError, pa.ArrowException) as error:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"{path} can not be read: {str(error).strip().splitlines()[0]}",
+                f"{path} cannot be read: {str(error).strip().splitlines()[0]}",
                 f"Check that it is a whole {self.format} file.",
             ) from None
 

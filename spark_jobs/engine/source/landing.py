@@ -93,7 +93,7 @@ def landing_of(spark: SparkSession, source: FileSource, connector: Connector) ->
     files = source_files(spark, source, connector)
     if files.filesystem is None:
         raise NotSupportedError(
-            f"source {source.name}: {source.format} files at {source.path} can not be read: Python "
+            f"source {source.name}: {source.format} files at {source.path} cannot be read: Python "
             "has no file system for them.",
             "Land them on a local or shared folder, on s3:// or on hdfs://, or write parquet.",
         )
@@ -124,7 +124,7 @@ def land(
     The rows have a constant ``row`` and the columns as ``c0``, ``c1`` …
 
     Raises:
-        CatalogError: SOURCE_UNREADABLE, a record or a file can not be read, or a file changed.
+        CatalogError: SOURCE_UNREADABLE, a record or a file cannot be read, or a file changed.
         DataError: VALUE_NOT_STORABLE; TOO_MANY_BAD_ROWS.
     """
     source, files = landing.source, landing.files
@@ -224,7 +224,7 @@ def _require_few(source: FileSource, metrics: SourceMetrics) -> None:
         of_all = f"{limit:.0f}" if limit >= 1 else f"{limit:.2%} of them"
         raise DataError(
             ErrorCode.TOO_MANY_BAD_ROWS,
-            f"source {source.name}: {metrics.quarantined} of {metrics.records} records can not be "
+            f"source {source.name}: {metrics.quarantined} of {metrics.records} records cannot be "
             f"read; max_bad_rows allows {of_all}.",
             f"Look at {metrics.quarantine or 'them'}, correct the files, or allow more.",
         )

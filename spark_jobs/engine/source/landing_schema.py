@@ -155,12 +155,12 @@ def _of_avro(files: SourceFiles) -> StructType:
 
 
 def _inferred(spark: SparkSession, files: SourceFiles) -> StructType:
-    """What Spark finds in the files' values; a record that it can not read has no say."""
+    """What Spark finds in the files' values; a record that it cannot read has no say."""
     source = files.source
     if not files.is_listed_by_spark:
         raise NotSupportedError(
             f"source {source.name} ({source.format} {source.path}): Spark has no file system for "
-            "this path, so it can not look for the columns.",
+            "this path, so it cannot look for the columns.",
             "Give the source a schema.",
         )
     own = {"maxrecordbytes", "enforceschema", "mode", "columnnameofcorruptrecord"}

@@ -119,7 +119,8 @@ class LandingTask:
                 raise DataError(
                     ErrorCode.VALUE_NOT_STORABLE,
                     f"source {self.source}: {part.file.name}: the folder's value "
-                    f"{shown(text[0].as_py())} of column {column.name} is no {column.type_name}",
+                    f"{shown(text[0].as_py())} of column {column.name} is not a valid "
+                    f"{column.type_name}",
                     "Correct the type in the source's schema, or the name of the folder.",
                 )
             columns[column.name] = pa.repeat(values.values[0], count)
@@ -166,6 +167,6 @@ class LandingTask:
     def _unreadable(self, name: str, problem: str, remedy: str) -> CatalogError:
         return CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"source {self.source}: {name} can not be read: {problem}",
+            f"source {self.source}: {name} cannot be read: {problem}",
             remedy,
         )

@@ -76,7 +76,7 @@ def materialize(
     frame has the columns under their own names.
 
     Raises:
-        NotSupportedError: a column of a type that parquet can not hold.
+        NotSupportedError: a column of a type that parquet cannot hold.
     """
     schema = source.schema
     fields = [schema[name] for name in sorted(columns)]
@@ -152,7 +152,7 @@ def _refuse_unstorable(fields: Sequence[StructField]) -> None:
     for each in fields:
         if _holds_interval(each.dataType):
             raise NotSupportedError(
-                f"source column {each.name}: {each.dataType.simpleString()} can not be kept",
+                f"source column {each.name}: {each.dataType.simpleString()} cannot be kept",
                 "Cast it in the source.",
             )
 

@@ -121,7 +121,7 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
 
 
 def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]) -> DataFrame:
-    # Formats of Spark that know this option keep records that they can not read, by default.
+    # Formats of Spark that know this option keep records that they cannot read, by default.
     reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
     reader = reader.options(**source.options)
     schema = declared_schema(source) if source.schema else footer_schema(spark, source)

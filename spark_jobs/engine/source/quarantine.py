@@ -49,7 +49,7 @@ class Quarantine:
         A dry run leaves all as it is.
 
         Raises:
-            InternalError: STORAGE_UNAVAILABLE, the file can not be written.
+            InternalError: STORAGE_UNAVAILABLE, the file cannot be written.
         """
         if self.dry_run:
             return metrics
@@ -63,7 +63,7 @@ class Quarantine:
         except OSError as error:
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
-                f"the quarantine {self.name} can not be written: {error}",
+                f"the quarantine {self.name} cannot be written: {error}",
                 "See that the job may write there; nothing was merged.",
             ) from error
         return replace(metrics, quarantine=self.name)
@@ -83,7 +83,7 @@ def quarantine_of(
     """The file for the bad records of ``source``; None where they are errors.
 
     Raises:
-        NotSupportedError: the folder is on a storage that Python can not reach.
+        NotSupportedError: the folder is on a storage that Python cannot reach.
     """
     if source.on_bad_rows != "quarantine" or source.quarantine is None:
         return None

@@ -69,7 +69,7 @@ def source_files(spark: SparkSession, source: FileSource, connector: Connector) 
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE.
-        NotSupportedError: the connector can not list them in the way that the source asks for.
+        NotSupportedError: the connector cannot list them in the way that the source asks for.
     """
     if not spark_knows(spark, source.path):
         location = connector.locate(source.path)

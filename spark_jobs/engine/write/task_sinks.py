@@ -35,7 +35,7 @@ class TaskSinks:
         return [fragment for sink in self.opened for fragment in sink.finish()]
 
     def abort(self) -> None:
-        """Abort all sinks; the driver removes what one leaves that can not."""
+        """Abort all sinks; the driver removes what one leaves that cannot."""
         for sink in self.opened:
             try:
                 sink.abort()

@@ -120,7 +120,7 @@ def test_a_table_whose_number_of_buckets_was_changed_is_refused(
     ("option", "value", "reason"),
     [
         ("bucket-function.type", "mod", "bucket-function.type = mod"),
-        ("bucket-key", "id,missing", "Bucket key missing .* is no column"),
+        ("bucket-key", "id,missing", "Bucket key missing .* is not a column"),
         ("bucket-key", "id,p", "Bucket key p .* is a partition key too"),
         ("bucket-key", "deep", "Bucket key deep .* has the nested type ARRAY"),
         ("bucket-key", " ", "no bucket key"),

@@ -150,7 +150,7 @@ def test_a_retention_that_is_none_is_named(
 ) -> None:
     set_option(schema, "tag.default-time-retained", "long")
 
-    with pytest.raises(NotSupportedError, match=r"tag\.default-time-retained: 'long' is no dur"):
+    with pytest.raises(NotSupportedError, match=r"tag\.default-time-retained: 'long' is not a dur"):
         maintenance.create_tag(NAME, CreateTagSpec("short"))
 
     assert not list(schema.parents[1].glob("tag/*"))

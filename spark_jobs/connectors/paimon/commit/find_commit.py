@@ -57,6 +57,6 @@ def _require_all_since(base: int, ids: list[int], table: TableHandle, operation_
         raise CommitError(
             ErrorCode.COMMIT_HISTORY_EXPIRED,
             f"Snapshot {missing} of {table.name} has expired, so whether operation "
-            f"{operation_id} was committed in it can not be known.",
+            f"{operation_id} was committed in it cannot be known.",
             "Look at the table's rows; clear the task to run the statement once more.",
         )

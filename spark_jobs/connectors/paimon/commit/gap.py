@@ -83,7 +83,7 @@ class Gap:
                 raise CommitError(
                     ErrorCode.COMMIT_CONFLICT,
                     f"Snapshot {snapshot_id}, committed while the statement ran, has expired "
-                    "already: whether it is in conflict can not be known.",
+                    "already: whether it is in conflict cannot be known.",
                     READ_AGAIN,
                 )
             self._take(snapshot)

@@ -129,7 +129,7 @@ def _nested_to_spark(paimon: Mapping[str, Any], column: str) -> str:
     if name == "ROW":
         if not paimon["fields"]:
             raise NotSupportedError(
-                f"Column {column} is a ROW without fields, which parquet files can not hold.",
+                f"Column {column} is a ROW without fields, which parquet files cannot hold.",
                 "Drop the column, or give it a field.",
             )
         fields = [_field_to_spark(field, column) for field in paimon["fields"]]
@@ -198,14 +198,14 @@ def _atomic_to_paimon(spark: SparkType, column: str) -> str:
         return f"{'VARCHAR' if name == 'varchar' else 'CHAR'}({arguments[0]})"
     text = name.upper() + (f"({', '.join(map(str, arguments))})" if arguments else "")
     raise NotSupportedError(
-        f"Column {column}: a Paimon table can not hold Spark's type {text}.",
+        f"Column {column}: a Paimon table cannot hold Spark's type {text}.",
         "Choose another type; docs/paimon.md lists those that are possible.",
     )
 
 
 def _unknown_to_spark(name: str, column: str) -> NotSupportedError:
     return NotSupportedError(
-        f"Column {column} is of Paimon's type {name}, which Spark can not read.",
+        f"Column {column} is of Paimon's type {name}, which Spark cannot read.",
         _OTHER_TYPE,
     )
 

@@ -66,7 +66,7 @@ def read_bytes(
 
     Raises:
         CatalogError: METADATA_UNREADABLE when a file ends before a vector.
-        OSError: a file can not be read.
+        OSError: a file cannot be read.
     """
     by_path: dict[str, list[VectorLocation]] = defaultdict(list)
     for location in locations:

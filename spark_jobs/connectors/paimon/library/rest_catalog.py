@@ -40,7 +40,7 @@ def open_rest_catalog(options: Mapping[str, str]) -> Any:
     if catalog.data_token_enabled:
         raise NotSupportedError(
             f"The catalog's server at {uri} hands out a key of the storage for each table (option "
-            "data-token.enabled), which this job can not pass to its executors yet.",
+            "data-token.enabled), which this job cannot pass to its executors yet.",
             "Switch the option off, and give the storage's key to the catalog connection.",
         )
     return catalog

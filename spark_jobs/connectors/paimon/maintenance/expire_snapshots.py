@@ -44,7 +44,7 @@ def expire_snapshots(
     Raises:
         CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
         CommitError: COMMIT_CONFLICT: what is in use changes all the time.
-        NotSupportedError, RequestError: the limits can not be honoured.
+        NotSupportedError, RequestError: the limits cannot be honoured.
     """
     limits = Limits.of(spec, table.options, now)
 

@@ -41,7 +41,7 @@ class Limits:
         """Those of the statement, else of the table, else Paimon's defaults.
 
         Raises:
-            NotSupportedError: an option of the table has a value that it can not have.
+            NotSupportedError: an option of the table has a value that it cannot have.
             RequestError: REQUEST_INVALID: more snapshots must stay than may stay.
         """
         limits = cls(

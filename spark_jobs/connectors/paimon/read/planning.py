@@ -41,7 +41,7 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     """All data files, ordered by path; the index is the ordinal.
 
     Raises:
-        NotSupportedError: a file that can not be read right here, with the reason.
+        NotSupportedError: a file that cannot be read right here, with the reason.
         ValueError: a deletion vector deletes more rows than its file has.
     """
     table = pinned_table(handle)

@@ -1,4 +1,4 @@
-"""Files of a snapshot that this connector can not read or keep, refused by name. Driver only."""
+"""Files of a snapshot that this connector cannot read or keep, refused by name. Driver only."""
 
 from __future__ import annotations
 

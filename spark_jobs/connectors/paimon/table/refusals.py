@@ -45,13 +45,13 @@ def refuse_new_branch(name: TableName) -> None:
     """Refuse to make a branch as if it were a table of its own."""
     if "$" in name.table:
         raise NotSupportedError(
-            f"{name} is a branch, which can not be created as a table.",
+            f"{name} is a branch, which cannot be created as a table.",
             "Create the branch of the table with Paimon's own engines first.",
         )
 
 
 def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
-    """Refuse tables whose rows this connector can not read right.
+    """Refuse tables whose rows this connector cannot read right.
 
     Raises:
         NotSupportedError: with the reason.
@@ -81,7 +81,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
-                f"Column {column.name} of {name} has timestamps of precision 7 to 9, which can not "
+                f"Column {column.name} of {name} has timestamps of precision 7 to 9, which cannot "
                 "be written so that every engine reads them.",
                 "Change the column to TIMESTAMP(6).",
             )
@@ -176,7 +176,7 @@ def _refuse_buckets(name: TableName, schema: PaimonSchema) -> None:
 
 def _refuse_bucket_key(name: TableName, schema: PaimonSchema, key: str, kind: Any) -> None:
     if kind is None:
-        problem = "is no column"
+        problem = "is not a column"
     elif key in schema.partition_keys:
         problem = "is a partition key too"
     elif not isinstance(kind, str):

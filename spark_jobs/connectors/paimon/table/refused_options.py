@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-# ``read``: the table can not be used at all; ``write``: not as a target; ``tag``: not by statements
+# ``read``: the table cannot be used at all; ``write``: not as a target; ``tag``: not by statements
 # that make or drop tags.
 Use = Literal["read", "write", "tag"]
 
@@ -134,7 +134,7 @@ REFUSED: Final[Mapping[str, Refusal]] = {
 
 
 def refused(options: Mapping[str, str], use: Use) -> Iterator[tuple[str, Refusal]]:
-    """The options of a table, each with why the table can not be used so."""
+    """The options of a table, each with why the table cannot be used so."""
     for option, value in options.items():
         for pattern, refusal in REFUSED.items():
             fits = use in refusal.uses and fnmatchcase(option, pattern)

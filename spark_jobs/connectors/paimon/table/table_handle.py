@@ -114,7 +114,7 @@ class PinnedTable:
         """Where new files go instead of the table's directory.
 
         Raises:
-            NotSupportedError: the table's options say what can not be honoured.
+            NotSupportedError: the table's options say what cannot be honoured.
         """
         found = external_paths(self.options)
         if found is not None and not self.path.startswith("/"):

@@ -58,7 +58,7 @@ def compression(table: PinnedTable) -> Compression:
     """The codec of new files (options ``file.compression``, ``file.compression.zstd-level``).
 
     Raises:
-        NotSupportedError: a codec that pyarrow can not write.
+        NotSupportedError: a codec that pyarrow cannot write.
     """
     name = table.options.get("file.compression", "zstd").lower()
     if name not in _CODECS:
