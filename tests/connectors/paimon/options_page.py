@@ -24,8 +24,9 @@ _HEAD = """\
 
 What becomes of each option here: those of Paimon 1.4 and 2.0 and of pypaimon 2.1, of Iceberg's
 metadata, and of the connectors of Flink, Spark and Hive. `*` stands for any text. An option that is
-not on this page is taken for a property of yours. `python -m tests.connectors.paimon.options_page`
-makes the page; a test fails when pypaimon has an option that is not on it.
+not on this page is taken for a property of yours. The page is made by
+`python -m tests.connectors.paimon.options_page`; a test fails when pypaimon has an option that is
+not on it.
 """
 
 
