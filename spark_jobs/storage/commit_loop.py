@@ -62,7 +62,7 @@ def before_publication() -> Iterator[None]:
         ) from error
 
 
-def is_stored(
+def store_snapshot(
     snapshot_id: int, store: Callable[[], bool], look_up: Callable[[], bool | None]
 ) -> bool:
     """Store a snapshot; whether it is there. False: its id is another one's, for good.

@@ -33,7 +33,7 @@ from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment
-from spark_jobs.storage.commit_loop import before_publication, is_stored, until_committed
+from spark_jobs.storage.commit_loop import before_publication, store_snapshot, until_committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class MergeCommit:
                 writer.discard(new)
                 raise
         try:
-            is_published = _is_stored(self.store, latest, new)
+            is_published = _stored(self.store, latest, new)
         except InternalError:
             writer.discard(new)
             raise
@@ -132,12 +132,12 @@ class MergeCommit:
         return int(new.snapshot.id)
 
 
-def _is_stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
+def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
     def look_up() -> bool | None:
         found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
         return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
 
-    return is_stored(int(new.snapshot.id), partial(store.publish, latest, new), look_up)
+    return store_snapshot(int(new.snapshot.id), partial(store.publish, latest, new), look_up)
 
 
 def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
