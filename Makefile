@@ -41,7 +41,7 @@ setup-classes: setup
 	@.ci/class-archive $(SPARK_VENV)
 
 .PHONY: test
-test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine files" runs only these)
+test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine datafiles" runs only these)
 	@$(SUITES) full $(ONLY)
 
 .PHONY: test-all
@@ -72,9 +72,9 @@ test-faults: setup ## Kill drivers and break their storage N=… times, at every
 		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
 		$(if $(MINUTES),--minutes $(MINUTES)))
 
-.PHONY: test-care
-test-care: setup ## Take care of N=… random tables, from SEED=… on: expire, tags, orphan files
-	@$(SPARK_VENV)/bin/python -m tests.connectors.paimon.care $(or $(N),500) $(SEED)
+.PHONY: test-maintenance
+test-maintenance: setup ## Maintain N=… random tables, from SEED=… on: expire, tags, orphan files
+	@$(SPARK_VENV)/bin/python -m tests.connectors.paimon.random_maintenance $(or $(N),500) $(SEED)
 
 .PHONY: test-fuzz
 test-fuzz: setup ## Attack tables with N=… damaged and hostile files, from SEED=… on

@@ -4,9 +4,8 @@ Usage: suites.py quick|full|all [suite ...]
 
 Each suite is one pytest process in each of its environments. A few run at a time. All that a suite
 starts carries its mark in the environment, so that a hang or a crash ends that suite only and
-leaves nothing behind. A suite without a single test that ran is a failure. In suites that may
-`repeat`, a few tests that failed are run once more, by themselves: those that pass then are printed
-as unsteady.
+leaves nothing behind. A suite without a single test that ran is a failure. No test is run a second
+time because it failed.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -24,7 +23,7 @@ import tomllib
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 from xml.etree import ElementTree
@@ -37,8 +36,6 @@ _SELECTION = {
     "full": ["-m", "not extended"],
     "all": [],
 }
-# More tests than these did not fail by chance.
-MOST_REPEATED = 2
 # So many times as long may a suite take with everything that `make test` leaves out.
 WHOLE_LISTS = 6
 _SLOWEST = 25
@@ -55,7 +52,6 @@ class Suite:
     environment: str
     run: str
     minutes: float
-    repeat: bool
 
     @property
     def label(self) -> str:
@@ -72,7 +68,6 @@ class Outcome:
     failed: list[str]
     skipped: list[tuple[str, str]]
     reason: str
-    unsteady: tuple[str, ...] = ()
 
 
 def load(run: str, names: list[str]) -> list[Suite]:
@@ -83,7 +78,7 @@ def load(run: str, names: list[str]) -> list[Suite]:
     wanted = ("quick",) if run == "quick" else ("quick", "full")
     times = WHOLE_LISTS if run == "all" else 1
     return [
-        Suite(name, row["folder"], environment, row["run"], times * row["minutes"], row["repeat"])
+        Suite(name, row["folder"], environment, row["run"], times * row["minutes"])
         for name, row in table.items()
         if (name in names if names else row["run"] in wanted)
         for environment in row["environments"][: 1 if run == "quick" else None]
@@ -116,11 +111,10 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
 
 
 def run_all(suites: list[Suite], run: str) -> list[Outcome]:
-    """Runs the suites side by side, those that may take longest first."""
-    longest_first = sorted(suites, key=lambda suite: -suite.minutes)
+    """Runs the suites side by side, in the order of the file: the longest first."""
     # Starting and waiting are much of the quick ones; of the others some start several JVMs.
     with ThreadPoolExecutor(3 if run == "quick" else 2) as pool:
-        return list(pool.map(lambda suite: run_quietly(suite, run), longest_first))
+        return list(pool.map(lambda suite: run_quietly(suite, run), suites))
 
 
 def run_quietly(suite: Suite, run: str) -> Outcome:
@@ -143,22 +137,8 @@ def run_suite(
 
     `options` are further ones of pytest.
     """
-    first = run_pytest(suite, output, [*_SELECTION[run], *options], log)
-    if not suite.repeat or not 0 < len(first.failed) <= MOST_REPEATED:
-        return first
-    again = run_pytest(suite, output, ["--last-failed", "--last-failed-no-failures=none"], log)
-    return replace(
-        again,
-        seconds=first.seconds + again.seconds,
-        passed=first.passed + again.passed,
-        skipped=first.skipped,
-        unsteady=tuple(test for test in first.failed if test not in again.failed),
-    )
-
-
-def run_pytest(suite: Suite, output: Path, options: Sequence[str], log: IO[str] | None) -> Outcome:
-    """One process of pytest, until it ends or its time is up."""
-    print(f"\n==> {suite.label}: {suite.folder} {' '.join(options)}", file=log, flush=True)
+    selection = [*_SELECTION[run], *options]
+    print(f"\n==> {suite.label}: {suite.folder} {' '.join(selection)}", file=log, flush=True)
     work = output / f"{suite.name}-{suite.environment}"
     work.mkdir(parents=True, exist_ok=True)
     report = work / "results.xml"
@@ -168,7 +148,7 @@ def run_pytest(suite: Suite, output: Path, options: Sequence[str], log: IO[str] 
     started = time.monotonic()
     mark = f"MERGE_TEST_RUN={uuid.uuid4().hex}"
     process = subprocess.Popen(
-        [python, "-m", "pytest", suite.folder, *files, *options],
+        [python, "-m", "pytest", suite.folder, *files, *selection],
         cwd=ROOT,
         env=environment_variables(suite, work) | dict([mark.split("=")]),
         stdin=subprocess.DEVNULL,
@@ -246,14 +226,12 @@ def skip_reason(skip: ElementTree.Element) -> str:
 
 
 def summary(outcomes: list[Outcome]) -> str:
-    """The table of suites, then the unsteady tests, and the skipped ones with their reasons."""
+    """The table of suites, then the skipped tests with their reasons."""
     lines = ["", f"{'suite':<28}{'seconds':>8}{'passed':>8}{'failed':>8}{'skipped':>9}"]
     for o in outcomes:
         counts = f"{o.seconds:>8.1f}{o.passed:>8}{len(o.failed):>8}{len(o.skipped):>9}"
         lines.append(f"{o.suite.label:<28}{counts}  {o.reason and 'FAILED: ' + o.reason}".rstrip())
     lines.append(f"{'total':<28}{sum(o.seconds for o in outcomes):>8.1f}")
-    unsteady = [f"  {o.suite.label} {test}" for o in outcomes for test in o.unsteady]
-    lines += ["", f"unsteady tests, which failed at first: {len(unsteady) or 'none'}", *unsteady]
     skipped = [(o.suite.label, *skip) for o in outcomes for skip in o.skipped]
     lines += ["", f"skipped tests: {len(skipped) or 'none'}"]
     lines += [f"  {label} {name}: {reason}" for label, name, reason in skipped]

@@ -1,4 +1,4 @@
-"""What a hook reads of tables, whatever their format: snapshots, partitions, tags, schemas."""
+"""The metadata of tables that a hook reads: snapshots, partitions, tags and schemas."""
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
+# What every digest has: an option that requests had, and that was never set.
+_REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,29 +182,22 @@ class JobOptions:
     """Settings that bear meaning or bound what the job uses.
 
     ``session_time_zone``: how Spark reads and writes timestamps without an offset.
-    ``target_file_size``: bytes at which new data files roll. ``broadcast_limit``: bytes of source
-    that may be sent to every executor. ``rewrite_share``: on tables with deletion vectors, the
-    share of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table
-    decides. ``filter_share``: up to how many source rows for each target row the target is read
-    through a dynamic filter; None: the engine decides.
-    ``isolation``: which commits of others are a conflict (rule 12); None is serializable.
+    ``target_file_size``: bytes at which new data files roll. ``rewrite_share``: on tables with
+    deletion vectors, the share of a file's rows (0 to 1) above which deleting them rewrites the
+    file; None: the table decides. ``isolation``: which commits of others are a conflict (rule 12);
+    None is serializable.
     """
 
     session_time_zone: str = "UTC"
     target_file_size: int = 128 * 1024 * 1024
-    broadcast_limit: int = 150 * 1024 * 1024
     rewrite_share: float | None = None
-    filter_share: float | None = None
     isolation: Isolation | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
         require(self.target_file_size > 0, "target_file_size: must be positive")
-        require(self.broadcast_limit >= 0, "broadcast_limit: must not be negative")
         share = self.rewrite_share
         require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
-        share = self.filter_share
-        require(share is None or share >= 0, "filter_share: must not be negative")
         levels = get_args(Isolation)
         require(
             self.isolation is None or self.isolation in levels,
@@ -294,8 +289,8 @@ class JobRequest:
         if not self.dry_run:
             del document["dry_run"]
         # What a later release adds, and is left out, changes no digest.
-        options = document["options"]
-        document["options"] = {name: options[name] for name in options if options[name] is not None}
+        given = {name: each for name, each in document["options"].items() if each is not None}
+        document["options"] = {**given, **_REMOVED_OPTIONS}
         for source in document["sources"]:
             for name in _ADDED_TO_SOURCES:
                 if source.get(name, "") is None:

@@ -21,12 +21,16 @@ def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterab
         # The object appears when the stream is closed.
         _write(filesystem, path, content)
         return
-    # A name of its own: another job may be at the same.
-    folder, _, name = path.rpartition("/")
-    temporary = f"{folder}/{unfinished_name(name)}"
-    make_folder(filesystem, folder)
+    temporary = temporary_path(path)
+    make_folder(filesystem, path.rpartition("/")[0])
     _write(filesystem, temporary, content)
     filesystem.move(temporary, path)
+
+
+def temporary_path(path: str) -> str:
+    """A hidden file beside ``path``, of a name that no other job uses."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{unfinished_name(name)}"
 
 
 def _write(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:

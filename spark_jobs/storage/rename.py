@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.storage.files import temporary_path
 from spark_jobs.storage.hdfs import hdfs_client, hdfs_failures, path_in_hdfs
 
 _T = TypeVar("_T")
@@ -78,7 +78,8 @@ class RenameFiles:
 
     def _written(self, path: str, body: bytes) -> str:
         """The path of a new temporary file beside ``path``."""
-        return _reconnecting(lambda: self._write(self._temporary(path), body))
+        target = path_in_hdfs(self._options.authority, path)
+        return _reconnecting(lambda: self._write(temporary_path(target), body))
 
     def _write(self, path: str, body: bytes) -> str:
         try:
@@ -101,10 +102,6 @@ class RenameFiles:
     def _discard(self, path: str) -> None:
         with contextlib.suppress(OSError), hdfs_failures(path):
             self._client.delete(path)
-
-    def _temporary(self, path: str) -> str:
-        folder, _, name = path_in_hdfs(self._options.authority, path).rpartition("/")
-        return f"{folder}/.{name}.{uuid.uuid4()}.tmp"
 
     @property
     def _client(self) -> Any:

@@ -26,6 +26,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.source.file_columns",
     "spark_jobs.engine.insert.insert_pass",
     "spark_jobs.engine.insert.insert_writer",
+    "spark_jobs.engine.insert.task_clusters",
     "spark_jobs.engine.source.landing_report",
     "spark_jobs.engine.source.landing_task",
     "spark_jobs.engine.runtime.lease",

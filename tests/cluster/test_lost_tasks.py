@@ -45,7 +45,14 @@ def _check_once(merge: ClusterMerge, lost: Path) -> None:
     assert set(ids.values()) == {1}
 
 
-@pytest.mark.parametrize("victim", ["python worker", "executor"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        "python worker",
+        # test_source_once kills one in its sink, too.
+        pytest.param("executor", marks=pytest.mark.extended),
+    ],
+)
 def test_killed_sink_task_is_run_again(merges: ClusterMerges, victim: str) -> None:
     merge = merges.start(_MERGE, points=("sink",))
     worker = merge.submission.hit("sink")

@@ -1,4 +1,4 @@
-"""Attempts to commit beside other writers, and what became of a snapshot that failed to be stored."""
+"""Attempts to commit beside other writers, and what became of a snapshot that was not stored."""
 
 from __future__ import annotations
 
@@ -58,9 +58,11 @@ def test_an_attempt_that_fails_is_the_last_one() -> None:
 
 
 def test_a_failure_before_the_publication_says_that_nothing_was_published() -> None:
-    with pytest.raises(InternalError, match="could not be prepared: disk full") as raised:
-        with before_publication():
-            raise OSError("disk full")
+    with (
+        pytest.raises(InternalError, match="could not be prepared: disk full") as raised,
+        before_publication(),
+    ):
+        raise OSError("disk full")
 
     assert raised.value.code is ErrorCode.STORAGE_UNAVAILABLE
     assert "Nothing was published" in raised.value.remedy
@@ -103,7 +105,7 @@ def test_a_snapshot_that_is_not_there_may_still_appear_if_there_was_no_answer(
     failure: OSError, code: ErrorCode
 ) -> None:
     with pytest.raises(JobError, match=str(failure)) as raised:
-        is_stored(3, Store(failure, OSError("later"), OSError("later")), of(None))
+        is_stored(3, Store(failure, answer=False), of(None))
 
     assert raised.value.code is code
 

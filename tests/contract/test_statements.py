@@ -136,7 +136,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "operation id with newline": (lambda: request(operation_id="op\n"), "operation_id: "),
     "time zone": (lambda: JobOptions(session_time_zone=""), "session_time_zone: "),
     "file size": (lambda: JobOptions(target_file_size=0), "target_file_size: "),
-    "broadcast": (lambda: JobOptions(broadcast_limit=-1), "broadcast_limit: "),
     "isolation": (lambda: JobOptions(isolation="dirty"), "isolation: 'dirty' is not one of: "),
     "rewrite share": (lambda: JobOptions(rewrite_share=1.1), "rewrite_share: "),
     **{

@@ -24,6 +24,7 @@ from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError, from_marker
 from spark_jobs.spi import rows
+from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile
 from tests.fuzz.mutations import OUTSIDE
@@ -89,7 +90,8 @@ def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
         ScannedFile(each.ordinal, each.path, vectors.get(each.path.rpartition("/")[2]))
         for each in files
     )
-    scan = ArrowScan(filesystem, (task,), tuple(paimon_tables.schema_of(table)), {})
+    reader = ArrowScan(filesystem, tuple(paimon_tables.schema_of(table)), {})
+    scan = ScanTasks(reader, (task,))
     try:
         list(scan([pa.RecordBatch.from_pydict({"task": [0]})]))
     except RuntimeError as error:

@@ -26,7 +26,11 @@ def rows_of(ids, shift):
     return pa.table(columns)
 
 
-@pytest.mark.parametrize("key", [*KEYS, ",".join(reversed(KEYS))])
+# The key of all columns has each type, too.
+ALONE = [pytest.param(name, marks=pytest.mark.extended) for name in KEYS]
+
+
+@pytest.mark.parametrize("key", [*ALONE, ",".join(reversed(KEYS))])
 def test_new_and_moved_rows_are_in_java_s_buckets(spark, warehouse, key):
     """Keys of every type, NULL among them, assigned by a merge and written into new rows."""
     options = {"bucket": "11", "bucket-key": key}

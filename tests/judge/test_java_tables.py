@@ -72,7 +72,14 @@ def check(warehouse, expected):
     warehouse.checked_files("d.t")
 
 
-@pytest.mark.parametrize("name", TABLES)
+# Others have the same and more.
+EXTENDED = ("unpartitioned", "partitioned", "deletion vectors", "buckets")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.extended) if n in EXTENDED else n for n in TABLES],
+)
 def test_statements_on_a_table_of_java(spark, warehouse, name):
     keys, options = TABLES[name]
     table, expected = java_table(warehouse, keys, options)

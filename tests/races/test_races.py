@@ -21,7 +21,14 @@ def _race(folder: Path, **chosen: object) -> Race:
     return Race(CatalogSpec("paimon", str(folder / "warehouse")), folder, **chosen)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("marks", [False, True], ids=["copy-on-write", "deletion vectors"])
+@pytest.mark.parametrize(
+    "marks",
+    [
+        # The publish is the same; tables in HDFS and of the REST catalog are copy-on-write.
+        pytest.param(False, id="copy-on-write", marks=pytest.mark.extended),
+        pytest.param(True, id="deletion vectors"),
+    ],
+)
 def test_writers_that_race_lose_and_double_nothing(
     tmp_path: Path, marks: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

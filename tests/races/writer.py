@@ -24,7 +24,7 @@ from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
 from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
 from spark_jobs.connectors.paimon.format.vectors import read_vector
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -65,7 +65,7 @@ class CheckThenWrite:
 class PypaimonPublish:
     """pypaimon's own: it looks, then renames over what came meanwhile."""
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         commit = RenamingSnapshotCommit(latest.table.snapshot_manager())
         return bool(commit.commit(None, new.snapshot, []))
 

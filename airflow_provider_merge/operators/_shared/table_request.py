@@ -1,4 +1,4 @@
-"""The request of one statement on one table, out of an operator's parameters."""
+"""The request of one statement on one table, from an operator's parameters."""
 
 from __future__ import annotations
 

@@ -46,17 +46,17 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     if metastore == FILESYSTEM:
         _refuse_lock(catalog.warehouse, options)
         storage = open_warehouse(catalog.warehouse, options)
-        native = catalogs.open_catalog(_native_options(options, storage, storage.location))
-        metadata = PaimonMetadata(native, storage)
+        opened = catalogs.open_catalog(_library_options(options, storage, storage.location))
+        metadata = PaimonMetadata(opened, storage)
         snapshots: SnapshotStore = SnapshotFiles(storage.files)
         maintenance: PaimonMaintenance | None = PaimonMaintenance(metadata, storage)
     elif metastore == REST:
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
-        native = rest_catalog.open_rest_catalog(_native_options(options, storage, name))
-        metadata = PaimonMetadata(native, storage)
+        opened = rest_catalog.open_rest_catalog(_library_options(options, storage, name))
+        metadata = PaimonMetadata(opened, storage)
         # The server has tags and rollbacks of its own.
-        snapshots, maintenance = CatalogServer(native), None
+        snapshots, maintenance = CatalogServer(opened), None
     else:
         raise NotSupportedError(
             f"Catalog option {METASTORE} = {metastore} is not supported yet.",
@@ -72,7 +72,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     )
 
 
-def _native_options(
+def _library_options(
     options: Mapping[str, str], storage: Warehouse, warehouse: str
 ) -> dict[str, str]:
     return {**options, **catalog_options(storage.access), WAREHOUSE: warehouse}

@@ -16,14 +16,14 @@ from spark_jobs.connectors.paimon.library import (
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
+from spark_jobs.connectors.paimon.table.file_refusals import refuse_rescaled
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
-    refuse_rescaled,
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.write.table_layout import bucket_function
 from spark_jobs.contract.request import TableName
@@ -67,7 +67,7 @@ class PaimonMetadata:
                 columns=tuple(_column(column) for column in schema.columns),
                 partition_keys=schema.partition_keys,
                 snapshot_id=snapshot.id if snapshot else None,
-                native=PaimonTable(table, snapshot, schema),
+                native=PinnedTable(table, snapshot, schema),
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
@@ -103,7 +103,7 @@ class PaimonMetadata:
             CatalogError: METADATA_UNREADABLE.
             NotSupportedError: the table's rows can not be changed, with the reason.
         """
-        target = paimon_table(table)
+        target = pinned_table(table)
         refuse_unwritable(table.name, target.schema)
         if target.buckets is not None:
             entries = self._reading(table.name, lambda: target.located_entries)
@@ -114,13 +114,13 @@ class PaimonMetadata:
 
         Else files are rewritten in place, so an UPDATE needs only the assigned columns.
         """
-        if paimon_table(table).marks_rows:
+        if pinned_table(table).marks_rows:
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
         """New rows by partition and bucket; those of a table with neither anywhere."""
-        target = paimon_table(table)
+        target = pinned_table(table)
         if target.buckets is None:
             return WriteLayout(table.partition_keys, table.partition_keys)
         derived = DerivedColumns(

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType
 
+from spark_jobs.contract.identifiers import quote, unquoted
 from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
 from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
-from spark_jobs.engine.runtime.names import find_name, quote, unquoted
+from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import Column, TableHandle
 

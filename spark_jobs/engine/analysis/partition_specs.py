@@ -14,12 +14,13 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import PartitionSpec
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.names import find_name, unquoted
+from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 

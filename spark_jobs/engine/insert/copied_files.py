@@ -31,6 +31,7 @@ from spark_jobs.arrow_types import arrow_type
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader
 from spark_jobs.engine.source.arrow_source import listed, parquet_splits
 from spark_jobs.landing.files import FileVersion
+from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.packing import scan_tasks
 
@@ -76,8 +77,8 @@ class CopiedFiles:
         ordinals = scan_tasks(sizes, tasks)
         schema = pa.schema([self.schema.field(index) for index in columns])
         of_tasks = tuple(tuple(splits[ordinal] for ordinal in each) for each in ordinals)
-        reader = ArrowFileReader(self.filesystem, False, of_tasks, schema)
-        return ArrowRows(reader, tuple(map(tuple, ordinals)))
+        reader = ArrowFileReader(self.filesystem, False, schema)
+        return ArrowRows(ScanTasks(reader, of_tasks), tuple(map(tuple, ordinals)))
 
 
 def copied_files(

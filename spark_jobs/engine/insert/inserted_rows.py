@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import (
     DEFAULT_AS,
     DEFAULT_OF,
@@ -22,7 +23,7 @@ from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.names import column_of, find_name, quote
+from spark_jobs.engine.runtime.names import column_of, find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle

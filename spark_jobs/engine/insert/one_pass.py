@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow.fs as pafs
+
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.insert.copied_files import CopiedFiles, copied_files
-from spark_jobs.engine.insert.insert_pass import (
-    CopiedRows,
-    TaskClusters,
-    known_clusters,
-    spilled_rows,
-    task_clusters,
-)
+from spark_jobs.engine.insert.insert_pass import CopiedRows
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.replacement import Partition
+from spark_jobs.engine.insert.task_clusters import TaskClusters, known_clusters, task_clusters
+from spark_jobs.engine.runtime.spill import SpillReader
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.statement_run import StatementRun
+from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import WriteLayout
 
@@ -73,8 +73,8 @@ class OnePass:
         size = source.byte_size // COMPRESSION
         tasks = self._tasks(size)
         filesystem = self.run.connector.storage.filesystem
-        rows = spilled_rows(source, filesystem, columns, tasks)
-        found = self._counted(spilled_rows(source, filesystem, keys, tasks))
+        rows = _spilled_rows(source, filesystem, columns, tasks)
+        found = self._counted(_spilled_rows(source, filesystem, keys, tasks))
         row_bytes = row_bytes_of(self.planned) or size / max(source.row_count, 1)
         return self._accepted(rows, found, row_bytes)
 
@@ -127,3 +127,18 @@ class OnePass:
         declared = {column.name: column.type for column in self.run.table.columns}
         types = [frame_type(declared[name]) for name in self.layout.cluster_by]
         return None if keys is None else task_clusters(self.run.spark, keys, types)
+
+
+def _spilled_rows(
+    source: MaterializedSource,
+    filesystem: pafs.FileSystem,
+    columns: Sequence[str],
+    tasks: int,
+) -> ArrowRows:
+    """``columns`` of a source's files, which at most so many tasks read."""
+    paths = list(source.files)
+    sizes = dict(enumerate(source.files.values()))
+    groups = tuple(map(tuple, scan_tasks(sizes, tasks)))
+    files = tuple(tuple(paths[ordinal] for ordinal in group) for group in groups)
+    names = tuple(source.stored_names[name] for name in columns)
+    return ArrowRows(ScanTasks(SpillReader(filesystem, names), files), groups)

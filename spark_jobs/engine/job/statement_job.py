@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.merge.merge_run import MergeRun
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
@@ -45,7 +47,10 @@ _NAMED_PARTITIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on an open catalog and session; ``answers`` as in ``LastLook``."""
+    """A request on an open catalog and session; ``answers`` as in ``LastLook``.
+
+    ``limits`` decide how a merge is planned, and never what it does.
+    """
 
     request: JobRequest
     spark: SparkSession
@@ -53,6 +58,7 @@ class Job:
     progress: Progress = field(default_factory=Progress)
     redaction: Redaction = field(default_factory=Redaction)
     answers: Path | None = None
+    limits: PlanLimits = field(default_factory=PlanLimits)
 
     def run(self) -> JobResult:
         """Run the request and store its result, but for a dry run; a failure is a result too."""
@@ -230,7 +236,7 @@ class Job:
         scratch: str,
         attempt: int,
     ) -> MergeRun | OverwriteRun:
-        return _run_type(spec)(
+        return self._run_type(spec)(
             spark=self.spark,
             connector=self.connector,
             table=table,
@@ -247,6 +253,12 @@ class Job:
             dry_run=self.request.dry_run,
         )
 
+    def _run_type(
+        self, spec: RowStatement | PartitionStatement
+    ) -> Callable[..., MergeRun | OverwriteRun]:
+        is_merge = isinstance(spec, RowStatement)
+        return partial(MergeRun, limits=self.limits) if is_merge else OverwriteRun
+
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
         return JobResult(
             operation_id=self.request.operation_id,
@@ -257,10 +269,6 @@ class Job:
             try_number=self.request.origin.try_number,
             retries=self.request.origin.retries,
         )
-
-
-def _run_type(spec: RowStatement | PartitionStatement) -> Callable[..., MergeRun | OverwriteRun]:
-    return MergeRun if isinstance(spec, RowStatement) else OverwriteRun
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:

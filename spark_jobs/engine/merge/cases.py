@@ -11,10 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import NULL, Expression
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.spi import rows
 

@@ -20,9 +20,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
-from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.spi import rows
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
 
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
@@ -30,13 +30,12 @@ from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
 from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, whole_table
 
-# Above this many source rows for each target row, a filter would let most rows pass.
-_FILTER_SHARE: Final = 0.25
-
 
 @dataclass(frozen=True, slots=True)
 class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     """One attempt of MERGE, DELETE or UPDATE."""
+
+    limits: PlanLimits = field(default_factory=PlanLimits)
 
     def check(self) -> None:
         """Hold the statement against the schemas.
@@ -63,7 +62,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            limit, filesystem = self.options.broadcast_limit, self.connector.storage.filesystem
+            limit, filesystem = self.limits.broadcast, self.connector.storage.filesystem
             keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
             pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
@@ -183,9 +182,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
         insert_layout = metadata.insert_layout(self.table)
-        share = _FILTER_SHARE if self.options.filter_share is None else self.options.filter_share
         rows = sum(file.row_count for file in files)
-        filters = source is not None and source.row_count <= share * rows
+        filters = source is not None and source.row_count <= self.limits.filter_share * rows
         return GeneralPlan(
             spark=self.spark,
             merge=merge,
@@ -197,7 +195,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             dynamic_filter=keys if filters else None,
             update_layout=metadata.update_layout(self.table),
             insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
-            broadcast_limit=self.options.broadcast_limit,
+            broadcast_limit=self.limits.broadcast,
             target_file_size=self.options.target_file_size,
         )
 

@@ -26,7 +26,7 @@ from spark_jobs.landing.options import FORMATS, Reader, SourceOptions
 from spark_jobs.landing.records import Column
 from spark_jobs.landing.streams import codec_of
 from spark_jobs.landing.values import TextRules
-from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.storage.files import make_folder
 
@@ -138,7 +138,6 @@ def land(
     task = LandingTask(
         source=source.name,
         filesystem=files.filesystem,
-        scan_tasks=tasks,
         reader=landing.reader,
         columns=tuple(column.name for column in columns),
         schema=pa.schema(fields),
@@ -149,9 +148,9 @@ def land(
         operation_id=operation_id,
         keeps_bad=source.on_bad_rows == "quarantine",
     )
-    numbers = spark.range(0, len(tasks), 1, max(len(tasks), 1))
     lease = Lease(storage.filesystem, root.rpartition("/")[0])
-    rows = map_in_arrow(numbers, LeasedTask(task, lease, root), REPORT_SCHEMA).collect()
+    leased = LeasedTask(ScanTasks(task, tasks), lease, root)
+    rows = map_tasks(spark, len(tasks), leased, REPORT_SCHEMA).collect()
     reports = [LandingReport.from_json(row["report"]) for row in rows]
     files.require_unchanged()
     _require_seen(landing, reports)

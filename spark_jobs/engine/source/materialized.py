@@ -23,9 +23,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
-from spark_jobs.engine.runtime.names import quote
 from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpillWriter
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.errors import NotSupportedError

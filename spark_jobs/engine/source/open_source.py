@@ -9,16 +9,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
-from spark_jobs.engine.runtime.names import quote
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
+from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
 from spark_jobs.engine.source.file_columns import Footers, footers_of
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
-from spark_jobs.engine.source.landing_schema import declared_lengths, declared_schema
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import TableHandle

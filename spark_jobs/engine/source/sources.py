@@ -13,8 +13,8 @@ from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
-from spark_jobs.engine.source.landing_schema import declared_lengths
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.quarantine import quarantine_of

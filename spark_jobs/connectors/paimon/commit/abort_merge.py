@@ -10,7 +10,7 @@ from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
 from spark_jobs.connectors.paimon.commit.find_commit import find_commit
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
@@ -21,7 +21,7 @@ def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMe
     The guard stays where another try of the operation made a snapshot, or may have made one that
     has expired. Nothing is removed when this write is in the snapshot after all.
     """
-    target = paimon_table(table)
+    target = pinned_table(table)
     try:
         commit = find_commit(filesystem, table, begun.operation_id)
         needs_guard = commit is not None
@@ -37,7 +37,7 @@ def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMe
         guard_of(filesystem, target, begun.operation_id).release()
 
 
-def _has_files(table: PaimonTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
+def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
     """Whether files with names of these prefixes came with the commit."""
     snapshot = stored_snapshots.find_snapshot(table.table, commit.snapshot_id)
     if snapshot is None:

@@ -12,7 +12,7 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory, SourceFile
 from spark_jobs.connectors.paimon.write.table_layout import (
     data_file_prefix,
@@ -34,7 +34,7 @@ class PaimonMerge:
     operation, which may have committed, had left its guard.
     """
 
-    target: PaimonTable
+    target: PinnedTable
     write: MergeWrite
     name_prefix: str
     index_prefix: str
@@ -52,7 +52,7 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
     Raises:
         CommitError: COMMIT_CONFLICT when the base had expired before.
     """
-    target = paimon_table(table)
+    target = pinned_table(table)
     token = uuid.uuid4()
     prefix, index_prefix = f"{data_file_prefix(target)}{token}-", f"index-{token}-"
     sinks_write_to = discarding(filesystem) if write.dry_run else filesystem
@@ -76,7 +76,7 @@ def _guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: s
         CommitError: COMMIT_CONFLICT when it had expired before. No guard of this try stays: a
             later one would take it for that of a try that may have committed.
     """
-    guard = guard_of(filesystem, paimon_table(table), operation_id)
+    guard = guard_of(filesystem, pinned_table(table), operation_id)
     is_first = guard.set(table.snapshot_id)
     try:
         _require_base(table)
@@ -92,7 +92,7 @@ def _require_base(table: TableHandle) -> None:
     base = table.snapshot_id
     if base is None:
         return
-    if stored_snapshots.find_snapshot(paimon_table(table).table, base) is None:
+    if stored_snapshots.find_snapshot(pinned_table(table).table, base) is None:
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
             f"Snapshot {base} of {table.name} expired before the statement began.",
@@ -100,7 +100,7 @@ def _require_base(table: TableHandle) -> None:
         )
 
 
-def _source_files(table: PaimonTable, files: Sequence[PlannedFile]) -> dict[int, SourceFile]:
+def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int, SourceFile]:
     buckets: dict[BucketKey, int] = {}
     found = {}
     for file in files:

@@ -9,7 +9,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.library import stored_snapshots
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.parallel import in_parallel
@@ -34,7 +34,7 @@ def find_commit(
     Raises:
         CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the guarded base are gone.
     """
-    target = paimon_table(table)
+    target = pinned_table(table)
     ids = stored_snapshots.snapshot_ids(target.table)
     base = guard_of(filesystem, target, operation_id).base()
     # No try of the operation wrote anything before its guard was set.

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.paimon_files import (
     FIRST_SNAPSHOT,
@@ -91,6 +91,6 @@ class BaseGuard:
                     self.filesystem.delete_file(info.path)
 
 
-def guard_of(filesystem: pafs.FileSystem, table: PaimonTable, operation_id: str) -> BaseGuard:
+def guard_of(filesystem: pafs.FileSystem, table: PinnedTable, operation_id: str) -> BaseGuard:
     """The guard of an operation on a table, or on its branch."""
     return BaseGuard(filesystem, table.branch_path, operation_id)

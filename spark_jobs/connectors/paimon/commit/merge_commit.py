@@ -16,8 +16,9 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
 from spark_jobs.connectors.paimon.commit.changes import Changes
-from spark_jobs.connectors.paimon.commit.conflicts import Gap, refuse_conflicts
+from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
 from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
+from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.new_snapshot import (
     Change,
     Commit,
@@ -27,7 +28,7 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import (
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import stored_snapshots, table_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
@@ -57,7 +58,7 @@ class MergeCommit:
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
             JobError: of ``require_wanted`` (nothing was published).
         """
-        base, overwrites = paimon_table(self.table), self.merge.write.overwrites
+        base, overwrites = pinned_table(self.table), self.merge.write.overwrites
         if not fragments and not overwrites:
             raise InternalError(
                 ErrorCode.INTERNAL_ERROR,
@@ -81,14 +82,14 @@ class MergeCommit:
         snapshot_id = self._publish(SnapshotWriter(latest, commit), change, latest)
         return None if snapshot_id is None else CommittedSnapshot(snapshot_id, recorded)
 
-    def _latest(self) -> PaimonTable:
+    def _latest(self) -> PinnedTable:
         """The table as it is now.
 
         Raises:
             CommitError: COMMIT_CONFLICT when its schema is not the one that files were made for.
         """
         name = self.table.name
-        latest = paimon_table(self.metadata.load_table(name))
+        latest = pinned_table(self.metadata.load_table(name))
         if _file_schema(latest) != _file_schema(self.merge.target):
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
@@ -105,10 +106,10 @@ class MergeCommit:
         """
         _refuse_own_commit(gap, self.merge.operation_id)
         change, write = changes.behind(gap.added), self.merge.write
-        refuse_conflicts(paimon_table(self.table), gap, change, write.isolation, write.read_set)
+        refuse_conflicts(pinned_table(self.table), gap, change, write.isolation, write.read_set)
         return change
 
-    def _publish(self, writer: SnapshotWriter, change: Change, latest: PaimonTable) -> int | None:
+    def _publish(self, writer: SnapshotWriter, change: Change, latest: PinnedTable) -> int | None:
         """The id of the new snapshot; None when another writer took it.
 
         The manifests of a snapshot that is certainly not there are removed.
@@ -131,7 +132,7 @@ class MergeCommit:
         return int(new.snapshot.id)
 
 
-def _is_stored(store: SnapshotStore, latest: PaimonTable, new: NewSnapshot) -> bool:
+def _is_stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
     def look_up() -> bool | None:
         found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
         return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
@@ -139,7 +140,7 @@ def _is_stored(store: SnapshotStore, latest: PaimonTable, new: NewSnapshot) -> b
     return is_stored(int(new.snapshot.id), partial(store.publish, latest, new), look_up)
 
 
-def _file_schema(table: PaimonTable) -> tuple[Any, ...]:
+def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
     """What new files depend on; the ids of a table that was dropped and made anew begin again."""
     schema, schema_id = table.schema, table_schema.schema_id(table.table)
     return schema_id, schema.columns, schema.partition_keys, table.buckets

@@ -15,7 +15,7 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
@@ -53,7 +53,7 @@ class PaimonMergeWrites:
         self, table: TableHandle, fragments: Sequence[Fragment]
     ) -> Sequence[Mapping[str, Any]]:
         """The partitions of files that come, go or have rows marked."""
-        return partitions_of(paimon_table(table), fragments)
+        return partitions_of(pinned_table(table), fragments)
 
     def finish_merge(
         self,
@@ -84,7 +84,7 @@ class PaimonMergeWrites:
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
         """Let the base snapshot of a finished operation expire."""
-        guard_of(self._filesystem, paimon_table(table), operation_id).release()
+        guard_of(self._filesystem, pinned_table(table), operation_id).release()
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
         """The snapshot that this operation made, searched from the latest one back.

@@ -14,14 +14,14 @@ from spark_jobs.contract.paimon_files import entry_path, hint_path
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
-    from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+    from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
     from spark_jobs.storage.exclusive_files import ExclusiveFiles
 
 
 class SnapshotStore(Protocol):
     """Decides which of several writers makes a table's next snapshot."""
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Make ``new`` the snapshot after that of ``latest``; False: its id is another one's.
 
         Called again with the same snapshot after a failure, it may answer False for it.
@@ -40,7 +40,7 @@ class SnapshotFiles:
 
     files: ExclusiveFiles
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Create the snapshot's file, then renew the hint."""
         root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.ddl import SparkField, SparkType, parse_type
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.errors import NotSupportedError
 
 _MAX_LENGTH: Final = 2147483647
@@ -138,7 +139,7 @@ def _nested_to_spark(paimon: Mapping[str, Any], column: str) -> str:
 
 def _field_to_spark(field: Mapping[str, Any], column: str) -> str:
     name = field["name"]
-    text = f"{_quote(name)}:{to_spark(field['type'], f'{column}.{name}')}"
+    text = f"{_spelled(name)}:{to_spark(field['type'], f'{column}.{name}')}"
     if not is_nullable(field["type"]):
         text += " NOT NULL"
     if field.get("description"):
@@ -209,8 +210,8 @@ def _unknown_to_spark(name: str, column: str) -> NotSupportedError:
     )
 
 
-def _quote(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name.replace('`', '``')}`"
+def _spelled(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else quote(name)
 
 
 def _int(text: str | None) -> int | None:

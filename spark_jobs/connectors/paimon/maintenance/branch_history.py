@@ -1,7 +1,7 @@
 """Everything that keeps files of a table in use: snapshots, tags, branches, consumers. Driver only.
 
-A *line* is a history of snapshots with its tags and consumers: the table's own, called ``main``, or
-that of a branch. All lines share the data files and manifests in the table's directory.
+Each branch has a history of its own: snapshots, tags and consumers. That of the table itself is
+called ``main``. All share the data files and manifests in the table's directory.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BranchHistory:
     """``folder`` holds it; ``snapshots`` are by id, in their order, ``tags`` by name."""
 
     name: str
@@ -73,16 +73,16 @@ class Line:
         return entry_path(self.folder, "tag", name)
 
 
-class Lines:
-    """Reads all lines of the table in ``root``, each snapshot once."""
+class BranchHistories:
+    """Reads the histories of all branches of the table in ``root``, each snapshot once."""
 
     def __init__(self, filesystem: pafs.FileSystem, root: str) -> None:
         self._filesystem = filesystem
         self._root = root
         self._known: dict[str, Any] = {}
 
-    def read(self) -> tuple[Line, ...]:
-        """The lines now, ``main`` first.
+    def read(self) -> tuple[BranchHistory, ...]:
+        """The histories now, ``main`` first.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -91,13 +91,13 @@ class Lines:
         with reading_metadata(self._root):
             branches = names_of("branch", self._names(f"{self._root}/branch"))
             folders = {name: entry_path(self._root, "branch", name) for name in branches}
-            lines = {MAIN_BRANCH: self._root, **folders}
-            return tuple(self._line(name, folder) for name, folder in lines.items())
+            histories = {MAIN_BRANCH: self._root, **folders}
+            return tuple(self._history(name, folder) for name, folder in histories.items())
 
-    def _line(self, name: str, folder: str) -> Line:
+    def _history(self, name: str, folder: str) -> BranchHistory:
         ids = ids_of("snapshot", self._names(f"{folder}/snapshot"))
         tags = names_of("tag", self._names(f"{folder}/tag"))
-        return Line(
+        return BranchHistory(
             name,
             folder,
             dict(zip(ids, in_parallel(lambda i: self._snapshot(folder, i), ids), strict=True)),

@@ -17,10 +17,10 @@ from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.packing import scan_tasks
@@ -85,9 +85,7 @@ class PaimonScan:
         scan = self._arrow_scan(spark, table, files, types, keys)
         read = [*types.values(), _ROW_ID_TYPE]
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
-        tasks = len(scan.scan_tasks)
-        numbers = spark.range(0, tasks, 1, max(tasks, 1))
-        return map_in_arrow(numbers, scan, schema).toDF(*columns, ROW_ID)
+        return map_tasks(spark, len(scan.tasks), scan, schema).toDF(*columns, ROW_ID)
 
     def arrow_rows(
         self,
@@ -103,7 +101,7 @@ class PaimonScan:
         """
         _refuse_nanoseconds(table, columns)
         scan = self._arrow_scan(spark, table, files, _types(spark, table, columns), {})
-        ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.scan_tasks)
+        ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.tasks)
         return ArrowRows(scan, ordinals)
 
     def _arrow_scan(
@@ -113,16 +111,16 @@ class PaimonScan:
         files: Sequence[PlannedFile],
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
-    ) -> ArrowScan:
+    ) -> ScanTasks[ScannedFile]:
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
-        return ArrowScan(self._filesystem, tasks, fields, keys)
+        return ScanTasks(ArrowScan(self._filesystem, fields, keys), tasks)
 
     def _scan_tasks(
         self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
     ) -> tuple[tuple[ScannedFile, ...], ...]:
         """The files that each task reads, one after another."""
-        vectors = paimon_table(table).vectors
+        vectors = pinned_table(table).vectors
         sizes = {file.ordinal: file.size for file in files}
         wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
         scanned = {}
@@ -140,7 +138,7 @@ def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> d
 
 
 def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
-    for column in paimon_table(table).schema.columns:
+    for column in pinned_table(table).schema.columns:
         if column.name in columns and has_nanoseconds(column.type):
             raise NotSupportedError(
                 f"Column {column.name} has timestamps of precision 7 to 9, which Spark does not "

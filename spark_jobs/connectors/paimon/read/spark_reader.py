@@ -11,8 +11,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
 from spark_jobs.connectors.paimon.read.live_rows import VectorOfFile, without_deleted
-from spark_jobs.connectors.paimon.read.spark_schema import quoted, spark_schema
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import ErrorCode, InternalError, to_marker
 from spark_jobs.spi.paths import escape_glob
@@ -57,14 +58,14 @@ def read_by_spark(
     schema = spark_schema(table)
     if not files:
         empty = spark.createDataFrame([], schema)
-        return empty.select(*map(quoted, columns), _row_id(F.lit(0), F.lit(0)))
+        return empty.select(*map(quote, columns), _row_id(F.lit(0), F.lit(0)))
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
     with _files_looked_up_on_the_driver(spark):
         raw = reader.parquet(*(escape_glob(f"{prefix}{file.path}") for file in files))
     # _metadata through its own door: a table column may have that name too.
     metadata = _metadata_column(raw)
     rows = raw.select(
-        *map(quoted, columns),
+        *map(quote, columns),
         metadata["file_name"].alias(_NAME),
         metadata["row_index"].alias(_POSITION),
     )
@@ -72,11 +73,11 @@ def read_by_spark(
     ordinals = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME, "left")
     located = ordinals.withColumn(_ORDINAL, F.coalesce(_ORDINAL, _unknown_file()))
     live = without_deleted(located, _ORDINAL, _POSITION, _vectors(table, files), filesystem)
-    return live.select(*map(quoted, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
+    return live.select(*map(quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
 
 
 def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfFile]:
-    vectors = paimon_table(table).vectors
+    vectors = pinned_table(table).vectors
     return [
         VectorOfFile(file, vectors[file.path.rpartition("/")[2]])
         for file in files

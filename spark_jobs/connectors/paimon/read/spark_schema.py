@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.spi.tables import Column, TableHandle
 
 
 def spark_schema(table: TableHandle) -> str:
     """All columns as Spark reads them, in DDL form."""
-    return ", ".join(f"{quoted(c.name)} {_spark_readable(c)}" for c in table.columns)
-
-
-def quoted(name: str) -> str:
-    """A column's name in Spark SQL."""
-    return f"`{name.replace('`', '``')}`"
+    return ", ".join(f"{quote(c.name)} {_spark_readable(c)}" for c in table.columns)
 
 
 def _spark_readable(column: Column) -> str:

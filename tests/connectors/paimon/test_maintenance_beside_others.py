@@ -8,8 +8,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.connectors.paimon.maintenance.branch_history import Line
-from spark_jobs.connectors.paimon.maintenance.removal_plan import Dropping, Plan, Unneeded
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
+from spark_jobs.connectors.paimon.maintenance.removal_plan import (
+    Dropping,
+    RemovalPlan,
+    RemovalPlanner,
+)
 from spark_jobs.contract.maintenance import CreateTagSpec, ExpireSnapshotsSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
@@ -39,15 +43,15 @@ def overwrite(connector: Connector, number: int) -> None:
     connector.writes.release_guard(handle, f"op-{number}")
 
 
-def all_but_the_latest(line: Line) -> Dropping:
-    return Dropping(frozenset(list(line.snapshots)[:-1]))
+def all_but_the_latest(history: BranchHistory) -> Dropping:
+    return Dropping(frozenset(list(history.snapshots)[:-1]))
 
 
-def planned(connector: Connector) -> tuple[Unneeded, Plan]:
-    care: Any = connector.maintenance
+def planned(connector: Connector) -> tuple[RemovalPlanner, RemovalPlan]:
+    maintenance: Any = connector.maintenance
     native = connector.metadata.load_table(NAME).native
-    unneeded = Unneeded(native, care._storage)
-    return unneeded, unneeded.plan(all_but_the_latest)
+    planner = RemovalPlanner(native, maintenance._storage)
+    return planner, planner.plan(all_but_the_latest)
 
 
 def rows(connector: Connector, handle: TableHandle) -> list[dict[str, Any]]:
@@ -57,13 +61,13 @@ def rows(connector: Connector, handle: TableHandle) -> list[dict[str, Any]]:
 
 
 def test_a_new_tag_and_branch_keep_their_files(connector: Connector, table: Path) -> None:
-    unneeded, plan = planned(connector)
+    planner, plan = planned(connector)
     assert connector.maintenance is not None
     connector.maintenance.create_tag(NAME, CreateTagSpec("t", 2))
     connector.metadata.load_table(NAME).native.table.branch_manager().create_branch("b", "t")
     (table / "tag/tag-t").unlink()
 
-    done = unneeded.carry_out(plan)
+    done = planner.carry_out(plan)
 
     assert snapshot_ids(connector) == [3]
     assert read(connector, BRANCH) == [{"id": 2}]
@@ -74,10 +78,10 @@ def test_a_new_tag_and_branch_keep_their_files(connector: Connector, table: Path
 def test_a_statement_that_began_reads_its_base(connector: Connector, table: Path) -> None:
     base = connector.metadata.load_table(NAME)
     overwrite(connector, 4)
-    unneeded, plan = planned(connector)
+    planner, plan = planned(connector)
     begin(connector, base, "mine")
 
-    unneeded.carry_out(plan)
+    planner.carry_out(plan)
 
     assert rows(connector, base) == [{"id": 3}]
 
@@ -101,20 +105,20 @@ def test_a_statement_that_is_late_runs_again(connector: Connector, table: Path) 
 def test_a_consumer_that_appears_is_seen(connector: Connector, table: Path, moment: int) -> None:
     asked: list[int] = []
 
-    def choose(line: Line) -> Dropping:
-        held = min((each.next_snapshot for each in line.consumers), default=9)
+    def choose(history: BranchHistory) -> Dropping:
+        held = min((each.next_snapshot for each in history.consumers), default=9)
         asked.append(held)
         if len(asked) == moment:
             consume(table, 2)
-        return Dropping(frozenset(each for each in list(line.snapshots)[:-1] if each < held))
+        return Dropping(frozenset(each for each in list(history.snapshots)[:-1] if each < held))
 
-    care: Any = connector.maintenance
-    unneeded = Unneeded(connector.metadata.load_table(NAME).native, care._storage)
-    plan = unneeded.plan(choose)
+    maintenance: Any = connector.maintenance
+    planner = RemovalPlanner(connector.metadata.load_table(NAME).native, maintenance._storage)
+    plan = planner.plan(choose)
 
     expected = {1} if moment == 1 else {1, 2}
     assert plan.dropping.snapshots == expected
-    unneeded.carry_out(plan)
+    planner.carry_out(plan)
     # Seen after the snapshots went, it keeps at least the files.
     assert len(list(table.rglob("*.parquet"))) == 2
 
@@ -127,14 +131,14 @@ def consume(table: Path, following: int) -> None:
 def test_what_changes_all_the_time_is_a_conflict(connector: Connector, table: Path) -> None:
     turns: list[int] = []
 
-    def choose(_: Line) -> Dropping:
+    def choose(_: BranchHistory) -> Dropping:
         turns.append(len(turns))
         return Dropping(frozenset({1 + len(turns) % 2}))
 
-    care: Any = connector.maintenance
-    unneeded = Unneeded(connector.metadata.load_table(NAME).native, care._storage)
+    maintenance: Any = connector.maintenance
+    planner = RemovalPlanner(connector.metadata.load_table(NAME).native, maintenance._storage)
     with pytest.raises(JobError) as raised:
-        unneeded.plan(choose)
+        planner.plan(choose)
 
     assert raised.value.code is ErrorCode.COMMIT_CONFLICT
     assert snapshot_ids(connector) == [1, 2, 3]

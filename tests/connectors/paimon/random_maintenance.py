@@ -1,6 +1,6 @@
-"""Care of random tables, held against what the table's own files say and against its rows before.
+"""Maintenance of random tables, compared with what the table's files say and with its rows before.
 
-``python -m tests.connectors.care N [SEED]`` takes care of N random tables.
+``python -m tests.connectors.paimon.random_maintenance N [SEED]`` maintains N random tables.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DAY = 86_400
 
 
-def take_care(warehouse: Path, seed: int, spark: SparkSession | None = None) -> History:
+def maintain(warehouse: Path, seed: int, spark: SparkSession | None = None) -> History:
     """A random history, expired twice, its tags deleted, its orphans removed.
 
     With ``spark`` orphans are found by both ways.
@@ -169,17 +169,17 @@ def _expected(spec: ExpireSnapshotsSpec, times: dict[int, int], consumed: int) -
 
 
 def main(arguments: list[str]) -> Any:
-    """Take care of some random tables."""
+    """Maintain some random tables."""
     count, first = int(arguments[0]), int(arguments[1]) if len(arguments) > 1 else 0
     with tempfile.TemporaryDirectory() as folder, local_session(Path(folder)) as spark:
         for seed in range(first, first + count):
             with tempfile.TemporaryDirectory() as name:
                 try:
-                    take_care(Path(name), seed, spark)
+                    maintain(Path(name), seed, spark)
                 except BaseException:
                     sys.stdout.write(f"seed {seed} fails\n")
                     raise
-    sys.stdout.write(f"{count} random tables were taken care of\n")
+    sys.stdout.write(f"{count} random tables were maintained\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Random tables are taken care of: nothing that is needed goes, nothing else is left.
+"""Random tables are maintained: nothing that is needed goes, nothing else is left.
 
 Orphans are found by the driver alone and through Spark, which have to agree.
 
-More of them: ``make test-care N=500``.
+More of them: ``make test-maintenance N=500``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.connectors.paimon.care import take_care
+from tests.connectors.paimon.random_maintenance import maintain
 from tests.support.turns import has_turn
 
 _SEEDS = 40
@@ -28,4 +28,4 @@ def test_random_histories(tmp_path: Path, spark: SparkSession, first: int) -> No
     for seed in range(first, first + _CHUNK):
         warehouse = tmp_path / str(seed)
         warehouse.mkdir()
-        take_care(warehouse, seed, spark)
+        maintain(warehouse, seed, spark)
