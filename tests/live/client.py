@@ -161,6 +161,11 @@ class Client:
         """What the switch before a DAG's name does."""
         self.call("PATCH", f"/dags/{dag_id}", {"is_paused": paused}, update_mask="is_paused")
 
+    def start_dags(self, part: str) -> None:
+        """End the pause of all DAGs that have this part in their names."""
+        query = {"dag_id_pattern": part, "update_mask": "is_paused"}
+        self.call("PATCH", "/dags", {"is_paused": False}, **query)
+
     def runs(self, dag_id: str) -> list[str]:
         """The ids of all runs."""
         runs = self.call("GET", f"/dags/{dag_id}/dagRuns")["dag_runs"]

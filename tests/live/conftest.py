@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ from tests.live.browser import NotInstalledError as BrowserNotInstalledError  # 
 from tests.live.days import Days  # noqa: E402
 from tests.live.orders import Orders  # noqa: E402
 from tests.live.server import Server  # noqa: E402
+from tests.live.spark_python import ROOT, SparkPython, running_spark_python  # noqa: E402
 from tests.live.store import Store  # noqa: E402
-from tests.live.table import ROOT  # noqa: E402
 from tests.support.gateway import gateway_program_or_skip  # noqa: E402
 
 _SPARK = {
@@ -51,6 +52,13 @@ def spark_env() -> Path:
     folder = os.environ.get("MERGE_SPARK_ENV")
     assert folder, "MERGE_SPARK_ENV must name the Spark environment"
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def spark_python(spark_env: Path) -> Iterator[SparkPython]:
+    """The Python of that environment, running."""
+    with running_spark_python(spark_env) as python:
+        yield python
 
 
 @pytest.fixture(scope="session")
@@ -97,33 +105,36 @@ def running_server(folder: Path, settings: dict[str, str]) -> Iterator[Server]:
 
 @pytest.fixture
 def orders(
-    server: Server, spark_env: Path, request: pytest.FixtureRequest
+    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Orders]]:
     """Makes a table and its DAG, named after the test; the logs are shown when the test fails."""
-    made: list[Orders] = []
+    with _making_orders(server, spark_python, request) as make:
+        yield partial(make, _name(request))
 
-    def make(**dag: Any) -> Orders:
-        table = Orders(server, server.folder / "warehouse", spark_env, _name(request))
-        table.create(**dag)
-        made.append(table)
-        return table
 
-    failures = request.session.testsfailed
-    yield make
-    if request.session.testsfailed > failures:
-        for table in made:
-            print(table.story(table.dag_id))  # noqa: T201 - pytest shows it with the failure
+@pytest.fixture(scope="module")
+def module_orders(
+    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Orders]]:
+    """The same for all tests of a module; the caller names the table."""
+    with _making_orders(server, spark_python, request) as make:
+        yield make
 
 
 @pytest.fixture
-def days(server: Server, spark_env: Path, request: pytest.FixtureRequest) -> Iterator[Days]:
+def days(
+    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
+) -> Iterator[Days]:
     """A table of days, not yet made, named after the test; its logs are shown as above."""
-    yield from _days(server, spark_env, request)
+    yield from _days(server, spark_python, request)
 
 
 @pytest.fixture
 def days_on_postgresql(
-    tmp_path: Path, settings: dict[str, str], spark_env: Path, request: pytest.FixtureRequest
+    tmp_path: Path,
+    settings: dict[str, str],
+    spark_python: SparkPython,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Days]:
     """The same beside an Airflow of its own, whose database is PostgreSQL."""
     try:
@@ -133,7 +144,7 @@ def days_on_postgresql(
     with postgresql.running(programs) as url:
         on_it = {**settings, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url}
         with running_server(tmp_path, on_it) as live:
-            yield from _days(live, spark_env, request)
+            yield from _days(live, spark_python, request)
 
 
 @pytest.fixture
@@ -155,9 +166,30 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
         pytest.skip(str(error))
 
 
-def _days(server: Server, spark_env: Path, request: pytest.FixtureRequest) -> Iterator[Days]:
+@contextmanager
+def _making_orders(
+    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Orders]]:
+    made: list[Orders] = []
+
+    def make(name: str, **dag: Any) -> Orders:
+        table = Orders(server, server.folder / "warehouse", spark_python, name)
+        table.create(**dag)
+        made.append(table)
+        return table
+
     failures = request.session.testsfailed
-    table = Days(server, server.folder / "warehouse", spark_env, _name(request))
+    yield make
+    if request.session.testsfailed > failures:
+        for table in made:
+            print(table.story(table.dag_id))  # noqa: T201 - pytest shows it with the failure
+
+
+def _days(
+    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
+) -> Iterator[Days]:
+    failures = request.session.testsfailed
+    table = Days(server, server.folder / "warehouse", spark_python, _name(request))
     yield table
     if request.session.testsfailed > failures:
         for dag_id in (table.dag_id, table.form, table.keyed, table.dynamic):

@@ -47,7 +47,7 @@ class Server:
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "4",
             "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
-            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
             "AIRFLOW__API__HOST": "127.0.0.1",
@@ -58,7 +58,7 @@ class Server:
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(triggers),
             "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
             "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "900",
-            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "1",
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "600",
             "AIRFLOW__DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "1",
             "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
@@ -128,12 +128,20 @@ class Server:
         return done.stdout
 
     def add_dag(self, dag_id: str, text: str) -> None:
-        """Write a DAG file, or replace it; the DAG processor finds it."""
+        """Write a DAG file, or replace it, and start its DAGs once the DAG processor has found it.
+
+        ``dag_id`` is the name of one of them, and part of the others' names.
+        """
         path = self.dags / f"{dag_id}.py"
         new = path.with_suffix(".new")
         new.write_text(text)
         new.replace(path)
+        self.start_dags(dag_id)
+
+    def start_dags(self, dag_id: str) -> None:
+        """Wait for a DAG; it and those that have its name in theirs are no longer paused."""
         wait_for(f"the DAG {dag_id}", lambda: self.client.knows(dag_id))
+        self.client.start_dags(dag_id)
 
     def _ended(self, arguments: tuple[str, ...]) -> list[subprocess.CompletedProcess[str]]:
         """The command's only end; none if SQLite stayed locked."""

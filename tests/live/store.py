@@ -21,6 +21,8 @@ class Store:
     program: Path
     folder: Path
     endpoint: str = ""
+    access_key: str = ACCESS_KEY
+    secret_key: str = SECRET_KEY
     _running: ExitStack = field(default_factory=ExitStack)
 
     @property
@@ -32,7 +34,7 @@ class Store:
         """Start the server."""
         self.bucket.mkdir(parents=True, exist_ok=True)
         port = urlsplit(self.endpoint).port
-        server = serving(self.program, self.folder, ACCESS_KEY, SECRET_KEY, port)
+        server = serving(self.program, self.folder, self.access_key, self.secret_key, port)
         self.endpoint = self._running.enter_context(server)
 
     def stop(self) -> None:
@@ -44,7 +46,7 @@ class Store:
         return {
             "connection_id": conn_id,
             "conn_type": "paimon",
-            "login": ACCESS_KEY,
-            "password": SECRET_KEY,
+            "login": self.access_key,
+            "password": self.secret_key,
             "extra": json.dumps({"warehouse": "s3://lake", "endpoint": self.endpoint}),
         }

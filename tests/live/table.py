@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +11,15 @@ import psutil
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from airflow_provider_merge.submit.processes import MARK, job_processes
 from tests.live.server import Server
+from tests.live.spark_python import SparkPython
 from tests.live.waiting import wait_for
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # Run in the Spark environment.
 _OPEN = """
 import json, sys
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
-from tests.connectors import tables
+from tests.support import paimon_tables as tables
 warehouse, name = sys.argv[1:]
 connector, name = open_connector(CatalogSpec("paimon", warehouse), {}), TableName.parse(name)
 """
@@ -33,7 +31,7 @@ class Table:
 
     server: Server
     warehouse: Path
-    spark_env: Path
+    spark_python: SparkPython
     name: str
 
     def snapshots(self) -> list[int]:
@@ -111,17 +109,7 @@ class Table:
 
     def python(self, code: str) -> str:
         """Run code in the Spark environment; it knows ``connector``, ``name`` and ``tables``."""
-        arguments = [str(self.warehouse), f"shop.{self.name}"]
-        done = subprocess.run(
-            [self.spark_env / "bin" / "python", "-c", _OPEN + code, *arguments],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=900,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return self.spark_python.run(_OPEN + code, str(self.warehouse), f"shop.{self.name}")
 
     def _guard(self, operation_id: str) -> Path:
         return self.folder / "consumer" / f"consumer-merge-{operation_id}"

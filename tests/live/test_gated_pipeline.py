@@ -11,7 +11,8 @@ import json
 import shutil
 
 from dags_examples.demo import find_places, unpack_data
-from tests.live.table import ROOT, Table
+from tests.live.spark_python import ROOT
+from tests.live.table import Table
 from tests.live.waiting import wait_for
 
 DAY, NEXT_DAY = "2013-01-28", "2013-01-29"
@@ -52,18 +53,17 @@ print(json.dumps([ordered(found), ordered(expected)], default=str))
 """
 
 
-def test_a_report_waits_for_each_whole_day(server, spark_env, tmp_path):
+def test_a_report_waits_for_each_whole_day(server, spark_python, tmp_path):
     flights = find_places(tmp_path)
     unpack_data(flights)
     part = tmp_path / "part.csv"
-    table = Table(server, server.folder / "warehouse", spark_env, "gated")
+    table = Table(server, server.folder / "warehouse", spark_python, "gated")
     csv = str(flights.csv)
     table.python(_LAND.format(csv=csv, part=str(part)))
     client = server.client
     client.call("POST", "/variables", {"key": "flights_csv", "value": str(part)})
     shutil.copyfile(ROOT / "dags_examples" / "gated_pipeline.py", server.dags / "gated.py")
-    wait_for("the DAGs", lambda: client.knows("gated_ingest") and client.knows("gated_report"))
-    client.pause("gated_report", paused=True)
+    server.start_dags("gated_ingest")
     for partitions in ([f"flight_date={NEXT_DAY}"], []):
         client.send_asset_event(FLIGHTS, {"partitions": partitions})
     client.pause("gated_report", paused=False)

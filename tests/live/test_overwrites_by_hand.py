@@ -1,4 +1,4 @@
-"""Runs that somebody starts: by the form, by a partition key, without a date, two at once."""
+"""Two runs at once that somebody starts: one by the form, one by a partition key."""
 
 from __future__ import annotations
 
@@ -30,21 +30,3 @@ def test_by_the_form_and_by_key_at_once(days):
     assert days.tries(days.form, "form") == 1
     assert days.result(days.keyed, "keyed")["snapshot_id"] == 2
     assert days.result(days.form, "form")["snapshot_id"] == 3
-
-
-def test_without_a_date(days):
-    days.create([DAY, OTHER])
-    client = days.server.client
-
-    client.trigger(days.form, "nothing_chosen", conf={})
-    client.trigger(days.form, "dry", conf={"day": OTHER, "dry_run": True})
-
-    assert client.ended(days.form, "nothing_chosen") == "failed"
-    assert days.tries(days.form, "nothing_chosen") == 1
-    assert "no partition key, no logical date" in client.log(days.form, "nothing_chosen", TASK, 1)
-    assert client.ended(days.form, "dry") == "success"
-    told = days.result(days.form, "dry")
-    assert (told["status"], told["partitions"]) == ("dry_run", [f"day={OTHER}"])
-    assert (told["metrics"]["inserted"], told["metrics"]["deleted"]) == (3, 5)
-    assert days.snapshots() == [1]
-    assert days.rows() == [*old(DAY), *old(OTHER)]

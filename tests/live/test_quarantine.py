@@ -1,4 +1,7 @@
-"""Bad records are set aside once and good ones merged once, whatever dies and is asked again."""
+"""Bad records are set aside once and good ones merged once, whatever dies and is asked again.
+
+One piece of work is applied once; clearing it, or a new run under its id, asks for it again.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 from pathlib import Path
 
 from airflow_provider_merge.operators.sources import file_source
-from tests.live.orders import BEFORE, ONCE, SLOWLY, TWICE
+from tests.live.orders import BEFORE, ONCE, SLOWLY, THRICE, TWICE
 from tests.live.sabotage import kill_job, pause_after_commit, pause_when
 from tests.live.waiting import wait_for
 
@@ -34,7 +37,8 @@ def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
         quarantine=str(quarantine),
     )
     query = "SELECT id, n FROM landed"
-    table = orders(retries=2, source=query, sources={"landed": landed}, value=SLOWLY)
+    dag = {"retries": 2, "source": query, "sources": {"landed": landed}}
+    table = orders(**dag, value=SLOWLY)
     file = quarantine / table.dag_id / "manual%3A1" / "merge" / "landed.jsonl"
     table.trigger(RUN)
 
@@ -58,17 +62,37 @@ def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
     assert table.ended(RUN) == "success"
     assert table.task(RUN)["try_number"] == 3
     assert_done(table, file, operation_id)
+    assert table.xcom(RUN)["snapshot_id"] == 2
+    assert table.xcom(RUN)["operation_id"] == operation_id
+    assert table.xcom(RUN)["metrics"]["updated"] == 1
+    assert table.event_snapshots() == [2]
+    assert "committed snapshot 2" in table.log(RUN, 3)
     assert table.rows() == ONCE
+    assert not list(table.folder.glob("consumer/*")), "no guard is left"
+    assert not scratch_of(table, operation_id), "no temporary files are left"
 
     # Clearing the task is asking for the work again.
+    table.write_dag(**dag)
     table.server.client.clear(table.dag_id, RUN, "merge")
     assert table.ended(RUN) == "success"
     again = table.xcom(RUN)["operation_id"]
     assert again != operation_id
     assert_done(table, file, again)
+    assert table.xcom(RUN)["snapshot_id"] == 3
     assert table.rows() == TWICE
-    assert table.snapshots() == [1, 2, 3]
-    assert table.operation_ids() == [operation_id, again]
+
+    # So is a new run under the id of a deleted one.
+    table.server.client.delete_run(table.dag_id, RUN)
+    table.trigger(RUN)
+    assert table.ended(RUN) == "success"
+    anew = table.xcom(RUN)["operation_id"]
+    assert_done(table, file, anew)
+    assert table.xcom(RUN)["snapshot_id"] == 4
+    assert table.event_snapshots()[-2:] == [3, 4]
+    assert table.rows() == THRICE
+    assert table.snapshots() == [1, 2, 3, 4]
+    assert table.operation_ids() == [operation_id, again, anew]
+    assert len({operation_id, again, anew}) == 3
 
 
 def scratch_of(table, operation_id):

@@ -1,11 +1,12 @@
 """The example ``table_care`` as it is: what the preview said goes, once somebody has approved it.
 
-Its run is the one that Airflow makes of its schedule.
+Its run is the one that Airflow makes of its schedule. Then the table is rolled back to its tag.
 """
 
 from __future__ import annotations
 
-from tests.live.table import ROOT, Table
+from tests.live.spark_python import ROOT
+from tests.live.table import Table
 from tests.live.waiting import wait_for
 
 DAG = "table_care"
@@ -27,10 +28,18 @@ for night in range(13, 16):
     tables.overwrite(connector, night)
 """
 _ROWS = "print(tables.read(connector, name))"
+_ROLLBACK = """
+from datetime import datetime
+from airflow.sdk import DAG
+from airflow_provider_merge.operators.rollback import RollbackOperator
+
+with DAG("rollback", schedule=None, start_date=datetime(2024, 1, 1)):
+    RollbackOperator(task_id="back", target="shop.orders", tag={tag!r}, force=True)
+"""
 
 
-def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_env):
-    table = Table(server, server.folder / "warehouse", spark_env, "orders")
+def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_python):
+    table = Table(server, server.folder / "warehouse", spark_python, "orders")
     table.python(_NIGHTS)
     before = files(table)
     client = server.client
@@ -66,6 +75,21 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
     assert sum(name.endswith(".parquet") for name in gone) == preview["data_files"]
     assert table.snapshots() == list(range(3, 16))
     assert table.python(_ROWS).splitlines()[-1] == "[{'id': 15, 'k': 'x'}]"
+    logs = [client.log(DAG, run_id, task, 1) for task in ("tag", "preview", "expire", "orphans")]
+    assert "shop.orders: dry_run" in logs[1]
+    assert "removed: snapshots 2 | tags 0 |" in logs[2]
+
+    (tag,) = (path.name.removeprefix("tag-") for path in table.folder.glob("tag/tag-*"))
+    server.add_dag("rollback", _ROLLBACK.format(tag=tag))
+    client.trigger("rollback", "run")
+
+    assert client.ended("rollback", "run") == "success", table.story("rollback")
+    logs.append(client.log("rollback", "run", "back", 1))
+    assert "removed: snapshots 3 | tags 0 |" in logs[-1]
+    assert table.snapshots() == list(range(3, 13))
+    assert table.python(_ROWS).splitlines()[-1] == "[{'id': 12, 'k': 'x'}]"
+    assert not any("py4j" in log for log in logs), "no JVM is started"
+    assert not list(server.folder.glob("tmp/merge-job-*")), "request files are removed"
 
 
 def is_asked(server, run_id):

@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 import shutil
 
-from tests.live.table import ROOT, Table
+from tests.live.spark_python import ROOT
+from tests.live.table import Table
 from tests.live.waiting import wait_for
 
 DAG = "daily_summary_repair"
@@ -38,11 +39,11 @@ print(json.dumps(sorted([str(row["flight_date"]), row["origin"], row["flights"]]
 """
 
 
-def test_what_a_person_chooses_is_replaced(server, spark_env, browser):
-    table = Table(server, server.folder / "warehouse", spark_env, "daily_summary")
+def test_what_a_person_chooses_is_replaced(server, spark_python, browser):
+    table = Table(server, server.folder / "warehouse", spark_python, "daily_summary")
     table.python(_TABLES.format(days=[JANUARY, *FEBRUARY]))
     shutil.copyfile(ROOT / "dags_examples" / "daily_summary.py", server.dags / "daily_summary.py")
-    wait_for("the DAG", lambda: server.client.knows(DAG))
+    server.start_dags(DAG)
 
     browser.open(f"{server.client.url}/dags/{DAG}")
     browser.click("//button[normalize-space(.)='Trigger']")

@@ -78,7 +78,16 @@ class TableFiles:
         ]
         keys = list(self.partition_keys)
         columns += [{"id": 2, "name": each, "type": "INT"} for each in keys[1:]]
-        schema = {"id": 0, "fields": columns, "partitionKeys": keys, "options": options}
+        schema = {
+            "version": 3,
+            "id": 0,
+            "fields": columns,
+            "highestFieldId": len(columns) - 1,
+            "partitionKeys": keys,
+            "primaryKeys": [],
+            "options": options,
+            "timeMillis": 0,
+        }
         self._write("schema/schema-0", json.dumps(schema))
         return self
 
