@@ -134,7 +134,7 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
     [
         (lambda d: d.update({"primaryKeys": ["id"]}), r"has a primary key \(id\)"),
         (set_option("file.format", "orc"), r"not parquet \(option file.format = orc\)"),
-        (set_option("deletion-vectors.bitmap64", "true"), "deletion vectors of 64 bits"),
+        (set_option("deletion-vectors.bitmap64", "true"), "64-bit deletion vectors"),
         (set_option("row-tracking.enabled", "true"), "uses row tracking"),
         (set_option("data-evolution.enabled", "true"), "data evolution"),
         (set_option("scan.fallback-branch", "b"), "falls back to a branch"),
