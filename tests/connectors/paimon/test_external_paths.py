@@ -190,7 +190,7 @@ def test_without_a_strategy_files_stay_in_the_table(options: dict[str, str]) -> 
     [
         (options_of(Path("/x"), strategy="entropy-inject"), "strategy = entropy-inject"),
         ({OPTION: "s3://b/x", f"{OPTION}.strategy": "round-robin"}, "s3://b/x"),
-        ({OPTION: "/x", f"{OPTION}.strategy": "round-robin"}, "no file: URI"),
+        ({OPTION: "/x", f"{OPTION}.strategy": "round-robin"}, "not a file: URI"),
         (options_of(Path("/x"), strategy="specific-fs", specific_fs="s3"), "names no path"),
         (options_of(Path("/x"), Path("/y"), strategy="weight-robin", weights="1"), "one weight"),
         (options_of(Path("/x"), Path("/y"), strategy="weight-robin", weights="1,0"), "weights"),
