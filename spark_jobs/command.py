@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.engine.java_names import remember_java_names
 from spark_jobs.engine.progress import Progress, log
 from spark_jobs.engine.redaction import Redaction
 from spark_jobs.engine.start import count_imports, count_launch, start_workers, stop
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
             with progress.phase("session"):
                 spark = SparkSession.builder.config(_NO_CALL_SITES, "false").getOrCreate()
             count_launch(progress, spark, parsed.launched)
+            remember_java_names(spark)
             start_workers(spark)
             _say_application(spark)
         try:
