@@ -26,7 +26,7 @@ setup: ## Make both environments from the locks (done by the other commands too)
 	.ci/environment $(SPARK_VENV) requirements/spark.txt
 
 .PHONY: demo
-demo: setup ## Run real merges through Airflow and Spark into a real table
+demo: setup setup-classes ## Run real merges through Airflow and Spark into a real table
 	@$(VENV)/bin/python -m dags_examples.demo
 
 # Not part of setup: only the cluster tests need it.
@@ -72,9 +72,9 @@ test-faults: setup ## Kill drivers and break their storage N=… times, at every
 		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
 		$(if $(MINUTES),--minutes $(MINUTES)))
 
-.PHONY: test-care
-test-care: setup ## Take care of N=… random tables, from SEED=… on: expire, tags, orphan files
-	@$(SPARK_VENV)/bin/python -m tests.connectors.paimon.care $(or $(N),500) $(SEED)
+.PHONY: test-maintenance
+test-maintenance: setup ## Maintain N=… random tables, from SEED=… on: expire, tags, orphan files
+	@$(SPARK_VENV)/bin/python -m tests.connectors.paimon.random_maintenance $(or $(N),500) $(SEED)
 
 .PHONY: test-fuzz
 test-fuzz: setup ## Attack tables with N=… damaged and hostile files, from SEED=… on

@@ -21,8 +21,8 @@ SCHEME = "paimon"
 def table_asset(catalog_conn_id: str, table: str) -> Asset:
     """The asset of a table: ``paimon://<connection id>/<database>/<table>``.
 
-    The connection id stands for the catalog: the DAG file knows it without a look-up, and it holds
-    no path and no secret. Producers and consumers must name the connection alike.
+    The connection id stands for the catalog: the DAG file knows it without a request, and it
+    contains no path and no secret. Producers and consumers must use the same connection id.
     """
     name = parse_table_name(table, "table")
     path = "/".join(quote(part, safe="") for part in (name.database, name.table))
@@ -30,19 +30,19 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
 
 
 def same_asset(declared: Iterable[Any], asset: Asset) -> Asset | None:
-    """The declared asset of the same URI: people may have given it a name of their own."""
+    """The declared asset with the same URI, which may have a name of its own."""
     assets = (each for each in declared if isinstance(each, Asset))
     return next((each for each in assets if each.uri == asset.uri), None)
 
 
 def create_asset(*, catalog_conn_id: str, table: str, extra: dict[str, Any] | None = None) -> Asset:
-    """What Airflow's hook lineage makes assets with (``asset-uris``, factory)."""
+    """Create an asset for Airflow's hook lineage (``asset-uris``, factory)."""
     asset = table_asset(catalog_conn_id, table)
     return Asset(uri=asset.uri, extra=extra)
 
 
 def sanitize_uri(uri: SplitResult) -> SplitResult:
-    """Check the URI of a table (``asset-uris``, handler); it is left as it is.
+    """Check the URI of a table (``asset-uris``, handler), and return it unchanged.
 
     Raises:
         ValueError: it is not ``paimon://<connection id>/<database>/<table>``.

@@ -27,5 +27,5 @@ def airflow_exception(error: JobError | ErrorInfo) -> AirflowException:
 
 
 def invalid(field: str, problem: str, remedy: str = "") -> RequestError:
-    """The error for a parameter or a connection's field that can not be used."""
+    """The error for a parameter or a connection's field that cannot be used."""
     return RequestError(ErrorCode.REQUEST_INVALID, f"{field}: {problem}", remedy)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES
+from spark_jobs.contract.paimon_options import FILESYSTEM, METASTORES
+
 _NAME = "Lakehouse MERGE"
 
 
@@ -17,6 +20,17 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _NAME,
                 "external-doc-url": "https://paimon.apache.org/",
+                "how-to-guide": [
+                    "/docs/operators/merge_into.md",
+                    "/docs/operators/update.md",
+                    "/docs/operators/delete_from.md",
+                    "/docs/operators/insert_overwrite.md",
+                    "/docs/operators/create_table.md",
+                    "/docs/operators/statements.md",
+                    "/docs/operators/table_care.md",
+                    "/docs/operators/sql.md",
+                    "/docs/gates.md",
+                ],
                 "tags": ["software"],
             }
         ],
@@ -98,18 +112,26 @@ def _paimon_connection() -> dict[str, Any]:
                 "label": "Metastore",
                 "schema": {
                     "type": "string",
-                    "enum": ["filesystem", "rest"],
-                    "default": "filesystem",
+                    "enum": list(METASTORES),
+                    "default": FILESYSTEM,
                 },
             },
             "warehouse": {
                 "label": "Warehouse",
                 "description": "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse.",
-                "schema": {"type": "string", "pattern": "^(/|(file|s3|s3a|s3n|hdfs)://).*$"},
+                "schema": {
+                    "type": "string",
+                    "pattern": f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$",
+                },
+            },
+            "workspace": {
+                "label": "Workspace",
+                "description": "Where jobs put results and temporary files. Empty: the warehouse.",
+                "schema": {"type": ["string", "null"]},
             },
             "uri": {
                 "label": "Metastore URI",
-                "description": "Of a rest metastore; without a password.",
+                "description": "For a rest metastore; without a password.",
                 "schema": {"type": ["string", "null"]},
             },
             "endpoint": {
@@ -120,7 +142,7 @@ def _paimon_connection() -> dict[str, Any]:
             "ui_url": {
                 "label": "Page of a snapshot",
                 "description": (
-                    "For the link of tasks, with {database}, {table} and {snapshot_id}, such as "
+                    "A task's link opens it, with {database}, {table} and {snapshot_id}, such as "
                     "https://lake.example/{database}/{table}?snapshot={snapshot_id}."
                 ),
                 "schema": {"type": ["string", "null"]},
@@ -128,7 +150,7 @@ def _paimon_connection() -> dict[str, Any]:
             "quarantine-url": {
                 "label": "Page of quarantined rows",
                 "description": (
-                    "For the link of tasks, with {path}, the path or URI of a JSON Lines file, "
+                    "A task's link opens it, with {path}, the path or URI of a JSON Lines file, "
                     "such as https://files.example/view?path={path}."
                 ),
                 "schema": {"type": ["string", "null"]},
@@ -148,8 +170,8 @@ def _config() -> dict[str, Any]:
         "options": {
             "spark_env": {
                 "description": (
-                    "Folder of the Python environment that has pyspark and the table library. An "
-                    "operator's spark_env and the Spark connection's extra spark-env come first."
+                    "Folder of the Python environment with pyspark and the table library. An "
+                    "operator's spark_env and the Spark connection's spark-env take precedence."
                 ),
                 "version_added": "0.1.0",
                 "type": "string",
@@ -158,9 +180,9 @@ def _config() -> dict[str, Any]:
             },
             "class_archive_folder": {
                 "description": (
-                    "Folder of archives of Spark's classes. With one, a driver on this machine "
-                    "starts some seconds sooner; `python -m airflow_provider_merge class-archive` "
-                    "makes it. Empty: none is used."
+                    "Folder of archives of Spark's classes. With an archive, a driver on this "
+                    "machine starts some seconds sooner. `python -m airflow_provider_merge "
+                    "class-archive` creates one. Empty: none is used."
                 ),
                 "version_added": "0.1.0",
                 "type": "string",

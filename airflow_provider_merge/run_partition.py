@@ -1,4 +1,4 @@
-"""Which partition a run is for, whichever way the run came about."""
+"""Which partition a run is for, however it was started."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from jinja2 import pass_context
 
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 
-# Runs whose date the schedule decides, whatever was given to them.
+# Runs whose date the schedule decides, regardless of their parameters.
 _SCHEDULED = ("scheduled", "backfill")
 
 
 @pass_context
 def run_partition(context: Mapping[str, Any], param: str = "partition") -> str:
-    """The value that names the run's partition, as text.
+    """The partition that a run is for, as text.
 
-    In templates of this provider's operators it is there as ``{{ run_partition() }}``; for others,
-    name it among the DAG's ``user_defined_macros``. In Python, give it the task's context.
+    Templates of this provider's operators have it as ``{{ run_partition() }}``. For other
+    operators, add it to the DAG's ``user_defined_macros``. In Python, pass the task's context.
 
-    The first that there is: the run's partition key (Airflow 3.2 and later); the run's logical
-    date as ``YYYY-MM-DD``, for a scheduled run or one of a backfill; the parameter ``param``, if it
-    was chosen when the run was triggered; the logical date of such a run. A default that the DAG
-    has for the parameter is nobody's choice.
+    It is the first of these that applies: the run's partition key (Airflow 3.2 and later); the
+    logical date of a scheduled or backfill run, as ``YYYY-MM-DD``; the parameter ``param``, if it
+    was chosen when the run was triggered; the logical date of a triggered run. The parameter's
+    default does not count. Guide: docs/backfills.md.
 
     Raises:
-        AirflowFailException: the run has none of them, or ``param`` is no text, number or date.
+        AirflowFailException: none applies, or ``param`` is not text, a whole number or a date.
     """
     run = context.get("dag_run")
     key = context.get("partition_key") or getattr(run, "partition_key", None)
@@ -57,6 +57,6 @@ def _run_type(run: Any) -> str:
 
 def _text(param: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | dt.date):
-        problem = f"{value!r} is no text, whole number or date"
+        problem = f"{value!r} is not text, a whole number or a date"
         raise airflow_exception(invalid(f"params.{param}", problem))
     return str(value)

@@ -38,7 +38,7 @@ def _nothing(_: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
 def insert(connector: Connector, table: TableHandle, operation_id: str, row: dict[str, Any]) -> int:
     """Commit one row; the id of the snapshot."""
     operation = Operation(operation_id, "digest", {})
-    write = MergeWrite(operation, (), ((),), (), 1 << 27, region=_nothing)
+    write = MergeWrite(operation, (), ((),), (), 1 << 27, read_set=_nothing)
     handle = connector.writes.begin_merge(table, write)
     fragments = store(handle, inserts(table, [row]))
     snapshot_id = connector.writes.finish_merge(table, handle, fragments, {}).snapshot_id

@@ -12,7 +12,6 @@ import duckdb
 import pyarrow as pa
 
 FILES = 20
-ROW_GROUP = 250_000
 
 _TARGET = """
 SELECT i AS id,

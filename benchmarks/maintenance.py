@@ -53,7 +53,7 @@ def build(warehouse: Path, snapshots: int) -> None:
             files = [each for each in planned if each.path.endswith("-0.parquet")][:_PLANNED]
         file = files[number % _PLANNED]
         operation = Operation(f"op-{number}", "digest", {})
-        write = MergeWrite(operation, (file,), ((),), (), 1 << 27, region=lambda _: ())
+        write = MergeWrite(operation, (file,), ((),), (), 1 << 27, read_set=lambda _: ())
         handle = connector.writes.begin_merge(table, write)
         removed = change_rows(table, rows.DELETE, [{"file": file.ordinal, "position": 0}])
         fragments = store(handle, removed)

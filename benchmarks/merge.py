@@ -30,7 +30,7 @@ from benchmarks.comparison import (
     timed,
 )
 from spark_jobs.connectors.paimon.format.vectors import read_vector
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, FileSource, TableName
 from spark_jobs.contract.result import JobResult
@@ -120,7 +120,7 @@ def marked_rows(warehouse: Path) -> pa.Table:
     """The rows that deletion vectors mark: ``path`` (string) and ``row`` (bigint)."""
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
     table = connector.metadata.load_table(TABLE)
-    vectors = paimon_table(table).vectors
+    vectors = pinned_table(table).vectors
     marked = [pa.table({"path": pa.array([], pa.string()), "row": pa.array([], pa.int64())})]
     for file in connector.metadata.plan_files(table):
         if file.deleted_row_count:

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from airflow_provider_merge.metadata.table import PaimonTable, snapshots_since
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
+from airflow_provider_merge.metadata.retained import retained_snapshots
 from benchmarks.planning import FIRST_DAY, NAME, create_table, fill_table
 
 DAYS, FILES_PER_DAY, SNAPSHOTS, ROUNDS = 1000, 20, 1000, 5
@@ -32,7 +33,7 @@ def main() -> None:
         _measure("one partition", lambda: table().partitions({"day": FIRST_DAY}))
         _measure("all partitions", lambda: table().partitions())
         _measure("row count", lambda: table().row_count())
-        _measure("1,000 snapshots", lambda: snapshots_since(table(), None))
+        _measure("1,000 snapshots", lambda: retained_snapshots(table(), None))
 
 
 def _add_snapshots(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""500 triggers on 50 tables in one event loop: how late the loop is, and how many looks there are.
+"""500 triggers on 50 tables in one event loop: how late the loop is, and how many polls there are.
 
 Usage: python -m benchmarks.triggers [--triggers N] [--tables N] [--seconds S]
 Runs in the Airflow environment, on tables whose metadata lies in a temporary folder.
@@ -19,7 +19,7 @@ INTERVAL = 5.0
 
 
 def main() -> None:
-    """Print looks per table and interval, and the loop's lag."""
+    """Print polls per table and interval, and the loop's lag."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--triggers", type=int, default=500)
     parser.add_argument("--tables", type=int, default=50)
@@ -48,15 +48,15 @@ async def measure(options: argparse.Namespace, warehouse: Path) -> None:
         SnapshotGate(after_id=10**9),
         PartitionGate(({"day": "2027-01-01"},)),
     )
-    looks: Counter[str] = Counter()
-    look = polling.Look
+    polls: Counter[str] = Counter()
+    view = polling.TableView
 
-    class Counted(look):  # type: ignore[misc, valid-type]
-        def __init__(self, table: object, memory: object) -> None:
-            looks[table.location] += 1  # type: ignore[attr-defined]
-            super().__init__(table, memory)
+    class Counted(view):  # type: ignore[misc, valid-type]
+        def __init__(self, table: object, cache: object) -> None:
+            polls[table.location] += 1  # type: ignore[attr-defined]
+            super().__init__(table, cache)
 
-    polling.Look = Counted  # type: ignore[misc]
+    polling.TableView = Counted  # type: ignore[misc]
     deadline = time.time() + options.seconds
 
     async def run(index: int) -> None:
@@ -71,9 +71,9 @@ async def measure(options: argparse.Namespace, warehouse: Path) -> None:
     lags = await lags_of_loop(deadline, tables)
     await asyncio.gather(*waiting)
     lags.sort()
-    most = max(looks.values())
+    most = max(polls.values())
     print(f"{options.triggers} triggers on {options.tables} tables, {options.seconds:g} seconds")
-    print(f"looks per table: at most {most}, in {options.seconds / INTERVAL:g} intervals")
+    print(f"polls per table: at most {most}, in {options.seconds / INTERVAL:g} intervals")
     for name, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
         print(f"loop lag {name}: {lags[int((len(lags) - 1) * share)] * 1000:.1f} ms")
 

@@ -1,11 +1,11 @@
-"""Partitions of ``flights.daily_summary`` replaced from ``flights.flight``, in three ways.
+"""Three DAGs that replace partitions of ``flights.daily_summary`` from ``flights.flight``.
 
-``daily_summary`` replaces a month when it is over; ``daily_summary_day`` replaces a day and is made
-for backfills; ``daily_summary_repair`` replaces the month that is chosen in the trigger form, and
-at first only tells what it would change. A run replaces what it is for and nothing else, however
+``daily_summary`` replaces a month when it is over. ``daily_summary_day`` replaces a day and is
+meant for backfills. ``daily_summary_repair`` replaces the month that is chosen in the trigger form;
+by default it is a dry run. A run replaces the partition that it is for and nothing else, however
 often it is repeated.
 
-``flights_merge`` makes ``flights.flight``. The DAGs need the connections ``paimon_default`` (the
+``flights_merge`` creates ``flights.flight``. The DAGs need the connections ``paimon_default`` (the
 warehouse) and ``spark_default``.
 """
 
@@ -52,7 +52,7 @@ def summary(where: str) -> dict[str, Any]:
 
 
 def create_table() -> CreateTableOperator:
-    """The task that makes the table unless it is there."""
+    """The task that creates the table if it does not exist."""
     return CreateTableOperator(
         task_id="create_table",
         target=TABLE,
@@ -97,7 +97,7 @@ with DAG(
         partition=DAY_PARTITION,
         source=summary(ON_DAY),
         by_name=True,
-        # A backfill has a limit of runs of its own: this one holds for all runs of the DAG.
+        # A backfill has its own limit of runs; this limit applies to all runs of the DAG.
         max_active_tis_per_dag=3,
         retries=2,
     )
@@ -131,7 +131,7 @@ with DAG(
             True,
             type="boolean",
             title="Dry run",
-            description="Only tell what would change. Nothing is stored.",
+            description="Only report what would change. Nothing is stored.",
         ),
     },
     doc_md=__doc__,

@@ -1,12 +1,12 @@
-"""Schedule first, actuals day by day: one MERGE for each load into a table of real flights.
+"""A month's flight schedule, then each day's actual flights, merged into a table of real flights.
 
-The table ``flights.flight`` starts with the schedule of January 2013 for the three airports of
-New York; every 50th flight of a day is left out, so that the actuals bring something new. Then each
-day's actuals are merged in order: flights that took off get their times and delays, cancelled
-flights are deleted, flights that nobody had scheduled are inserted. The days are one task, and so
-one Spark application: each is a statement, with a snapshot of its own.
+The table ``flights.flight`` starts with the schedule of January 2013 for the three airports of New
+York; every 50th flight of a day is left out, so that the actuals insert some. Then each day's
+actuals are merged in order: flights that took off get their times and delays, cancelled flights are
+deleted, unscheduled flights are inserted. The days are one task, and so one Spark application: each
+is a statement, with a snapshot of its own.
 
-A flight is known by its date, carrier, number and origin: the combination is unique in the data.
+A flight is identified by its date, carrier, number and origin: the combination is unique.
 
 The DAG needs the Airflow variable ``flights_csv``, an absolute path that Spark can read, and the
 connections ``paimon_default`` (the warehouse) and ``spark_default``. ``make demo`` sets all three.
@@ -98,7 +98,7 @@ ACTUAL_COLUMNS = ["tailnum", "dep_time", "dep_delay", "arr_time", "arr_delay", "
 
 @task
 def check_input() -> str:
-    """The path of the data; fails with the remedy where it is not configured."""
+    """The path of the data; fails with the remedy if it is not configured."""
     try:
         path: str = Variable.get(VARIABLE)
     except (KeyError, AirflowRuntimeError):

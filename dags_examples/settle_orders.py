@@ -1,9 +1,9 @@
-"""An UPDATE: orders that a file of payments names are settled.
+"""An UPDATE that settles the orders that a file of payments names.
 
-The DAG changes the table that ``merge_orders`` makes. It reads the CSV files of the folder
+The DAG changes the table that ``merge_orders`` creates. It reads the CSV files of the folder
 ``<landing>/payments/<day>``; the parameter ``landing`` is a path that Spark can read, ``day`` is
-chosen when the DAG is triggered, or is that of the run's logical date. It needs the connections
-``paimon_default`` (the warehouse) and ``spark_default``.
+chosen when the DAG is triggered; the default is the day of the run's logical date. It needs the
+connections ``paimon_default`` (the warehouse) and ``spark_default``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Nightly care of a table: a tag, a preview that waits for approval, expiry, orphan files.
+"""Nightly maintenance of a table: a tag, a dry run that waits for approval, expiry, orphan files.
 
-The DAG takes care of the table that ``merge_orders`` makes. Tags keep the state of each night for
-30 days; older snapshots go once somebody has approved what the preview says, in Airflow's UI, on
-the task's page. The approval may come hours later, when more snapshots are old enough: no more go
-than the preview said. It needs the connections ``paimon_default`` (the warehouse) and
-``spark_default``.
+The DAG maintains the table that ``merge_orders`` creates. Tags keep the state of each night for 30
+days. Older snapshots expire once somebody has approved the result of the dry run, on the task's
+page in Airflow's UI. By then more snapshots may be old enough; no more expire than were approved.
+It needs the connections ``paimon_default`` (the warehouse) and ``spark_default``.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ with DAG(
 
     @task.short_circuit(ignore_downstream_trigger_rules=False)
     def is_anything_old(found):
-        """Nobody is asked when nothing would expire."""
+        """Skip the approval if nothing would expire."""
         return found["snapshots"] > 0
 
     approval = ApprovalOperator(
@@ -54,7 +53,7 @@ with DAG(
         body=PREVIEW,
         response_timeout=timedelta(hours=12),
     )
-    # A second try would count anew. What was interrupted the next night finishes.
+    # A retry would count again. The next night finishes what was interrupted.
     expire = ExpireSnapshotsOperator(task_id="expire", max_deletes=PREVIEWED, retries=0, **LIMITS)
     orphans = RemoveOrphanFilesOperator(
         task_id="orphans", older_than="2 d", trigger_rule="none_failed"

@@ -18,8 +18,18 @@ from typing import TYPE_CHECKING, Final
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.application_line import application_line
+from spark_jobs.contract.arguments import (
+    ANSWERS,
+    BATCH,
+    CREDENTIALS,
+    LAUNCHED,
+    NO_SESSION,
+    REQUEST,
+)
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.engine.runtime.java_names import remember_java_names
 from spark_jobs.engine.runtime.progress import Progress, log
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
@@ -45,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
             with progress.phase("session"):
                 spark = SparkSession.builder.config(_NO_CALL_SITES, "false").getOrCreate()
             count_launch(progress, spark, parsed.launched)
+            remember_java_names(spark)
             start_workers(spark)
             _say_application(spark)
         try:
@@ -72,11 +83,11 @@ def _is_done(
     Redaction.of(credentials.values()).guard_logs()
     if parsed.batch is not None:
         assert spark is not None  # noqa: S101 - the operator starts a session for a batch
-        batch = JobBatch.from_json(_text("--batch", parsed.batch))
+        batch = JobBatch.from_json(_text(BATCH, parsed.batch))
         results = run_all(batch, spark, credentials, parsed.answers)
         done = [each for each in results.values() if each.error is None]
         return len(done) == len(batch.requests)
-    request = JobRequest.from_json(_text("--request", parsed.request))
+    request = JobRequest.from_json(_text(REQUEST, parsed.request))
     result = run_and_hand_over(request, spark, credentials, progress, parsed.answers, opened)
     log.info("%s", summary(result))
     return result.error is None
@@ -93,7 +104,7 @@ def _opened(parsed: argparse.Namespace) -> Connector:
 
     credentials = _credentials(parsed.credentials)
     Redaction.of(credentials.values()).guard_logs()
-    return open_of(JobRequest.from_json(_text("--request", parsed.request)), credentials)
+    return open_of(JobRequest.from_json(_text(REQUEST, parsed.request)), credentials)
 
 
 def _set_up_logs() -> None:
@@ -107,20 +118,18 @@ def _set_up_logs() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Run statements on lakehouse tables.")
     work = parser.add_mutually_exclusive_group(required=True)
-    work.add_argument("--request", help="JobRequest document (JSON)")
-    work.add_argument("--batch", help="JobBatch document (JSON)")
-    parser.add_argument("--credentials", help="JSON object of secrets, readable by its owner only")
-    parser.add_argument("--answers", type=Path, help="folder where last looks are answered")
-    parser.add_argument("--launched", type=float, help="when it was launched, since 1970")
-    parser.add_argument("--no-session", action="store_true", help="start no Spark session")
+    work.add_argument(REQUEST, help="JobRequest document (JSON)")
+    work.add_argument(BATCH, help="JobBatch document (JSON)")
+    parser.add_argument(CREDENTIALS, help="JSON object of secrets, readable by its owner only")
+    parser.add_argument(ANSWERS, type=Path, help="folder where last looks are answered")
+    parser.add_argument(LAUNCHED, type=float, help="when it was launched, since 1970")
+    parser.add_argument(NO_SESSION, action="store_true", help="start no Spark session")
     return parser
 
 
 def _say_application(spark: SparkSession) -> None:
-    """Say what airflow_provider_merge.submit.applications makes a link of."""
     context = spark.sparkContext
-    page = context.uiWebUrl or "none"
-    log.info("Spark application id: %s, web UI: %s", context.applicationId, page)
+    log.info("%s", application_line(context.applicationId, context.uiWebUrl))
 
 
 def _located(option: str, name: str) -> Path:
@@ -147,13 +156,13 @@ def _credentials(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
     try:
-        document = json.loads(_text("--credentials", name))
+        document = json.loads(_text(CREDENTIALS, name))
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
         raise RequestError(
             ErrorCode.REQUEST_INVALID,
-            "--credentials: not a JSON object of strings",
+            f"{CREDENTIALS}: not a JSON object of strings",
             'Write the file as {"name": "secret", …}.',
         )
     return document

@@ -12,7 +12,7 @@
     └── InternalError       a defect or a failure of the cluster
 
 An error has a stable ``code``; texts may change. ``retryable`` belongs to the code: a passing error
-may succeed when the same request is tried again, a final one can not.
+may succeed when the same request is tried again, a final one cannot.
 
 An error that is raised in an executor travels to the driver inside a Spark exception's text:
 ``marked_errors`` writes it, ``from_marker`` finds it again.
@@ -128,7 +128,7 @@ class NotSupportedError(JobError):
 
 
 class CatalogError(JobError):
-    """A warehouse, table, source or table library is missing or can not be read."""
+    """A warehouse, table, source or table library is missing or cannot be read."""
 
 
 class DataError(JobError):

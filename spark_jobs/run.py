@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import JobRequest
@@ -43,10 +44,10 @@ def run(
 
     ``spark`` may be None for statements that take care of a table.
 
-    The result is also stored as ``<warehouse>/_operations/<operation_id>.json``, unless it is that
-    of a dry run or the warehouse can not be reached. ``progress`` holds the
-    phases that ended before; ``answers`` as in ``LastLook``; ``opened`` is the request's connector,
-    if somebody opens it by now.
+    The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
+    of a dry run or the workspace cannot be reached. ``progress`` holds the phases that ended
+    before; ``answers`` as in ``LastLook``; ``opened`` is the request's connector, if somebody opens
+    it by now.
     """
     redaction = Redaction.of((credentials or {}).values())
     progress = progress or Progress()
@@ -62,7 +63,7 @@ def run(
         problem = RequestError(
             ErrorCode.REQUEST_INVALID,
             f"{statement.kind}: needs a Spark session",
-            "Start the job without --no-session.",
+            f"Start the job without {NO_SESSION}.",
         )
         return OperationLog.failed(request, problem)
     return Job(request, spark, connector, progress, redaction, answers).run()

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
 from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
-
-# connection type → hook; a new table format adds its line here.
-_HOOKS = {"paimon": PaimonHook}
 
 
 class CatalogHook(Protocol):
     """A connection as the catalog that a job opens."""
 
     def catalog_spec(self) -> CatalogSpec:
-        """Connector, warehouse and options, without any secret.
+        """Connector, warehouse, workspace and options, without any secret.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the connection and the field.
@@ -35,6 +33,10 @@ class CatalogHook(Protocol):
         """How fsspec opens the warehouse; holds secrets."""
         ...
 
+    def workspace_options(self) -> Mapping[str, Any]:
+        """How fsspec opens the workspace; holds secrets."""
+        ...
+
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """What the target's snapshots tell of an operation whose job stored no result.
 
@@ -47,11 +49,22 @@ class CatalogHook(Protocol):
         """
         ...
 
+    def table(self, name: str | TableName) -> TableReader:
+        """The metadata of a table, ``database.table``, as it is from here on.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the table cannot be read from here.
+            RequestError: the name or the connection is wrong.
+        """
+        ...
+
     def columns(self, target: TableName) -> Mapping[str, str]:
         """The columns of a table in their order, name → type.
 
         Raises:
-            JobError: the table or its metadata can not be read from here.
+            JobError: the table or its metadata cannot be read from here.
             OSError: the storage refused.
         """
         ...
@@ -85,6 +98,10 @@ class CatalogHook(Protocol):
         ...
 
 
+# connection type → hook; a new table format adds its line here.
+_HOOKS: dict[str, Callable[..., CatalogHook]] = {"paimon": PaimonHook}
+
+
 def catalog_hook(conn_id: str) -> CatalogHook:
     """The hook that reads the connection ``conn_id``.
 
@@ -96,3 +113,16 @@ def catalog_hook(conn_id: str) -> CatalogHook:
     except AirflowNotFoundException:
         raise missing(conn_id, _HOOKS) from None
     return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id)
+
+
+async def catalog_hook_async(conn_id: str) -> CatalogHook:
+    """As ``catalog_hook``, without blocking an event loop; the connection is read only once.
+
+    Raises:
+        RequestError: REQUEST_INVALID when there is no such connection, or of no known type.
+    """
+    try:
+        connection = await BaseHook.aget_connection(conn_id)
+    except AirflowNotFoundException:
+        raise missing(conn_id, _HOOKS) from None
+    return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id, connection)

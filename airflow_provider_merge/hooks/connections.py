@@ -1,4 +1,4 @@
-"""Catalog connections that are not there, or are something else."""
+"""Errors for catalog connections that are missing or of another type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_jobs.errors import RequestError
 
 
 def missing(conn_id: str, types: Collection[str]) -> RequestError:
-    """The error for a connection that does not exist; ``types`` are those that it could have."""
+    """The error for a connection that does not exist; ``types`` are the possible types."""
     return invalid(
         "catalog_conn_id",
         f"there is no connection {conn_id!r}",

@@ -43,7 +43,7 @@ Written = tuple[str, set[Input] | None]
 
 
 class _UnknownError(Exception):
-    """What a value is computed from can not be told."""
+    """What a value is computed from cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _Scope:
         try:
             node = self._lineage("value", f"{value} AS value")
             return set(self._leaves(node, self.relations.spelling(value)))
-        except Exception as error:  # noqa: BLE001 - a parser of others; what it can not is unknown
+        except Exception as error:  # noqa: BLE001 - a parser of others; what it cannot is unknown
             log.debug("The inputs of %s are not known: %r", value, error)
             return None
 

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from airflow_provider_merge.assets import dataset_name, table_asset
 from airflow_provider_merge.table_names import quoted_name
 from spark_jobs.contract.request import FileSource, Source, TableName, TableSource
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 
 # Stores whose paths are keys, without a slash in front.
-_KEYS = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "oss": "oss"}
+_KEYS = {**dict.fromkeys(S3_SCHEMES, "s3"), "gs": "gs", "oss": "oss"}
 
 
 @dataclass(frozen=True, slots=True, order=True)

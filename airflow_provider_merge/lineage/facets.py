@@ -25,7 +25,7 @@ from spark_jobs.errors import JobError
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from airflow_provider_merge.operators.base import TableOperator
+    from airflow_provider_merge.operators._shared.table_operator import TableOperator
 
 # Name → type, of a table.
 Schema = Mapping[str, str]
@@ -76,7 +76,7 @@ class TaskFacts:
         )
 
     def _schema(self, table: TableName) -> Schema:
-        """The columns of a table; none where they can not be read, which is no failure here."""
+        """The columns of a table; none where they cannot be read, which is no failure here."""
         try:
             return self.columns(table)
         except (JobError, OSError):

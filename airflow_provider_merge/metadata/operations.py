@@ -1,22 +1,28 @@
-"""The result that a job leaves as ``<warehouse>/_operations/<operation id>.json``."""
+"""The result that a job leaves as ``<workspace>/_operations/<operation id>.json``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_provider_merge.metadata.storage import (
+from airflow_provider_merge.storage.files import (
     list_names,
     read_text,
     remove,
     remove_folder,
-    require_folder,
     write_text,
+)
+from airflow_provider_merge.storage.warehouse import require_folder
+from spark_jobs.contract.locations import Place
+from spark_jobs.contract.operation_files import (
+    dry_run_result_path,
+    is_scratch_of,
+    is_unfinished_result_of,
+    result_path,
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_name
+from spark_jobs.contract.task_notes import note_file
 
 
 def result_location(request: JobRequest, *, refused: bool = False) -> str:
@@ -25,11 +31,10 @@ def result_location(request: JobRequest, *, refused: bool = False) -> str:
     ``refused``: where a job stores its failure when an earlier one of the same id ended well; a dry
     run never does.
     """
-    warehouse = request.catalog.warehouse.rstrip("/")
+    workspace = request.catalog.workspace_location
     if request.dry_run:
-        return f"{warehouse}/_dry_run-{request.operation_id}/result.json"
-    suffix = ".refused.json" if refused else ".json"
-    return f"{warehouse}/_operations/{request.operation_id}{suffix}"
+        return f"{workspace}/{dry_run_result_path(request.operation_id)}"
+    return f"{workspace}/{result_path(request.operation_id, refused=refused)}"
 
 
 def read_result(request: JobRequest, storage_options: Mapping[str, Any]) -> JobResult | None:
@@ -37,8 +42,8 @@ def read_result(request: JobRequest, storage_options: Mapping[str, Any]) -> JobR
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
-        RequestError: the stored document can not be understood, or no file system of the
-            warehouse's scheme is installed beside Airflow.
+        RequestError: the stored document cannot be understood, or no file system of the
+            workspace's scheme is installed beside Airflow.
     """
     return _read(result_location(request), storage_options)
 
@@ -56,15 +61,17 @@ def read_result_of_try(request: JobRequest, storage_options: Mapping[str, Any]) 
     return None
 
 
-def require_warehouse(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
-    """Check that the warehouse can be reached: else its job could not leave a result.
+def require_workspace(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Check that the workspace can be reached: else its job could not leave a result.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
-        RequestError: no file system of the warehouse's scheme is installed beside Airflow.
+        RequestError: no file system of the workspace's scheme is installed beside Airflow.
     """
-    require_folder(request.catalog.warehouse, storage_options)
+    catalog = request.catalog
+    called: Place = "warehouse" if catalog.workspace is None else "workspace"
+    require_folder(catalog.workspace or catalog.warehouse, storage_options, called)
 
 
 def store_result(
@@ -90,13 +97,10 @@ def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) ->
     if request.dry_run:
         remove_folder(folder, storage_options)
         return
-    own = re.escape(request.operation_id)
-    scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
-    half_stored = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
     for name in list_names(folder, storage_options):
-        if scratch.fullmatch(name):
+        if is_scratch_of(request.operation_id, name):
             remove_folder(f"{folder}/{name}", storage_options)
-        elif half_stored.fullmatch(name):
+        elif is_unfinished_result_of(request.operation_id, name):
             remove(f"{folder}/{name}", storage_options)
 
 
@@ -106,10 +110,9 @@ def forget_tries(request: JobRequest, storage_options: Mapping[str, Any]) -> Non
     Raises:
         OSError: the storage refused.
     """
-    name = note_name(request.origin)
-    if name is not None:
-        folder = result_location(request).rpartition("/")[0]
-        remove(f"{folder}/{name}", storage_options)
+    note = note_file(request.origin)
+    if note is not None:
+        remove(f"{request.catalog.workspace_location}/{note}", storage_options)
 
 
 def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:

@@ -9,7 +9,7 @@
     ]
 
 Each chain ends in a plain dict, the JSON form of ``MergeCase``: Airflow renders and serialises
-only plain values. The same dicts can be written by hand; see ``clause``.
+only plain values. You can also write the dicts yourself; see ``clause``.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ def when_not_matched_by_source(condition: str | None = None) -> WhenNotMatchedBy
 
 
 def clause(value: Any) -> Any:
-    """A clause in the form of the contract, from a dict that was written by hand.
+    """A clause in the form of the contract, from a dict that a user wrote.
 
-    ``{"when": "matched", "condition": "s.cancelled", "action": "delete"}`` stands for an action
-    without fields; ``assignments`` and ``values`` may be written as a dict column → expression.
-    What is not understood is returned as it is: decoding names the place that is wrong.
+    ``{"when": "matched", "condition": "s.cancelled", "action": "delete"}`` is short for an action
+    without fields; ``assignments`` and ``values`` may be a dict column → expression. Anything else
+    is returned unchanged: decoding reports where it is invalid.
     """
     if isinstance(value, _When):
         return {"when": value.when, "condition": value.condition}

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.statement import of_parameter
-from airflow_provider_merge.operators.templates import has_template, is_template
+from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.create_table import parse_create_table
+from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
@@ -31,18 +31,19 @@ def column(
 
 
 class CreateTableOperator(TableOperator):
-    """Creates a table, and its database; an equal table that exists is left alone.
+    """Creates a table, and its database, unless an identical table exists.
 
-    A difference to the existing table is the final error TABLE_DIFFERS, which lists it. No asset
-    event is sent: creating a table brings no data. The table is given as ``sql``, or in parts:
-    ``target``, ``columns`` and the others.
+    If a different table exists, the task fails with TABLE_DIFFERS, which lists the differences, and
+    is not retried. No asset event is sent: creating a table adds no data. Give the table as
+    ``sql``, or as the parameters ``target``, ``columns`` and others. Guide:
+    docs/operators/create_table.md.
 
-    :param sql: CREATE TABLE as Spark SQL text, or the path of a ``.sql`` file
-    :param database: the database of a table that ``sql`` names without one
+    :param sql: CREATE TABLE as SQL text, or the path of a ``.sql`` file
+    :param database: the database of a table that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param columns: ``column(…)`` for each column, or the same as dicts
     :param partition_keys: names of the columns that partition the table
-    :param primary_key: names of the key columns, where the table format has keys
+    :param primary_key: names of the key columns, if the table format has keys
     :param table_options: options of the table format
     :param comment: the table's comment
     """
@@ -102,7 +103,7 @@ class CreateTableOperator(TableOperator):
         return self.sql
 
     def prepare_template(self) -> None:
-        """Check the text that Airflow has just read from a file, while it parses the DAG."""
+        """Check the text that Airflow has read from a file, when the DAG is parsed."""
         if isinstance(self.sql, str):
             self._check_parameters()
 
@@ -123,7 +124,7 @@ class CreateTableOperator(TableOperator):
         }
 
     def _check_parameters(self) -> None:
-        """Check while the DAG is parsed, unless a template leaves something open."""
+        """Check what has no template when the DAG is parsed."""
         if self.sql is None:
             self._require_parts()
             document = self._document()
@@ -132,7 +133,7 @@ class CreateTableOperator(TableOperator):
             return
         for name in _PARTS:
             if getattr(self, name):
-                raise invalid(name, "can not be given together with sql", "Say it in the text.")
+                raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
         if not (self._reads_later(self.sql) or is_template(self.database)):
             self._parsed()
 

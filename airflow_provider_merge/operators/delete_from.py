@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_merge.operators.where import WhereOperator
+from airflow_provider_merge.operators._shared.where import WhereOperator
 from spark_jobs.contract.statements import DeleteSpec
 
 
 class DeleteFromOperator(WhereOperator):
-    """``DELETE FROM target AS alias WHERE where``
+    """Runs one DELETE with Spark and publishes one atomic snapshot.
 
-    The statement is given as ``sql``, or in parts: ``target`` and ``where``. It is checked when the
-    DAG is parsed as far as it holds no template, and again, rendered, before Spark starts.
+    ``DELETE FROM target AS alias WHERE where``: give it as ``sql``, or as the parameters ``target``
+    and ``where``. What has no template is checked when the DAG is parsed; everything is checked
+    before Spark starts. Guide: docs/operators/delete_from.md.
 
-    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param target: the table, ``database.table``
-    :param where: which rows to delete, as Spark SQL text; every row when left out
-    :param alias: what expressions call the target; the table's name when left out
-    :param sources: name → source, which subqueries can use like tables
-    :param database: the database of tables that the text names without one
+    :param where: which rows to delete, as Spark SQL text; default: every row
+    :param alias: the target's name in expressions; default: the table's name
+    :param sources: name → source; subqueries use the names like tables
+    :param database: the database of tables that the SQL names without a database
     """
 
     spec_type = DeleteSpec
@@ -31,5 +32,5 @@ class DeleteFromOperator(WhereOperator):
         self.check_parameters()
 
     def built_statement(self) -> DeleteSpec:
-        """The statement of ``target`` and ``where``."""
+        """The statement from ``target`` and ``where``."""
         return DeleteSpec(self.target_alias(), self.where_text())

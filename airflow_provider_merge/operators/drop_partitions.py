@@ -6,23 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
-from airflow_provider_merge.operators.clearing import ClearingOperator
-from airflow_provider_merge.operators.partitions import partition_specs
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.clearing import ClearingOperator
+from airflow_provider_merge.operators._shared.partitions import partition_specs
+from airflow_provider_merge.operators._shared.values import flag
 from spark_jobs.contract.inserts import DropPartitionsSpec
 
 
 class DropPartitionsOperator(ClearingOperator):
-    """``ALTER TABLE target DROP IF EXISTS PARTITION (…), PARTITION (…)``
+    """Deletes partitions, without reading their rows, as one atomic snapshot.
 
-    :param sql: the statement as text, or the path of a ``.sql`` file
-    :param database: the database of a table that ``sql`` names without one
+    ``ALTER TABLE target DROP IF EXISTS PARTITION (…), PARTITION (…)``: give it as ``sql``, or as
+    the parameters ``target`` and ``partitions``. Guide: docs/operators/insert_overwrite.md.
+
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param database: the database of a table that ``sql`` names without a database
     :param target: the table, ``database.table``
-    :param partitions: list of dicts of partition column → value; where one does not name every
-        partition column, all partitions that agree with it are meant
-    :param if_exists: a partition that is not there is no error
-    :param last_writer_wins: what others commit meanwhile into the same partitions goes too,
-        instead of being a conflict
+    :param partitions: list of dicts of partition column → value; a dict that does not name every
+        partition column selects all partitions with its values
+    :param if_exists: a missing partition is not an error
+    :param last_writer_wins: also delete what others commit to the same partitions meanwhile,
+        instead of running again after the conflict
     """
 
     template_fields: Sequence[str] = (*ClearingOperator.template_fields, "partitions", "if_exists")
@@ -53,6 +56,6 @@ class DropPartitionsOperator(ClearingOperator):
         return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
 
     def built_statement(self) -> DropPartitionsSpec:
-        """The statement of ``partitions``."""
+        """The statement from ``partitions``."""
         partitions = partition_specs("partitions", self.partitions)
         return DropPartitionsSpec(partitions, flag("if_exists", self.if_exists))

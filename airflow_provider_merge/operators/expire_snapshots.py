@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
+from airflow_provider_merge.operators._shared.values import text, whole_number
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 
 
 class ExpireSnapshotsOperator(RemovingOperator):
-    """Drops the oldest snapshots of ``target``.
+    """Drops old snapshots of ``target`` and the files that only they need.
 
-    What a snapshot that stays, a tag, a branch, a consumer or a running statement needs is kept.
-    Limits that are left out are the table's options, else Paimon's defaults. The result and the log
-    say how many more may go.
+    It keeps what a retained snapshot, a tag, a branch, a consumer or a running statement needs.
+    Limits default to the table's options, then to its format's defaults. The result and the log
+    report how many more snapshots may expire.
 
-    :param retain_max: at most that many of the latest snapshots stay
-    :param retain_min: at least that many of the latest snapshots stay
-    :param older_than: a duration (``7 d``) or a timestamp with an offset: snapshots of which a
-        later one was there by then may go
-    :param max_deletes: at most that many snapshots go in one run; all that may, when left out
+    :param retain_max: keep at most this many of the latest snapshots
+    :param retain_min: keep at least this many of the latest snapshots
+    :param older_than: a duration (``7 d``) or a timestamp with an offset: a snapshot may expire if
+        its successor is older than this
+    :param max_deletes: expire at most this many snapshots in one run; default: unlimited
     """
 
     template_fields: Sequence[str] = (
@@ -49,7 +49,7 @@ class ExpireSnapshotsOperator(RemovingOperator):
         self.check_parameters()
 
     def statement(self) -> ExpireSnapshotsSpec:
-        """The statement of the rendered parameters."""
+        """The statement from rendered parameters."""
         return ExpireSnapshotsSpec(
             retain_max=whole_number("retain_max", self.retain_max),
             retain_min=whole_number("retain_min", self.retain_min),

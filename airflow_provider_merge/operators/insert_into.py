@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from airflow_provider_merge.operators.inserts import InsertOperator
+from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from spark_jobs.contract.inserts import InsertIntoSpec
 
 
 class InsertIntoOperator(InsertOperator):
-    """``INSERT INTO target PARTITION (partition) (columns) source``
+    """Runs one INSERT INTO with Spark and publishes one atomic snapshot.
 
-    The statement is given as ``sql``, or in parts: ``target``, ``source`` and the others. It is
-    checked when the DAG is parsed as far as it holds no template, and again, rendered, before Spark
-    starts.
+    ``INSERT INTO target PARTITION (partition) (columns) source``: give it as ``sql``, or as the
+    parameters ``target``, ``source`` and others. What has no template is checked when the DAG is
+    parsed; everything is checked before Spark starts. Guide: docs/operators/insert_overwrite.md.
 
-    :param sql: the statement as text, or the path of a ``.sql`` file
-    :param sources: name → source, which ``sql`` can use like tables
-    :param database: the database of tables that ``sql`` names without one
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param sources: name → source; ``sql`` uses the names like tables
+    :param database: the database of tables that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
-    :param partition: partition column → value, which every row gets or has
-    :param columns: the columns that the source's columns are for; all of the table when left out
-    :param by_name: each column of the source is for the column of the same name
-    :param order_by: columns that sort the rows of each new file, perhaps with DESC behind them
+    :param partition: partition column → value: every row has this value or gets it
+    :param columns: the table's columns, in the order of the source's columns; default: all
+    :param by_name: assign each source column to the table column of the same name
+    :param order_by: columns that sort the rows of each new file, optionally with DESC
     """
 
     spec_type = InsertIntoSpec
@@ -39,5 +39,5 @@ class InsertIntoOperator(InsertOperator):
         return replace(spec, order_by=self.sort_columns())
 
     def built_statement(self) -> InsertIntoSpec:
-        """The statement of the parts."""
+        """The statement from the parameters other than ``sql``."""
         return InsertIntoSpec(**self.rows())

@@ -1,4 +1,4 @@
-"""``InsertOverwriteOperator``: whole partitions replaced in a lakehouse table, at once."""
+"""``InsertOverwriteOperator``: replace whole partitions of a lakehouse table, atomically."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.inserts import InsertOperator
-from airflow_provider_merge.operators.partitions import partition_specs
-from airflow_provider_merge.operators.statement import of_parameter
-from airflow_provider_merge.operators.templates import is_template
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.inserts import InsertOperator
+from airflow_provider_merge.operators._shared.partitions import partition_specs
+from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.parser import ParsedStatement
+from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
 
 
 class InsertOverwriteOperator(InsertOperator):
-    """``INSERT OVERWRITE target PARTITION (partition) (columns) source``
+    """Replaces whole partitions with new rows, in one atomic snapshot.
 
-    The statement is given as ``sql``, or in parts: ``target``, ``source`` and the others. What is
-    replaced is up to ``mode``, which has no default. Parameters are checked when the DAG is parsed
-    as far as they hold no template, and again, rendered, before Spark starts.
+    ``INSERT OVERWRITE target PARTITION (partition) (columns) source``: give it as ``sql``, or as
+    the parameters ``target``, ``source`` and others. What has no template is checked when the DAG
+    is parsed; everything is checked before Spark starts. Guide: docs/operators/insert_overwrite.md.
 
-    :param mode: ``dynamic``: the partitions that occur in the new rows are replaced; ``static``:
-        every partition of ``partition``, or of the values in the text's PARTITION; ``table``:
-        everything
-    :param sql: the statement as text, or the path of a ``.sql`` file
-    :param sources: name → source, which ``sql`` can use like tables
-    :param database: the database of tables that ``sql`` names without one
+    :param mode: what to replace: ``dynamic``, the partitions that occur in the new rows;
+        ``static``, every partition that ``partition``, or PARTITION in the SQL, selects;
+        ``table``, everything
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param sources: name → source; ``sql`` uses the names like tables
+    :param database: the database of tables that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
-    :param partition: partition column → value; every row has to belong there
-    :param columns: the columns that the source's columns are for; all of the table when left out
-    :param by_name: each column of the source is for the column of the same name
-    :param order_by: columns that sort the rows of each new file, perhaps with DESC behind them
+    :param partition: partition column → value; every row must belong there
+    :param columns: the table's columns, in the order of the source's columns; default: all
+    :param by_name: assign each source column to the table column of the same name
+    :param order_by: columns that sort the rows of each new file, optionally with DESC
     :param expected_partitions: list of dicts of partition column → value: the only partitions that
         may change
     :param allow_empty: an empty source may clear the table in mode ``table``
-    :param last_writer_wins: what others commit meanwhile into the same partitions is replaced too,
-        instead of being a conflict
+    :param last_writer_wins: also replace what others commit to the same partitions meanwhile,
+        instead of running again after the conflict
     """
 
     template_fields: Sequence[str] = (
@@ -75,14 +75,14 @@ class InsertOverwriteOperator(InsertOperator):
         self.check_parameters()
 
     def statement(self) -> InsertOverwriteSpec:
-        """The statement of the rendered parameters."""
+        """The statement from rendered parameters."""
         spec = cast("InsertOverwriteSpec", super().statement())
         if self.sql is None:
             return spec
         return replace(spec, mode=self._mode(), order_by=self.sort_columns(), **self._guards())
 
     def parsed(self) -> ParsedStatement:
-        """The rendered text, in the mode of the parameter if that is known by now."""
+        """The rendered text, with the parameter's mode if it is known."""
         parsed = super().parsed()
         if is_template(self.mode):
             return parsed
@@ -97,7 +97,7 @@ class InsertOverwriteOperator(InsertOperator):
             return replace(parsed, statement=replace(spec, mode=self._mode()))
 
     def built_statement(self) -> InsertOverwriteSpec:
-        """The statement of the parts."""
+        """The statement from the parameters other than ``sql``."""
         return InsertOverwriteSpec(mode=self._mode(), **self.rows(), **self._guards())
 
     def _mode(self) -> OverwriteMode:

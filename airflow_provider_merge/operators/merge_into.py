@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.names import check_names
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.operators.clauses import Clause, clause
-from airflow_provider_merge.operators.names import check_names
-from airflow_provider_merge.operators.sources import to_sources
-from airflow_provider_merge.operators.statement import StatementOperator
-from airflow_provider_merge.operators.templates import chosen_later, is_template, with_placeholders
-from airflow_provider_merge.operators.values import identifier
 from airflow_provider_merge.sql.grammar import MERGE_SOURCE
+from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
@@ -21,23 +21,24 @@ from spark_jobs.errors import RequestError
 
 
 class MergeIntoOperator(StatementOperator):
-    """``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``
+    """Runs one MERGE with Spark and publishes one atomic snapshot.
 
-    The statement is given as ``sql``, or in parts: ``target``, ``source``, ``on``, ``when``. Every
-    expression is Spark SQL text. Parameters are checked when the DAG is parsed as far as they hold
-    no template, and again, rendered, before Spark starts.
+    ``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``: give it as
+    ``sql``, or as the parameters ``target``, ``source``, ``on`` and ``when``. Every expression is
+    Spark SQL text. What has no template is checked when the DAG is parsed; everything is checked
+    before Spark starts. Guide: docs/operators/merge_into.md.
 
-    :param sql: the statement as text, or the path of a ``.sql`` file
-    :param sources: name → source, which ``sql`` can use like tables
-    :param database: the database of tables that ``sql`` names without one
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param sources: name → source; ``sql`` uses the names like tables
+    :param database: the database of tables that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
     :param on: the condition that joins source and target rows
-    :param when: the clauses in their order: ``when_matched(…).update(…)`` … or the same as dicts
-    :param target_alias: what expressions call the target, an identifier; ``t`` when left out
-    :param source_alias: what expressions call the source, an identifier; ``s`` when left out
-    :param cardinality: ``effective``: an error when more than one source row takes effect on one
-        target row; ``strict``: when more than one matches it
+    :param when: the clauses in order: ``when_matched(…).update(…)`` … or the same as dicts
+    :param target_alias: the target's name in expressions, an identifier; default ``t``
+    :param source_alias: the source's name in expressions, an identifier; default ``s``
+    :param cardinality: when several source rows for one target row are an error: ``effective``, if
+        more than one takes effect on it; ``strict``, if more than one matches it
     """
 
     template_fields: Sequence[str] = (
@@ -81,22 +82,22 @@ class MergeIntoOperator(StatementOperator):
         self.check_parameters()
 
     def statement(self) -> MergeSpec:
-        """The statement of the rendered parameters, its names checked."""
+        """The statement from rendered parameters, with checked names."""
         spec = cast("MergeSpec", super().statement())
         spec = replace(spec, cardinality=self._cardinality())
         check_names(spec, self.target_table(), self.request_sources(), is_text=self.sql is not None)
         return spec
 
     def built_statement(self) -> MergeSpec:
-        """The statement of ``source``, ``on`` and ``when``."""
+        """The statement from ``source``, ``on`` and ``when``."""
         return self._spec(self.when)
 
     def built_sources(self) -> tuple[Source, ...]:
-        """The source, after the named sources that its query reads."""
+        """The source, preceded by the named sources that its query reads."""
         return to_sources(self.source)
 
     def check_parts(self) -> tuple[Source, ...]:
-        """Check source and clauses, whichever templates they hold; what is read, as known."""
+        """Check source and clauses, with or without templates; returns the known sources."""
         for name in ("sources", "database"):
             if getattr(self, name) is not None:
                 raise invalid(

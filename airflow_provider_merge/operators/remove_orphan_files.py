@@ -1,22 +1,23 @@
-"""``RemoveOrphanFilesOperator``: remove files that no snapshot, tag or branch knows."""
+"""``RemoveOrphanFilesOperator``: remove files that no snapshot, tag or branch needs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import text
+from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
+from airflow_provider_merge.operators._shared.values import text
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 
 
 class RemoveOrphanFilesOperator(RemovingOperator):
-    """Removes what killed jobs, lost races and rollbacks left in the folder of ``target``.
+    """Removes files of ``target`` that no snapshot, tag or branch needs.
 
-    With ``use_spark``, Spark's tasks search for them: for tables of very many files.
+    Killed jobs, lost races and rollbacks leave them behind. With ``use_spark``, Spark tasks search
+    for them, for tables with very many files.
 
-    :param older_than: a duration or a timestamp with an offset: only files stored before it go.
-        Younger ones may belong to a commit that is on its way.
+    :param older_than: a duration or a timestamp with an offset: remove only files stored before it.
+        Younger files may belong to a write that has not committed yet.
     """
 
     template_fields: Sequence[str] = (*RemovingOperator.template_fields, "older_than")
@@ -27,5 +28,5 @@ class RemoveOrphanFilesOperator(RemovingOperator):
         self.check_parameters()
 
     def statement(self) -> RemoveOrphanFilesSpec:
-        """The statement of the rendered parameters."""
+        """The statement from rendered parameters."""
         return RemoveOrphanFilesSpec(text("older_than", self.older_than) or "")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_provider_merge.operators.maintenance import RemovingOperator
-from airflow_provider_merge.operators.values import flag, text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
+from airflow_provider_merge.operators._shared.values import flag, text, whole_number
 from spark_jobs.contract.maintenance import RollbackSpec
 
 
 class RollbackOperator(RemovingOperator):
-    """Drops the snapshots of ``target`` after one, and the tags of them.
+    """Rolls ``target`` back to a snapshot: drops all later snapshots.
 
     :param snapshot_id: the snapshot that becomes the latest one
-    :param tag: instead: the tag whose snapshot does
-    :param force: also drop commits of other DAGs and engines, tags, and what consumers and running
-        statements count on
+    :param tag: instead of ``snapshot_id``: the tag whose snapshot becomes the latest one
+    :param force: also drop commits by other DAGs and engines, tags of dropped snapshots, and
+        snapshots that consumers have read or running statements are based on
     """
 
     template_fields: Sequence[str] = (
@@ -41,7 +41,7 @@ class RollbackOperator(RemovingOperator):
         self.check_parameters()
 
     def statement(self) -> RollbackSpec:
-        """The statement of the rendered parameters."""
+        """The statement from rendered parameters."""
         return RollbackSpec(
             whole_number("snapshot_id", self.snapshot_id),
             text("tag", self.tag),

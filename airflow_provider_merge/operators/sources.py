@@ -1,27 +1,13 @@
-"""What MERGE reads: files, a table of the catalog, or a query over named sources.
+"""What a statement reads: files, a table of the catalog, or a query over named sources.
 
-The functions give plain dicts, because Airflow renders and serialises only those; the same dicts
-can be written by hand.
+The functions return plain dicts, because Airflow renders and serialises only those. You can also
+write the dicts yourself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-
-from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.templates import PLACEHOLDER
-from airflow_provider_merge.operators.values import conf_text, number, text
-from airflow_provider_merge.secret_names import refuse_secrets
-from airflow_provider_merge.sql.grammar import MERGE_SOURCE
-from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract import codec
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
-
-_KINDS = {"file": FileSource, "sql": SqlSource}
-_ACCESS = "Let Spark reach the files by itself: by its cluster's configuration or its role."
-# Beside a template: a value with which the other parameters can be checked.
-_FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
 
 
 def file_source(
@@ -34,11 +20,11 @@ def file_source(
     quarantine: str | None = None,
     max_bad_rows: float | str | None = None,
 ) -> dict[str, Any]:
-    """Files that Spark reads with ``spark.read.format(format).options(**options).load(path)``.
+    """Files: what ``spark.read.format(format).options(**options).load(path)`` reads, but strictly.
 
     ``schema`` is a Spark DDL string (``id BIGINT, name STRING``). ``on_bad_rows``: ``fail`` (the
-    default), or ``quarantine``: records that can not be read go to a file below the folder
-    ``quarantine``. ``max_bad_rows`` is how many may: from 1 a number, below 1 a share.
+    default), or ``quarantine``: unreadable records go to a file below the folder ``quarantine``.
+    ``max_bad_rows`` limits their number (from 1) or share (below 1). Guide: docs/sources.md.
     """
     bad_rows = {
         "on_bad_rows": on_bad_rows,
@@ -61,97 +47,10 @@ def table_source(table: str) -> dict[str, Any]:
 
 
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """A Spark SQL query; each key of ``sources`` is a name that the query may read."""
+    """A Spark SQL query; it uses the keys of ``sources`` like tables."""
     return {"kind": "sql", "query": query, "sources": _plain(sources)}
 
 
 def _plain(value: Any) -> Any:
     # What is no mapping comes from another task, or is refused with its name later.
     return dict(value) if isinstance(value, Mapping) else value
-
-
-def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> tuple[Source, ...]:
-    """The contract's sources behind a plain dict, in the order in which they build on each other.
-
-    Raises:
-        RequestError: REQUEST_INVALID, naming the place below ``field``.
-    """
-    if not isinstance(value, dict):
-        raise invalid(
-            field,
-            f"expected a source, found {type(value).__name__}",
-            "Use file_source(…), table_source(…) or sql_source(…).",
-        )
-    kind = value.get("kind")
-    if kind == "table":
-        return (_table(value, field, name),)
-    if kind not in _KINDS:
-        raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, sql, table")
-    document = {**value, "name": name}
-    named = document.pop("sources", {}) if kind == "sql" else {}
-    inner = to_named_sources(named, f"{field}.sources")
-    if kind == "file":
-        document = _file_document(document, field)
-    source: Source = codec.decode(_KINDS[kind], document, field)
-    _require_text(source, field)
-    if isinstance(source, FileSource):
-        refuse_secrets(f"{field}.options", source.options, _ACCESS)
-    return (*inner, source)
-
-
-def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
-    """The contract's document of a file source, out of what people write and templates render."""
-    places = {name: written.get(name) for name in ("path", "quarantine")}
-    seen = {name: place for name, place in places.items() if isinstance(place, str)}
-    refuse_secrets(field, seen, _ACCESS)
-    document: dict[str, Any] = {
-        name: _FITTING[name] if name in _FITTING and value == PLACEHOLDER else value
-        for name, value in written.items()
-    }
-    for name in ("on_bad_rows", "quarantine"):
-        document[name] = text(f"{field}.{name}", document.get(name))
-    document["max_bad_rows"] = number(f"{field}.max_bad_rows", document.get("max_bad_rows"))
-    if document["on_bad_rows"] == PLACEHOLDER:
-        asked = document["quarantine"] or document["max_bad_rows"]
-        document["on_bad_rows"] = "quarantine" if asked else None
-    if isinstance(document.get("options"), dict):
-        document["options"] = {
-            name: _option(name, value) for name, value in document["options"].items()
-        }
-    return document
-
-
-def _option(name: str, value: Any) -> Any:
-    if value == PLACEHOLDER and name.lower() == "mode":
-        return "FAILFAST"
-    return conf_text(value) if isinstance(value, bool | int | float) else value
-
-
-def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
-    unknown = sorted(set(value) - {"kind", "table"})
-    if unknown:
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", "Known: kind, table.")
-    return TableSource(name, parse_table_name(value.get("table"), f"{field}.table"))
-
-
-def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
-    """The contract's sources behind a dict of name → source; raises like ``to_sources``."""
-    if value is None:
-        return ()
-    if not isinstance(value, Mapping):
-        raise invalid(
-            field,
-            f"expected a dict of name → source, found {type(value).__name__}",
-            "Write {name: file_source(…)}.",
-        )
-    return tuple(
-        source
-        for name, each in value.items()
-        for source in to_sources(each, f"{field}.{name}", name)
-    )
-
-
-def _require_text(source: Source, field: str) -> None:
-    for name in ("path", "format", "query"):
-        if not str(getattr(source, name, "-")).strip():
-            raise invalid(f"{field}.{name}", "is empty")

@@ -1,4 +1,4 @@
-"""The statements of a list, as plain dicts, and the operators that know what they mean.
+"""The statements of a list, as plain dicts, and the operators that build their requests.
 
 ::
 
@@ -21,20 +21,20 @@ from airflow.sdk import DAG
 from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
-from airflow_provider_merge.operators.dry_run import DryRunOperator
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.spark_job import SparkJobOperator
-from airflow_provider_merge.operators.statement import StatementOperator, of_parameter
-from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.templates import is_template
 from spark_jobs.errors import JobError, error_of
 
 ListedStatement = dict[str, Any]
@@ -56,47 +56,47 @@ _OF_THE_TASK = {*SparkJobOperator.template_fields, "dry_run", "after_ended_try"}
 
 
 def merge_into(name: str, **parameters: Any) -> ListedStatement:
-    """A MERGE, with the parameters of ``MergeIntoOperator`` that belong to the statement."""
+    """A MERGE, with the statement parameters of ``MergeIntoOperator``."""
     return _listed(name, "merge_into", parameters)
 
 
 def update(name: str, **parameters: Any) -> ListedStatement:
-    """An UPDATE, as ``UpdateOperator`` takes it."""
+    """An UPDATE, with the statement parameters of ``UpdateOperator``."""
     return _listed(name, "update", parameters)
 
 
 def delete_from(name: str, **parameters: Any) -> ListedStatement:
-    """A DELETE, as ``DeleteFromOperator`` takes it."""
+    """A DELETE, with the statement parameters of ``DeleteFromOperator``."""
     return _listed(name, "delete_from", parameters)
 
 
 def insert_into(name: str, **parameters: Any) -> ListedStatement:
-    """An INSERT INTO, as ``InsertIntoOperator`` takes it."""
+    """An INSERT INTO, with the statement parameters of ``InsertIntoOperator``."""
     return _listed(name, "insert_into", parameters)
 
 
 def insert_overwrite(name: str, **parameters: Any) -> ListedStatement:
-    """An INSERT OVERWRITE, as ``InsertOverwriteOperator`` takes it."""
+    """An INSERT OVERWRITE, with the statement parameters of ``InsertOverwriteOperator``."""
     return _listed(name, "insert_overwrite", parameters)
 
 
 def truncate_table(name: str, **parameters: Any) -> ListedStatement:
-    """A TRUNCATE TABLE, as ``TruncateTableOperator`` takes it."""
+    """A TRUNCATE TABLE, with the statement parameters of ``TruncateTableOperator``."""
     return _listed(name, "truncate_table", parameters)
 
 
 def drop_partitions(name: str, **parameters: Any) -> ListedStatement:
-    """An ALTER TABLE … DROP PARTITION, as ``DropPartitionsOperator`` takes it."""
+    """A DROP PARTITION, with the statement parameters of ``DropPartitionsOperator``."""
     return _listed(name, "drop_partitions", parameters)
 
 
 def create_table(name: str, **parameters: Any) -> ListedStatement:
-    """A CREATE TABLE, as ``CreateTableOperator`` takes it."""
+    """A CREATE TABLE, with the statement parameters of ``CreateTableOperator``."""
     return _listed(name, "create_table", parameters)
 
 
 def sql_statement(name: str, sql: str, **parameters: Any) -> ListedStatement:
-    """The statement of a text, or of a ``.sql`` file, whose first words tell what it is."""
+    """A statement of any kind, as SQL text or the path of a ``.sql`` file."""
     return _listed(name, _ANY_TEXT, {"sql": sql, **parameters})
 
 
@@ -145,7 +145,7 @@ def operator_of(
         if issubclass(kind, DryRunOperator):
             parameters["dry_run"] = dry_run
         elif dry_run:
-            raise invalid("dry_run", "CREATE TABLE has none")
+            raise invalid("dry_run", "CREATE TABLE has no dry run")
         try:
             with _outside_of_dags() as dag:
                 return kind(
@@ -176,7 +176,7 @@ def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[Table
     for kind in _OPERATORS.values():
         if issubclass(kind, StatementOperator) and kind.spec_type is found:
             return kind
-    raise invalid("sql", f"{found.kind} can not stand in a list of statements")
+    raise invalid("sql", f"{found.kind} is not supported in a list of statements")
 
 
 def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> None:
@@ -185,7 +185,7 @@ def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> 
         if name in _OF_THE_TASK:
             raise invalid(name, "belongs to the task", "Give it to StatementsOperator.")
         if name not in known:
-            raise invalid(name, f"is no parameter of {kind.__name__}")
+            raise invalid(name, f"is not a parameter of {kind.__name__}")
 
 
 @contextmanager

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 from airflow_provider_merge.assets import same_asset
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
-from airflow_provider_merge.operators.asset_events import TableChange, emit_event
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.batch_outcome import BatchOutcome, batch_outcome
-from airflow_provider_merge.operators.compilers_choice import note_for_next
-from airflow_provider_merge.operators.operation_id import task_operation_id
-from airflow_provider_merge.operators.outcome import settle_task
-from airflow_provider_merge.operators.pages import pages_of_result
-from airflow_provider_merge.operators.results import result_table, xcom_value
-from airflow_provider_merge.operators.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
+from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.operation_id import task_operation_id
+from airflow_provider_merge.operators._shared.outcome import settle_task
+from airflow_provider_merge.operators._shared.pages import pages_of_result
+from airflow_provider_merge.operators._shared.results import result_table, xcom_value
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
     listed_statement,
     operator_of,
 )
-from airflow_provider_merge.operators.templates import is_template
-from airflow_provider_merge.operators.values import flag, whole_number
+from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
 from spark_jobs.errors import JobError
@@ -36,24 +36,25 @@ if TYPE_CHECKING:
 class StatementsOperator(SparkJobOperator):
     """Runs a list of statements on tables of one catalog in one Spark application.
 
-    They run in their order. Each is a snapshot with an operation id of its own: a retry repeats
-    none that is done. A statement that is wrong is refused before the first one runs.
+    The statements run in order. Each publishes a snapshot of its own, with its own operation id: a
+    retry does not repeat what is committed. All statements are checked before the first one runs.
+    Guide: docs/operators/statements.md.
 
-    :param statements: ``merge_into(name, …)``, ``insert_overwrite(name, …)`` and the like of
+    :param statements: ``merge_into(name, …)``, ``insert_overwrite(name, …)`` and other functions of
         ``operators.statement_list``, or the same as dicts; or paths of ``.sql`` files
-    :param max_parallel: so many run at once, where none reads or changes what another changes
-    :param on_failure: ``stop`` (default): those behind one that failed are not run; ``continue``:
-        they are. The task fails either way, and names each
-    :param dry_run: true: tell of each what would change, and leave the warehouse as it is
-    :param after_ended_try: where an earlier try of the task was ended, or failed at another
-        statement and was cleared: ``skip`` (default) takes what it committed for the result,
-        ``fail`` says so, ``run`` runs the statement once more
-    :param catalog_conn_id: connection to the catalog, such as one of the type ``paimon``
+    :param max_parallel: how many statements run concurrently, if they do not depend on each other
+    :param on_failure: whether statements after a failed one run: ``stop`` (default), no;
+        ``continue``, yes. The task fails either way, and the error names each failed statement
+    :param dry_run: true: report what each statement would change, and commit nothing
+    :param after_ended_try: if an earlier try committed the statement, but its task was ended, or
+        failed at another statement and was cleared: ``skip`` (default) takes that commit as the
+        result, ``fail`` fails with the details, ``run`` runs the statement once more
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
     :param spark_conn_id: connection of the type ``spark``; must exist
-    :param spark_env: folder of the Python environment that has pyspark; else the Spark
-        connection's extra ``spark-env``, else ``[merge] spark_env`` of Airflow's configuration
+    :param spark_env: folder of the Python environment with pyspark; default: ``spark-env`` in the
+        Spark connection's extra, then ``[merge] spark_env`` in Airflow's configuration
     :param conf: Spark configuration; never put a secret there
-    :param driver_memory: as for spark-submit, like the following ones
+    :param driver_memory: as for spark-submit; so are the parameters that follow
     """
 
     template_fields: Sequence[str] = (
@@ -93,17 +94,17 @@ class StatementsOperator(SparkJobOperator):
         self._check_parameters()
 
     def resolve_template_files(self) -> None:
-        """Read the files of statements, as Airflow does it with those of single parameters."""
+        """Read the files of statements, as Airflow reads those of single parameters."""
         if isinstance(self.statements, list):
             self.statements = [self._with_text(each) for each in self.statements]
         super().resolve_template_files()
 
     def prepare_template(self) -> None:
-        """Check the texts that were just read from files, while the DAG is parsed."""
+        """Check the texts that Airflow has read from files, when the DAG is parsed."""
         self._check_parameters()
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Run the statements; ``statements`` of the result has that of each by its name.
+        """Run the statements; ``statements`` in the result has the result of each, by name.
 
         A retry finds what an earlier try committed.
         """
@@ -141,7 +142,7 @@ class StatementsOperator(SparkJobOperator):
     def get_openlineage_facets_on_complete(
         self, task_instance: Any
     ) -> OperatorLineage[Any, Any] | None:
-        """The same, and what the results tell."""
+        """The same, with what the results add."""
         from airflow_provider_merge.lineage.facets import batch_lineage
 
         results = self._outcome.results if self._outcome else {}
@@ -174,7 +175,7 @@ class StatementsOperator(SparkJobOperator):
         names = [each["name"] for each in listed]
         for name in names:
             if names.count(name) > 1:
-                raise invalid("statements", f"two are called {name!r}")
+                raise invalid("statements", f"two statements are called {name!r}")
         # A template may be true or false: whether the statement has a dry run is seen later.
         dry_run = not is_template(self.dry_run) and self._is_dry_run()
         found = {

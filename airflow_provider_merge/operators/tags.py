@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.maintenance import MaintenanceOperator, RemovingOperator
-from airflow_provider_merge.operators.values import flag, text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import (
+    MaintenanceOperator,
+    RemovingOperator,
+)
+from airflow_provider_merge.operators._shared.values import flag, text, whole_number
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec
 
 
 class CreateTagOperator(MaintenanceOperator):
-    """Gives a snapshot of ``target`` a name that keeps it readable until the tag is deleted.
+    """Creates a tag of ``target``, which keeps a snapshot readable until the tag is deleted.
 
     :param tag: the name, such as ``nightly-{{ ds }}``
-    :param snapshot_id: the snapshot; the latest one when left out
-    :param retention: a duration such as ``30 d``, after which ``DeleteTagOperator`` without a name,
-        or Paimon's own engines, may delete the tag; else the table's option
+    :param snapshot_id: the snapshot; default: the latest
+    :param retention: a duration such as ``30 d``, after which ``DeleteTagOperator`` with
+        ``expired``, or the format's own engines, may delete the tag; default: the table's option
         ``tag.default-time-retained``
-    :param if_not_exists: a tag of that name, of whatever snapshot, is left alone
+    :param if_not_exists: leave an existing tag of that name alone, whatever its snapshot
     """
 
     template_fields: Sequence[str] = (
@@ -57,11 +60,11 @@ class CreateTagOperator(MaintenanceOperator):
 
 
 class DeleteTagOperator(RemovingOperator):
-    """Deletes a tag of ``target`` and the files that only it kept, or all tags that are over.
+    """Deletes a tag of ``target``, or all expired tags, and the files that only they kept.
 
     :param tag: the name
-    :param expired: true, instead of ``tag``: all tags whose retention is over
-    :param if_exists: a tag that is not there is no error
+    :param expired: true, instead of ``tag``: delete all tags whose retention is over
+    :param if_exists: a missing tag is not an error
     """
 
     template_fields: Sequence[str] = (

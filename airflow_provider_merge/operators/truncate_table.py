@@ -7,21 +7,24 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.clearing import ClearingOperator
-from airflow_provider_merge.operators.partitions import partition_spec
-from airflow_provider_merge.operators.values import flag
+from airflow_provider_merge.operators._shared.clearing import ClearingOperator
+from airflow_provider_merge.operators._shared.partitions import partition_spec
+from airflow_provider_merge.operators._shared.values import flag
 from spark_jobs.contract.inserts import TruncateTableSpec
 
 
 class TruncateTableOperator(ClearingOperator):
-    """``TRUNCATE TABLE target PARTITION (partition)``
+    """Deletes all rows of a table or partition, without reading them, as one atomic snapshot.
 
-    :param sql: the statement as text, or the path of a ``.sql`` file
-    :param database: the database of a table that ``sql`` names without one
+    ``TRUNCATE TABLE target PARTITION (partition)``: give it as ``sql``, or as the parameters
+    ``target`` and ``partition``. Guide: docs/operators/insert_overwrite.md.
+
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param database: the database of a table that ``sql`` names without a database
     :param target: the table, ``database.table``
-    :param partition: partition column → value; all rows of the table go when left out
-    :param last_writer_wins: what others commit meanwhile into the same partitions goes too,
-        instead of being a conflict
+    :param partition: partition column → value; default: the whole table
+    :param last_writer_wins: also delete what others commit to the same partitions meanwhile,
+        instead of running again after the conflict
     """
 
     template_fields: Sequence[str] = (*ClearingOperator.template_fields, "partition")
@@ -45,7 +48,7 @@ class TruncateTableOperator(ClearingOperator):
         return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
 
     def built_statement(self) -> TruncateTableSpec:
-        """The statement of ``partition``."""
+        """The statement from ``partition``."""
         if self.partition is not None and not self.partition:
             raise invalid("partition", "is empty", "Leave it out to delete all rows of the table.")
         return TruncateTableSpec(partition_spec("partition", self.partition))

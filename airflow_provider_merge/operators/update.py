@@ -6,27 +6,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators.statement import of_parameter
-from airflow_provider_merge.operators.templates import has_template, is_template, with_placeholders
-from airflow_provider_merge.operators.where import WhereOperator
+from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.where import WhereOperator
 from airflow_provider_merge.sql.parser import parse_value
+from airflow_provider_merge.templates import has_template, is_template, with_placeholders
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Assignment, UpdateSpec
 
 
 class UpdateOperator(WhereOperator):
-    """``UPDATE target AS alias SET column = value, … WHERE where``
+    """Runs one UPDATE with Spark and publishes one atomic snapshot.
 
-    The statement is given as ``sql``, or in parts: ``target``, ``set`` and ``where``. It is checked
-    when the DAG is parsed as far as it holds no template, and again, rendered, before Spark starts.
+    ``UPDATE target AS alias SET column = value, … WHERE where``: give it as ``sql``, or as the
+    parameters ``target``, ``set`` and ``where``. What has no template is checked when the DAG is
+    parsed; everything is checked before Spark starts. Guide: docs/operators/update.md.
 
-    :param sql: the statement as text, or the path of a ``.sql`` file
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param target: the table, ``database.table``
     :param set: column → value as Spark SQL text; a column may be nested (``address.city``)
-    :param where: which rows to update, as Spark SQL text; every row when left out
-    :param alias: what expressions call the target; the table's name when left out
-    :param sources: name → source, which subqueries can use like tables
-    :param database: the database of tables that the text names without one
+    :param where: which rows to update, as Spark SQL text; default: every row
+    :param alias: the target's name in expressions; default: the table's name
+    :param sources: name → source; subqueries use the names like tables
+    :param database: the database of tables that the SQL names without a database
     """
 
     template_fields: Sequence[str] = (*WhereOperator.template_fields, "set")
@@ -50,19 +51,19 @@ class UpdateOperator(WhereOperator):
         self.check_parameters()
 
     def built_statement(self) -> UpdateSpec:
-        """The statement of ``target``, ``set`` and ``where``."""
+        """The statement from ``target``, ``set`` and ``where``."""
         values = {column: text for column, (text, _) in self._parsed_values().items()}
         return UpdateSpec(self.target_alias(), _assignments(values), self.where_text())
 
     def built_sources(self) -> tuple[Source, ...]:
-        """The sources that were given, then the tables that subqueries read, each once."""
+        """The given sources, then the tables that subqueries read, each once."""
         found = list(super().built_sources())
         for source in self._read_by_values():
             found += [] if source in found else [source]
         return tuple(found)
 
     def check_parts(self) -> tuple[Source, ...]:
-        """Check ``set`` unless it comes as a whole later, and ``where``; what is read, as known."""
+        """Check ``set``, unless it is a template, and ``where``; returns the known sources."""
         if is_template(self.set):
             return super().check_parts()
         _assignments(with_placeholders(self.set))

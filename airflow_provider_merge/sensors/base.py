@@ -1,4 +1,4 @@
-"""What all sensors of this provider share: looking, waiting in any mode, and what they say."""
+"""The base of all sensors: polling, waiting in any mode, and messages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from airflow_provider_merge.exceptions import airflow_exception, invalid
-from airflow_provider_merge.gates import Gate, Sighting, gate_arguments
-from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.metadata.look import Look, Memory
-from airflow_provider_merge.metadata.storage import reaching
-from airflow_provider_merge.operators.templates import is_template
+from airflow_provider_merge.gates import Gate, Observation, gate_arguments
+from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.templates import is_template
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.result import ErrorInfo
@@ -37,15 +38,15 @@ _GRACE_SECONDS = 300
 
 
 class TableSensor(BaseSensorOperator):
-    """Waits for something in a table, reading its metadata only.
+    """Waits for a condition on a table, reading only its metadata.
 
-    A store that can not be reached is no failure: the next look goes on. Returns what it found as a
-    small dictionary (XCom): ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more.
+    If the store cannot be reached, the sensor polls again. The XCom is a small dictionary:
+    ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and more. Guide: docs/gates.md.
 
     :param table: ``database.table``, or ``database.table$branch_name``
-    :param catalog_conn_id: connection of the type ``paimon``
-    :param deferrable: wait in the triggerer instead of in a worker; by default as
-        ``[operators] default_deferrable`` says
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
+    :param deferrable: wait in the triggerer instead of in a worker; default:
+        ``[operators] default_deferrable`` in Airflow's configuration
     """
 
     template_fields: Sequence[str] = ("table", "catalog_conn_id")
@@ -68,36 +69,36 @@ class TableSensor(BaseSensorOperator):
             deferrable = conf.getboolean("operators", "default_deferrable", fallback=False)
         self.deferrable = deferrable
         self._seen = "nothing yet"
-        self._memory = Memory()
+        self._cache = SnapshotCache()
         if not is_template(table):
             parse_table_name(table, "table")
 
     @abstractmethod
     def gate(self, context: Context) -> Gate:
-        """What is waited for.
+        """The condition to wait for.
 
         Raises:
-            RequestError: a parameter is wrong.
+            RequestError: a parameter is invalid.
         """
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
-        """One look."""
+        """Poll the table once."""
         try:
-            sighting = self._look(self.gate(context))
+            observation = self._observe(self.gate(context))
         except JobError as error:
             if not is_passing(error):
                 raise airflow_exception(error) from None
-            sighting = Sighting(str(error))
-        self._seen = sighting.seen
-        if sighting.facts is None:
-            self.log.info("%s: %s", self.table, sighting.seen)
+            observation = Observation(str(error))
+        self._seen = observation.seen
+        if observation.facts is None:
+            self.log.info("%s: %s", self.table, observation.seen)
             return False
-        return PokeReturnValue(True, self._found(context, sighting.facts))
+        return PokeReturnValue(True, self._found(context, observation.facts))
 
     def execute(self, context: Context) -> Any:
         """Wait in this process, or hand over to the triggerer."""
         if self.deferrable:
-            return self._look_or_defer(context)
+            return self._poke_or_defer(context)
         try:
             return super().execute(context)
         except AirflowSensorTimeout as error:
@@ -107,7 +108,7 @@ class TableSensor(BaseSensorOperator):
             raise
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Go on where the trigger ended."""
+        """Continue after the trigger's event."""
         if event["status"] == "timeout":
             text = self._timeout_text(event["seen"])
             self.log.info("%s", text)
@@ -117,9 +118,9 @@ class TableSensor(BaseSensorOperator):
         return self._found(context, event["facts"])
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
-        """Keep what was found for later runs; by default nothing."""
+        """Store what later runs need; by default nothing."""
 
-    def _look_or_defer(self, context: Context) -> Any:
+    def _poke_or_defer(self, context: Context) -> Any:
         try:
             found = self.poke(context)
         except AirflowException as error:
@@ -144,15 +145,15 @@ class TableSensor(BaseSensorOperator):
         self.remember(context, facts)
         return {"table": self.table, **facts}
 
-    def _look(self, gate: Gate) -> Sighting:
-        table = PaimonHook(self.catalog_conn_id).table(self.table)
+    def _observe(self, gate: Gate) -> Observation:
+        table = catalog_hook(self.catalog_conn_id).table(self.table)
         with reaching(table.location):
-            return gate.look(Look(table, self._memory))
+            return gate.observe(TableView(table, self._cache))
 
     def _timeout_text(self, seen: str) -> str:
         return (
-            f"{self.table}: what {type(self).__name__} waits for did not come within "
-            f"{self.timeout:g} seconds. Seen last: {seen}."
+            f"{self.table}: the condition of {type(self).__name__} was not met within "
+            f"{self.timeout:g} seconds. Last poll: {seen}."
         )
 
 
@@ -160,9 +161,9 @@ def whole(name: str, value: Any) -> int:
     """A parameter that is a whole number, or its text.
 
     Raises:
-        RequestError: it is none.
+        RequestError: it is not a whole number.
     """
     try:
         return int(str(value))
     except ValueError:
-        raise invalid(name, f"{value!r} is no whole number") from None
+        raise invalid(name, f"{value!r} is not a whole number") from None

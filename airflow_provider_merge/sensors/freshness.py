@@ -1,4 +1,4 @@
-"""Waits until a table, or a partition, is fresh."""
+"""``FreshnessSensor``: waits until a table or a partition is fresh."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import FreshnessGate
-from airflow_provider_merge.metadata.binary_row import text_of
 from airflow_provider_merge.sensors.base import TableSensor
+from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 class FreshnessSensor(TableSensor):
     """Waits until the table, or one of its partitions, was changed less than ``max_age`` ago.
 
-    Snapshots that only compacted files are no change. Returns the newest change and its
-    ``age_seconds``.
+    A compaction is not a change. The XCom has the newest change and its ``age_seconds``.
 
     :param max_age: a ``timedelta``, or seconds
-    :param partition: values of partition columns; left out: the whole table
+    :param partition: values of partition columns; default: the whole table
     """
 
     template_fields: Sequence[str] = (*TableSensor.template_fields, "partition", "max_age")
@@ -40,15 +39,15 @@ class FreshnessSensor(TableSensor):
         self.partition = partition
 
     def gate(self, context: Context) -> FreshnessGate:
-        """A change that is young enough."""
+        """A change that is recent enough."""
         age = self.max_age
         try:
             seconds = age.total_seconds() if isinstance(age, timedelta) else float(age)
         except (TypeError, ValueError):
             seconds = 0.0
         if not seconds > 0:
-            raise invalid("max_age", f"{age!r} is no time above 0")
+            raise invalid("max_age", f"{age!r} is not a duration above 0")
         if not isinstance(self.partition, Mapping | None):
             raise invalid("partition", f"expected values of columns, found {self.partition!r}")
-        texts = {str(k): text_of(v) for k, v in (self.partition or {}).items()}
+        texts = {str(k): partition_text(v) for k, v in (self.partition or {}).items()}
         return FreshnessGate(seconds, texts or None)

@@ -1,4 +1,4 @@
-"""Waits for partitions."""
+"""``PartitionSensor``: waits for partitions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import PartitionGate
-from airflow_provider_merge.metadata.binary_row import text_of
-from airflow_provider_merge.operators.templates import has_template
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
+from airflow_provider_merge.templates import has_template
+from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -20,16 +20,17 @@ _MOST: Final = 10_000
 
 
 class PartitionSensor(TableSensor):
-    """Waits until one partition, or all of several, are there.
+    """Waits until one partition, or each of several, exists.
 
-    Returns the newest snapshot and the partitions' rows, files and bytes.
+    The XCom has the newest snapshot and the partitions' rows, files and bytes.
 
     :param partition: values of partition columns, such as ``{"day": "{{ ds }}"}``, or a list of
-        such. Values of some of the columns mean any partition that has them
-    :param through: the last one of a range that starts at ``partition``: the same columns, of which
-        one, of dates or whole numbers, differs
-    :param min_rows: each has at least as many rows
-    :param changed_since: each was changed since then (a compaction is no change)
+        such dicts. A dict with some of the columns is met by any partition with these values
+    :param through: the last partition of a range that starts at ``partition``: the same columns, of
+        which one, a date or whole number, differs
+    :param min_rows: the number of rows that each partition must have
+    :param changed_since: the time since which each partition must have changed (a compaction is not
+        a change)
     """
 
     template_fields: Sequence[str] = (
@@ -59,7 +60,7 @@ class PartitionSensor(TableSensor):
             self._partitions()
 
     def gate(self, context: Context) -> PartitionGate:
-        """All of the partitions."""
+        """The condition: all of the partitions."""
         since = self.changed_since
         return PartitionGate(
             partitions=self._partitions(),
@@ -75,9 +76,9 @@ class PartitionSensor(TableSensor):
                 "partition", "names no partition", 'Write values of columns: {"day": "2026-01-31"}.'
             )
         if self.through is None:
-            return tuple({str(k): text_of(v) for k, v in each.items()} for each in given)
+            return tuple({str(k): partition_text(v) for k, v in each.items()} for each in given)
         if len(given) != 1:
-            raise invalid("through", "goes with one partition, not with a list")
+            raise invalid("through", "needs a single partition, not a list")
         if not isinstance(self.through, Mapping):
             raise invalid("through", f"expected values of columns, found {self.through!r}")
         return tuple(partition_range(given[0], self.through))
@@ -87,12 +88,12 @@ def partition_range(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[d
     """Every partition from the first to the last one, which differ in one column.
 
     Raises:
-        RequestError: REQUEST_INVALID: they are no range of dates or whole numbers.
+        RequestError: REQUEST_INVALID: not a range of dates or whole numbers.
     """
     differing = [name for name in first if first[name] != last.get(name)]
     if first.keys() != last.keys() or len(differing) > 1:
         raise invalid("through", "must have the columns of partition and differ in one of them")
-    texts = {str(name): text_of(value) for name, value in first.items()}
+    texts = {str(name): partition_text(value) for name, value in first.items()}
     if not differing:
         return [texts]
     (column,) = differing
@@ -110,7 +111,7 @@ def _between(first: str, last: str) -> list[str]:
             start, end = int(first), int(last)
         except ValueError:
             raise invalid(
-                "through", f"{first!r} to {last!r} is no range of dates or whole numbers"
+                "through", f"{first!r} to {last!r} is not a range of dates or whole numbers"
             ) from None
         count = end - start + 1
         values = (str(number) for number in range(start, end + 1))

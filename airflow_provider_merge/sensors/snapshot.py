@@ -1,4 +1,4 @@
-"""Waits for a new snapshot."""
+"""``SnapshotSensor``: waits for a new snapshot."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import SnapshotGate
-from airflow_provider_merge.operators.templates import is_template
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
+from airflow_provider_merge.templates import is_template
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ _NOTHING: Final = {"snapshot_id": 0, "time_millis": 0}
 
 
 class SnapshotSensor(TableSensor):
-    """Waits until the table has a snapshot that is newer than …; one of ``after…`` is given.
+    """Waits for a new snapshot of the table. Give exactly one of the ``after…`` parameters.
 
-    Returns the newest such snapshot.
+    The XCom has the newest snapshot that meets the condition.
 
-    :param after_id: … than this snapshot
-    :param after: … than this time
-    :param after_last: … than the one that this task found in an earlier run (Airflow 3.3: it is
-        kept in the state store of the table's asset). The first run takes any snapshot; a task that
-        is cleared looks again from where its run started or, when a later run has found a snapshot,
-        from there. After a rollback behind it only its time counts
-    :param statements: made by one of these: ``merge``, ``delete``, ``update`` … of this provider,
-        or Paimon's ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
+    :param after_id: newer than the snapshot with this id
+    :param after: newer than this time
+    :param after_last: newer than the snapshot that this task found in an earlier run (Airflow 3.3:
+        kept in the state store of the table's asset). The first run takes any snapshot. A cleared
+        task starts again where its run started or, if a later run has found a snapshot, after that
+        one. After a rollback past that snapshot, only its time counts
+    :param statements: created by one of these: ``merge``, ``delete``, ``update`` … of this
+        provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
     :param properties: with these properties, such as ``{"merge.dag-id": "ingest"}``
     """
 
@@ -82,7 +82,7 @@ class SnapshotSensor(TableSensor):
         return SnapshotGate(after_id, after_millis, statements, dict(self.properties or {}))
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
-        """Keep the snapshot for ``after_last``."""
+        """Store the snapshot for ``after_last``."""
         if self.after_last:
             found = {name: facts[name] for name in _NOTHING}
             last = {**self._last(context), "found": found}

@@ -1,4 +1,4 @@
-"""Waits for a tag."""
+"""``TagSensor``: waits for a tag."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TagSensor(TableSensor):
-    """Waits until the table has a tag. Returns the tag and its snapshot.
+    """Waits until the table has a tag. The XCom has the tag and its snapshot.
 
     :param tag: name of the tag
     """
@@ -29,5 +29,5 @@ class TagSensor(TableSensor):
         """The tag."""
         name: Any = self.tag  # perhaps what another task returned
         if not isinstance(name, str) or not name.strip() or "/" in name:
-            raise invalid("tag", f"{self.tag!r} is no name of a tag")
+            raise invalid("tag", f"{self.tag!r} is not a tag name")
         return TagGate(self.tag)

@@ -1,4 +1,4 @@
-"""Points in time as parameters of sensors."""
+"""Timestamps as parameters of sensors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from airflow_provider_merge.exceptions import invalid
 
 
 def millis_of(name: str, value: Any) -> int:
-    """Milliseconds since 1970 of a time or its ISO 8601 text; without a time zone it is UTC.
+    """Milliseconds since 1970 of a ``datetime`` or ISO 8601 text; UTC if it has no time zone.
 
     Raises:
-        RequestError: it is no time.
+        RequestError: it is not a timestamp.
     """
     if not isinstance(value, datetime):
         try:
@@ -20,7 +20,7 @@ def millis_of(name: str, value: Any) -> int:
         except ValueError:
             raise invalid(
                 name,
-                f"{value!r} is no time",
+                f"{value!r} is not a timestamp",
                 "Write ISO 8601 (2026-01-31T06:00:00+00:00). In runs without a logical date ds and "
                 "data_interval_start are undefined: use dag_run.start_date or run_after there.",
             ) from None

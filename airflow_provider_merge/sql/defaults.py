@@ -42,7 +42,7 @@ def _of_select(sql: SqlText, span: Span) -> list[Edit]:
     aliases = {each: _alias(sql, each + 1, span.last) for each in items}
     found = [each for each in items if _ends(sql, aliases[each] or each, span.last)]
     if found and any(tokens[each].is_word(*_SEVERAL) or _is_pipe(tokens[each]) for each in outside):
-        problem = "DEFAULT can not stand in one of several queries"
+        problem = "DEFAULT is not supported in one of several queries"
         raise sql.unsupported(tokens[found[0]].start, problem, _REMEDY)
     edits = []
     for number, index in enumerate(found, start=1):
@@ -113,7 +113,7 @@ def _of_values(sql: SqlText, span: Span) -> list[Edit]:
     names = [f"{DEFAULT_OF}{place}" for place in places]
     columns, behind = _columns(sql, span, behind)
     if behind < span.last:
-        problem = "DEFAULT can not stand in VALUES that go on like this"
+        problem = "DEFAULT is not supported in VALUES with further clauses"
         raise sql.unsupported(sql.tokens[behind].start, problem, _REMEDY)
     if columns is not None:
         place = sql.tokens[sql.closing[columns]].start

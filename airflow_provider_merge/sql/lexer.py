@@ -67,7 +67,7 @@ class Token:
 
 
 class LexicalError(Exception):
-    """What can not be split into tokens, and where."""
+    """What cannot be split into tokens, and where."""
 
     def __init__(self, offset: int, problem: str) -> None:
         super().__init__(offset, problem)

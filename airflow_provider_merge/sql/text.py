@@ -49,7 +49,7 @@ class SqlText:
     ``closing`` has, for the index of each opening parenthesis or bracket, that of its closing one.
 
     Raises:
-        RequestError: SYNTAX_ERROR, when the text can not be split into tokens or its parentheses
+        RequestError: SYNTAX_ERROR, when the text cannot be split into tokens or its parentheses
             do not fit.
     """
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from airflow_provider_merge.links import is_page
+from spark_jobs.contract.application_line import told_application
 
-# What spark_jobs.command says, and what Spark's clients of YARN and Kubernetes say.
-_DRIVER = re.compile(r"Spark application id: ([\w.-]+), web UI: (\S+)")
+# What Spark's clients of YARN and Kubernetes say.
 _TRACKING = re.compile(r"tracking URL: (\S+)")
 _IDS = (
     re.compile(r"\b(application_\d+_\d+)\b"),
@@ -45,8 +45,9 @@ class SparkApplication:
 
     def after(self, line: str) -> SparkApplication:
         """What is known after a line of the output; what was told first stays."""
-        if found := _DRIVER.search(line):
-            return self._told(found[1], running_page=found[2])
+        if driver := told_application(line):
+            application_id, page = driver
+            return self._told(application_id, running_page=page)
         if found := _TRACKING.search(line):
             return self._told(tracking_page=found[1])
         for pattern in _IDS:

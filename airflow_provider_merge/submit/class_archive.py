@@ -70,7 +70,7 @@ def archive_key(environment: SparkEnvironment, variables: Mapping[str, str]) -> 
     """What names the archive of a Java and a Spark; changes with either.
 
     Raises:
-        NoArchiveError: there is no Java, or it or Spark can not be looked at.
+        NoArchiveError: there is no Java, or it or Spark cannot be looked at.
     """
     java, jars = _java(variables), environment.spark_home / "jars"
     found = hashlib.sha256(str(java).encode())
@@ -96,7 +96,7 @@ def archive_in(folder: Path, key: str) -> ClassArchive:
     """The archive of that key, which belongs to this user alone.
 
     Raises:
-        NoArchiveError: there is none, or it can not be trusted.
+        NoArchiveError: there is none, or it cannot be trusted.
     """
     require_own(folder)
     paths = sorted(folder.glob(f"spark-{key}-*.jsa"))
@@ -118,7 +118,7 @@ def require_own(folder: Path) -> None:
     """Check that nobody else may write to the folder.
 
     Raises:
-        NoArchiveError: somebody may, or it can not be looked at.
+        NoArchiveError: somebody may, or it cannot be looked at.
     """
     try:
         about = folder.stat()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.submitter import SparkJob
+from spark_jobs.contract.arguments import BATCH, REQUEST
 from spark_jobs.contract.batch import JobBatch
 
 
@@ -60,13 +61,13 @@ def _write(job: SparkJob, folder: Path, is_shipped: bool) -> JobFiles:
     main = folder / "main.py"
     shutil.copyfile(job_package.main_file(), main)
     package = _zip(folder) if is_shipped else _linked(folder)
-    kind = "batch" if isinstance(job.work, JobBatch) else "request"
-    work = _write_private(folder / f"{kind}.json", job.work.to_json())
+    option = BATCH if isinstance(job.work, JobBatch) else REQUEST
+    work = _write_private(folder / f"{option.lstrip('-')}.json", job.work.to_json())
     credentials = None
     if job.credentials:
         text = json.dumps(dict(job.credentials))
         credentials = _write_private(folder / "credentials.json", text)
-    return JobFiles(folder, main, package, work, f"--{kind}", credentials)
+    return JobFiles(folder, main, package, work, option, credentials)
 
 
 def _zip(folder: Path) -> Path:

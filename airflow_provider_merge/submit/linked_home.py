@@ -25,7 +25,7 @@ def make_home(spark_home: Path, target: Path) -> None:
     """Make ``target`` anew.
 
     Raises:
-        OSError: it can not be made.
+        OSError: it cannot be made.
     """
     remove_home(target)
     (target / _JARS).mkdir(mode=0o700, parents=True)

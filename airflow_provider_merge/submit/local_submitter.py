@@ -55,7 +55,7 @@ class LocalSubmitter(ABC):
         """End the whole process tree, and what it started on a cluster.
 
         Called from a signal handler in the middle of ``submit``: a launcher that was just started
-        may not be found yet, but without its files it can not do anything.
+        may not be found yet, but without its files it cannot do anything.
         """
         self._killed = True
         if self._files is not None:

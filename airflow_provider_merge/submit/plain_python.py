@@ -20,6 +20,7 @@ from airflow_provider_merge.submit.surroundings import (
     environment_of,
     spark_connection,
 )
+from spark_jobs.contract.arguments import CREDENTIALS, NO_SESSION
 
 log = logging.getLogger(__name__)
 
@@ -54,10 +55,10 @@ class PlainPythonSubmitter(LocalSubmitter):
 
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
         assert environment is not None  # noqa: S101 - see submit
-        command = [str(environment.python), str(files.main), "--no-session"]
+        command = [str(environment.python), str(files.main), NO_SESSION]
         command += [files.option, str(files.work)]
         if files.credentials is not None:
-            command += ["--credentials", str(files.credentials)]
+            command += [CREDENTIALS, str(files.credentials)]
         variables = {**self._variables(), "PYTHONPATH": str(files.package)}
         process = subprocess.Popen(
             command,

@@ -38,7 +38,7 @@ def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 
         quiet_looks = 0 if alive else quiet_looks + 1
         elapsed = time.monotonic() - started
         if alive and elapsed > timeout:
-            raise TimeoutError(f"processes {[each.pid for each in alive]} can not be ended")
+            raise TimeoutError(f"processes {[each.pid for each in alive]} cannot be ended")
         for process in alive:
             try:
                 if _is_jvm(process) and elapsed < patience:

@@ -27,6 +27,7 @@ from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
+from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED
 from spark_jobs.contract.batch import JobBatch
 
 
@@ -114,10 +115,10 @@ class SparkSubmitSubmitter(LocalSubmitter):
         arguments = [files.option, files.work.name if cluster else str(files.work)]
         if files.credentials is not None:
             name = files.credentials.name if cluster else str(files.credentials)
-            arguments += ["--credentials", name]
+            arguments += [CREDENTIALS, name]
         if not cluster:
             # What a driver on a cluster prints is not read here.
-            arguments += ["--answers", str(files.folder), "--launched", f"{time.time():.3f}"]
+            arguments += [ANSWERS, str(files.folder), LAUNCHED, f"{time.time():.3f}"]
         try:
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,

@@ -25,7 +25,7 @@ class SparkJob:
 
     ``announce`` hears of the Spark application as soon as anything of it is known. ``ended`` tells
     what became of the job's task, empty as long as it goes on; it is asked before anything is
-    published. ``give_up`` lets nothing be published any more by what can not be ended for certain.
+    published. ``give_up`` lets nothing be published any more by what cannot be ended for certain.
     ``both_compilers``: Java's second compiler pays.
     """
 
@@ -82,7 +82,7 @@ class Submitter(Protocol):
         """Run the job and wait for its end.
 
         Raises:
-            RequestError: the settings can not work; nothing was started.
+            RequestError: the settings cannot work; nothing was started.
             SubmissionError: the job could not be started, or ended with an error.
         """
         ...

@@ -103,7 +103,7 @@ def class_archive_folder() -> Path | None:
 def history_server(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
     """The address of Spark's history server, empty without one.
 
-    One that can not be used is logged: for want of a link no task fails.
+    One that cannot be used is logged: for want of a link no task fails.
     """
     address = extra.get("spark-history-url")
     if not address:

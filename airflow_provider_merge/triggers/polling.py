@@ -16,18 +16,16 @@ from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from airflow.providers.common.compat.sdk import AirflowNotFoundException
-
-from airflow_provider_merge.hooks.connections import missing
-from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.metadata.look import Look, Memory
-from airflow_provider_merge.metadata.storage import reaching
+from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook_async
+from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.storage.failures import reaching
 from spark_jobs.errors import ErrorCode, JobError
 
 log = logging.getLogger(__name__)
 _THREADS: Final = 8
 
-Question = Callable[[Look], Any]
+Question = Callable[[TableView], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,9 @@ class Poll:
 
 @asynccontextmanager
 async def answers(poll: Poll, question: Question) -> AsyncIterator[AsyncIterator[Any]]:
-    """What the question finds in each look at the table, or the exception that it raised.
+    """What the question finds in each poll of the table, or the exception that it raised.
 
-    The question is asked in a thread. A look that comes while an answer waits to be taken is left
+    The question is asked in a thread. A poll that comes while an answer waits to be taken is left
     out.
     """
     pollers = _pollers_of_this_loop()
@@ -69,12 +67,12 @@ async def _items(inbox: asyncio.Queue[Any]) -> AsyncGenerator[Any, None]:
 
 @dataclass
 class _Poller:
-    """Looks at a table as long as anybody asks."""
+    """Polls a table as long as anybody asks."""
 
     poll: Poll
     asked: dict[int, tuple[Question, asyncio.Queue[Any]]] = field(default_factory=dict)
-    memory: Memory = field(default_factory=Memory)
-    hook: PaimonHook | None = None
+    cache: SnapshotCache = field(default_factory=SnapshotCache)
+    hook: CatalogHook | None = None
     task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -92,10 +90,10 @@ class _Poller:
             is_reopened = self.hook is None
             try:
                 if self.hook is None:
-                    self.hook = await self._open()
+                    self.hook = await catalog_hook_async(self.poll.catalog_conn_id)
                 questions = {key: question for key, (question, _) in waiting.items()}
                 found = await loop.run_in_executor(
-                    _threads(self.poll.catalog_conn_id), self._look, self.hook, questions
+                    _threads(self.poll.catalog_conn_id), self._ask, self.hook, questions
                 )
             except Exception as error:  # noqa: BLE001 - it goes to everybody who asked
                 found = dict.fromkeys(waiting, error)
@@ -110,29 +108,21 @@ class _Poller:
                     self.asked[key][1].put_nowait(answer)
             await asyncio.sleep(self.poll.seconds)
 
-    async def _open(self) -> PaimonHook:
-        conn_id = self.poll.catalog_conn_id
-        try:
-            connection = await PaimonHook.aget_connection(conn_id)
-        except AirflowNotFoundException:
-            raise missing(conn_id, [PaimonHook.conn_type]) from None
-        return PaimonHook(conn_id, connection)
-
-    def _look(self, hook: PaimonHook, questions: dict[int, Question]) -> dict[int, Any]:
+    def _ask(self, hook: CatalogHook, questions: dict[int, Question]) -> dict[int, Any]:
         """The answers by key; runs in a thread."""
-        look = Look(hook.table(self.poll.table), self.memory)
+        view = TableView(hook.table(self.poll.table), self.cache)
         found: dict[int, Any] = {}
         for key, question in questions.items():
             try:
-                with reaching(look.table.location):
-                    found[key] = question(look)
+                with reaching(view.table.location):
+                    found[key] = question(view)
             except Exception as error:  # noqa: BLE001 - it goes to who asked
                 found[key] = error
         return found
 
 
 def is_passing(answer: Any) -> bool:
-    """Whether an answer is an error that a later look may not meet."""
+    """Whether an answer is an error that a later poll may not meet."""
     return isinstance(answer, JobError) and (
         answer.retryable or answer.code is ErrorCode.METADATA_UNREADABLE
     )
@@ -148,4 +138,4 @@ def _pollers_of_this_loop() -> dict[Poll, _Poller]:
 @cache
 def _threads(_catalog_conn_id: str) -> ThreadPoolExecutor:
     """Those of one connection, so that a store that is down holds up no other one's tables."""
-    return ThreadPoolExecutor(_THREADS, "paimon-look")
+    return ThreadPoolExecutor(_THREADS, "table-poll")

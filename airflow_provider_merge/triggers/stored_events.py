@@ -11,7 +11,7 @@ from typing import Any, Final
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_provider_merge.triggers.polling import Poll
-from airflow_provider_merge.triggers.watching import Place, new_snapshots
+from airflow_provider_merge.triggers.watching import StreamPosition, new_snapshots
 
 log = logging.getLogger(__name__)
 # Airflow fails a subscriber whose queue is longer than 1024.
@@ -33,21 +33,21 @@ class StoredEvents(SharedStreamProducer):
         self._room = asyncio.Event()
 
     async def open_stream(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Payload and place of each snapshot."""
-        async for payload, place in new_snapshots(self._poll, await self._stored()):
+        """Payload and position of each snapshot."""
+        async for payload, position in new_snapshots(self._poll, await self._stored()):
             if not payload:
-                await self._store.aset(self._key, place.document())
+                await self._store.aset(self._key, position.document())
                 continue
             while self._unstored >= _MOST_UNSTORED:
                 self._room.clear()
                 await self._room.wait()
             self._unstored += 1
-            yield payload, place
+            yield payload, position
             # Let the event be taken.
             await asyncio.sleep(0)
 
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
-        """Keep the place of the last event that is stored."""
+        """Keep the position of the last event that is stored."""
         self._unstored -= len(batch)
         self._room.set()
         stored = None
@@ -61,14 +61,14 @@ class StoredEvents(SharedStreamProducer):
         if stored is not None:
             await self._store.aset(self._key, stored.document())
 
-    async def _stored(self) -> Place | None:
+    async def _stored(self) -> StreamPosition | None:
         document = await self._store.aget(self._key)
         if not isinstance(document, dict):
             return None
-        return Place(int(document["snapshot_id"]), int(document["time_millis"]))
+        return StreamPosition(int(document["snapshot_id"]), int(document["time_millis"]))
 
 
 def state_key(poll: Poll) -> str:
-    """The key of a watcher's place among the state of its asset, whatever its interval."""
+    """The key of a watcher's position among the state of its asset, whatever its interval."""
     text = f"{poll.catalog_conn_id} {poll.table}"
     return f"paimon-snapshot-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -27,27 +27,27 @@ log = logging.getLogger(__name__)
 
 
 class TableTrigger(BaseEventTrigger):
-    """Tells of every new snapshot of a table; with a gate, once, when it opens.
+    """Sends an event for every new snapshot of a table; with a condition, one when it is met.
 
-    As an asset's watcher::
+    As the watcher of an asset::
 
         Asset("orders", watchers=[AssetWatcher("orders", TableTrigger("shop.orders"))])
 
-    The payload of an event is ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and, for
-    snapshots that this provider made, ``statement``, ``operation_id``, ``dag_id``, ``run_id`` and
-    ``task_id``.
+    The payload of an event has ``table``, ``snapshot_id``, ``commit_kind``, ``time`` and, for
+    snapshots created by this provider, ``statement``, ``operation_id``, ``dag_id``, ``run_id`` and
+    ``task_id``. Guide: docs/gates.md.
 
-    From Airflow 3.3 on, the last snapshot that an event was stored for is kept in the asset's state
-    store: none is lost while no triggerer runs, as long as its table retains it. Airflow 3.2 keeps
-    no state: there a trigger starts with the first snapshot after its own start, and says so.
+    On Airflow 3.3, the asset's state store keeps the last snapshot whose event is stored: no event
+    is lost while no triggerer runs, as long as the table retains the snapshots. Airflow 3.2 keeps
+    no state: there a trigger begins with the next snapshot after its own start, and logs this.
 
     :param table: ``database.table``
-    :param catalog_conn_id: connection of the type ``paimon``
-    :param poll_interval: seconds between two looks; triggers of one table with the same interval
+    :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
+    :param poll_interval: seconds between two polls; triggers on one table with the same interval
         share them
-    :param gate: what a sensor waits for (``gates.gate_arguments``); None: every snapshot
-    :param deadline: seconds since 1970 after which a gate is given up
-    :param seen: what the sensor saw before; told when the trigger itself saw nothing in time
+    :param gate: a sensor's condition (``gates.gate_arguments``); None: every snapshot
+    :param deadline: when to give up waiting, in seconds since 1970
+    :param seen: what the sensor's own poll found, for the message after a timeout
     """
 
     # One for each trigger that is running: the producer of its events finds its state store here.
@@ -74,7 +74,7 @@ class TableTrigger(BaseEventTrigger):
         self.seen = seen
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Class and arguments; watchers that have them alike are one trigger."""
+        """Class and arguments; watchers with the same ones share one trigger."""
         arguments = {
             "table": self.table,
             "catalog_conn_id": self.catalog_conn_id,
@@ -90,13 +90,13 @@ class TableTrigger(BaseEventTrigger):
         return Poll(self.catalog_conn_id, self.table, self.poll_interval)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """One event when the gate opens, is given up or fails; without a gate, every snapshot."""
+        """One event when the condition is met, times out or fails; without one, every snapshot."""
         events = self._watch() if self.gate is None else self._wait(self.gate)
         async for event in events:
             yield _event(event)
 
     def shared_stream_key(self) -> Hashable | None:
-        """A stream of its own for each watcher, so that Airflow tells which events are stored."""
+        """A stream of its own for each watcher: Airflow then confirms which events it stored."""
         if self.gate is not None or self.asset_state_store is None:
             return None
         key = _key(self.serialize()[1])
@@ -105,7 +105,7 @@ class TableTrigger(BaseEventTrigger):
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
-        """What makes the events of a watcher and keeps its state."""
+        """The producer of a watcher's events, which keeps its state."""
         from airflow_provider_merge.triggers.stored_events import StoredEvents
 
         trigger = cls._running[_key(kwargs)]
@@ -119,15 +119,15 @@ class TableTrigger(BaseEventTrigger):
             yield _event(payload)
 
     async def cleanup(self) -> None:
-        """Forget that the trigger was running."""
+        """Forget the running trigger."""
         key = _key(self.serialize()[1])
         if self._running.get(key) is self:
             del self._running[key]
 
     async def _watch(self) -> AsyncIterator[dict[str, Any]]:
         log.warning(
-            "Watching %s without a state store (Airflow before 3.3): events start with the next "
-            "snapshot; those that are made while no triggerer runs have none.",
+            "Watching %s without a state store (Airflow before 3.3): events begin with the next "
+            "snapshot. Snapshots that are created while no triggerer runs have no event.",
             self.table,
         )
         async for payload, _ in new_snapshots(self.poll, None):
@@ -136,7 +136,7 @@ class TableTrigger(BaseEventTrigger):
 
     async def _wait(self, arguments: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
         gate, seen = gate_of(arguments), self.seen
-        async with answers(self.poll, gate.look) as stream:
+        async with answers(self.poll, gate.observe) as stream:
             while True:
                 try:
                     answer = await asyncio.wait_for(anext(stream), self._seconds_left())
@@ -144,7 +144,7 @@ class TableTrigger(BaseEventTrigger):
                     yield {"status": "timeout", "seen": seen}
                     return
                 if is_passing(answer):
-                    log.warning("%s could not be looked at: %s", self.table, answer)
+                    log.warning("%s could not be polled: %s", self.table, answer)
                     seen = str(answer)
                 elif isinstance(answer, JobError):
                     yield {"status": "error", "error": asdict(ErrorInfo.of(answer))}

@@ -1,4 +1,4 @@
-"""Every snapshot of a table, in order and once, from a place on."""
+"""Every snapshot of a table, in order and once, from a position on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_merge.gates import snapshot_facts
-from airflow_provider_merge.metadata.look import Look
-from airflow_provider_merge.metadata.paimon import Snapshot
+from airflow_provider_merge.metadata.model import Snapshot
+from airflow_provider_merge.metadata.snapshot_facts import snapshot_facts
+from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.triggers.polling import Poll, answers
 from spark_jobs.errors import JobError
 
@@ -17,65 +17,65 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPosition:
     """The snapshot up to which everything is told; id 0: nothing is, as the table has none."""
 
     snapshot_id: int
     time_millis: int
 
     @classmethod
-    def of(cls, snapshot: Snapshot | None) -> Place:
-        """The place of a snapshot."""
+    def of(cls, snapshot: Snapshot | None) -> StreamPosition:
+        """The position of a snapshot."""
         return cls(snapshot.snapshot_id, snapshot.time_millis) if snapshot else cls(0, 0)
 
     def document(self) -> dict[str, int]:
-        """The place as JSON."""
+        """The position as JSON."""
         return {"snapshot_id": self.snapshot_id, "time_millis": self.time_millis}
 
 
 async def new_snapshots(
-    poll: Poll, start: Place | None
-) -> AsyncIterator[tuple[dict[str, Any], Place]]:
-    """Payload and place of each snapshot after ``start``; None: after the newest of the first look.
+    poll: Poll, start: StreamPosition | None
+) -> AsyncIterator[tuple[dict[str, Any], StreamPosition]]:
+    """Payload and position of each snapshot after ``start``; None: after the newest of now.
 
     The first item tells the start, when it was None, with an empty payload. Errors are logged, and
-    the next look goes on.
+    the next poll goes on.
     """
     told = start
 
-    def question(look: Look) -> tuple[Place | None, list[Snapshot]]:
-        place = told
-        return place, _after(look, place)
+    def question(view: TableView) -> tuple[StreamPosition | None, list[Snapshot]]:
+        position = told
+        return position, _after(view, position)
 
     async with answers(poll, question) as stream:
         async for answer in stream:
             if isinstance(answer, JobError):
-                log.warning("%s could not be looked at: %s", poll.table, answer)
+                log.warning("%s could not be polled: %s", poll.table, answer)
                 continue
             if isinstance(answer, Exception):
                 raise answer
-            place, found = answer
-            if place != told:
-                continue  # looked for while the snapshots of the look before were being told
+            position, found = answer
+            if position != told:
+                continue  # found while the snapshots of the poll before were being told
             if told is None:
-                told = Place.of(found[-1] if found else None)
+                told = StreamPosition.of(found[-1] if found else None)
                 yield {}, told
                 continue
             for snapshot in found:
-                told = Place.of(snapshot)
+                told = StreamPosition.of(snapshot)
                 yield {"table": poll.table, **snapshot_facts(snapshot)}, told
 
 
-def _after(look: Look, told: Place | None) -> list[Snapshot]:
-    """The snapshots after a place, oldest first; None: only the newest."""
+def _after(view: TableView, told: StreamPosition | None) -> list[Snapshot]:
+    """The snapshots after a position, oldest first; None: only the newest."""
     if told is None:
-        return [look.latest] if look.latest else []
-    found = list(look.after(told.snapshot_id, told.time_millis))
-    if found and found[-1].snapshot_id > told.snapshot_id + 1:
-        first, last = told.snapshot_id + 1, found[-1].snapshot_id - 1
+        return [view.latest] if view.latest else []
+    found = list(view.after(told.snapshot_id, told.time_millis))
+    missed = view.missed(told.snapshot_id, found[-1]) if found else None
+    if missed:
         log.error(
             "%s: snapshots %s to %s expired before they were seen; their changes are in snapshot "
             "%s. Retain snapshots for longer than a triggerer may be down.",
-            *(look.table.name, first, last, found[-1].snapshot_id),
+            *(view.table.name, *missed, found[-1].snapshot_id),
         )
     return found[::-1]

@@ -1,4 +1,4 @@
-"""What a file source may ask for with records that can not be read, and what does not fit."""
+"""What a file source may ask for with records that cannot be read, and what does not fit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.locations import FILE_SCHEME, require_absolute
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 
 OnBadRows = Literal["fail", "quarantine"]
 
@@ -17,7 +19,7 @@ _FORMATS: Final = ("avro", "csv", "json", "text")
 _STRICT: Final = "FAILFAST"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 # Schemes under which one place has several names.
-_SAME_SCHEME: Final = {"file": "", "s3a": "s3", "s3n": "s3"}
+_SAME_SCHEME: Final = {FILE_SCHEME: "", **dict.fromkeys(S3_SCHEMES, "s3")}
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -66,11 +68,7 @@ def check_quarantine(on_bad_rows: OnBadRows | None, quarantine: str | None, path
         "Name the folder for bad records: /path or scheme://path.",
     )
     folder = quarantine or ""
-    require(
-        folder.startswith("/") or "://" in folder,
-        f"quarantine: {folder!r} is not an absolute path or URI",
-        "A relative path means another folder on each machine: write /path or scheme://path.",
-    )
+    require_absolute("quarantine", folder)
     require(
         not _is_read(folder, path),
         f"quarantine: {folder!r} lies in what the source reads, {path!r}: bad records would be "
@@ -119,7 +117,7 @@ def _is_read(folder: str, path: str) -> bool:
 def _parts(place: str) -> list[str]:
     """The scheme of a path or URI, and its folders; the authority counts as the first of them."""
     uri = _URI.fullmatch(place)
-    scheme = uri[1].lower() if uri else "file"
+    scheme = uri[1].lower() if uri else FILE_SCHEME
     below = posixpath.normpath((uri[2] if uri else place).lstrip("/"))
     folders = [] if below == "." else below.split("/")
     return [_SAME_SCHEME.get(scheme, scheme), *folders]

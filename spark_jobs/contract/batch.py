@@ -49,7 +49,7 @@ class JobBatch:
         return frozenset(
             number
             for number, other in enumerate(self.requests[:index])
-            if own.catalog == other.catalog and _depend(own, other)
+            if own.catalog.is_same_catalog(other.catalog) and _depend(own, other)
         )
 
     def to_json(self) -> str:

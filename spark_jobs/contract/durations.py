@@ -37,7 +37,7 @@ def parse_option(text: str) -> timedelta:
     match = _FORM.fullmatch(text.strip())
     milliseconds = _UNITS.get(match[2].lower()) if match else None
     if match is None or milliseconds is None:
-        raise ValueError(f"{text!r} is no duration such as 7 d, 12 h or 30 min")
+        raise ValueError(f"{text!r} is not a duration such as 7 d, 12 h or 30 min")
     try:
         return timedelta(milliseconds=int(match[1]) * milliseconds)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""How long what jobs leave below the warehouse may still be of use."""
+"""How long what jobs leave in the workspace may still be of use."""
 
 from __future__ import annotations
 

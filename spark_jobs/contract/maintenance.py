@@ -143,7 +143,7 @@ class MaintenanceReport:
 
     ``snapshots`` and ``tags`` are counts of what was dropped; ``data_files``, ``index_files`` and
     ``manifests`` (with lists and statistics) are files that were removed, ``leftovers`` folders of
-    temporary files that killed jobs left in the warehouse, ``bytes_removed`` the sizes of all, as
+    temporary files that killed jobs left in the workspace, ``bytes_removed`` the sizes of all, as
     the table's metadata tells those of its files. ``files`` names up to 1,000 files, relative to
     the table, where nothing else does: orphans. ``kept`` has the first 100 reasons by their names.
     ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those of afterwards, ``snapshot_id`` is

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
@@ -18,7 +18,9 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.checks import LONGEST_NAME, require
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateTagSpec
+from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 
 VERSION = 1
@@ -30,6 +32,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
+# What every digest has: an option that requests had, and that was never set.
+_REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,9 @@ class TableName:
 
     def may_be(self, other: TableName) -> bool:
         """Whether both may mean one table: catalogs know any case, and its branch main is it."""
-        one, two = (str(each).lower().removesuffix("$branch_main") for each in (self, other))
+        one, two = (
+            str(each).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}") for each in (self, other)
+        )
         return one == two
 
     def __str__(self) -> str:
@@ -82,21 +88,29 @@ class TableName:
 class CatalogSpec:
     """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
 
-    Credentials are not among the options: they travel in their own document.
+    ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: in
+    the warehouse. Credentials are not among the options: they travel in their own document.
     """
 
     connector: str
     warehouse: str
     options: Mapping[str, str] = field(default_factory=dict)
+    workspace: str | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.connector.strip()), "connector: is empty")
-        absolute = self.warehouse.startswith("/") or "://" in self.warehouse
-        require(
-            absolute,
-            f"warehouse: {self.warehouse!r} is not an absolute path or URI",
-            "A relative path means another folder on each machine: write /path or scheme://path.",
-        )
+        require_absolute("warehouse", self.warehouse)
+        if self.workspace is not None:
+            require_absolute("workspace", self.workspace)
+
+    @property
+    def workspace_location(self) -> str:
+        """Where jobs leave results and temporary files, without a slash at the end."""
+        return (self.workspace or self.warehouse).rstrip("/")
+
+    def is_same_catalog(self, other: CatalogSpec) -> bool:
+        """Whether both have the same tables, wherever jobs leave their files."""
+        return replace(self, workspace=None) == replace(other, workspace=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +118,7 @@ class FileSource:
     """Files that Spark reads: ``spark.read.format(format).options(**options).load(path)``.
 
     ``schema`` is a Spark DDL string (``id BIGINT, name STRING``) where the files do not tell it.
-    ``on_bad_rows``: ``fail`` (None, too): a record that can not be read ends the statement;
+    ``on_bad_rows``: ``fail`` (None, too): a record that cannot be read ends the statement;
     ``quarantine``: it goes to a file below the folder ``quarantine`` (absolute path or URI), and
     the others are read. ``max_bad_rows`` is how many may go there: from 1 a number of records,
     below 1 a share of those that were read; None: any number.
@@ -168,29 +182,22 @@ class JobOptions:
     """Settings that bear meaning or bound what the job uses.
 
     ``session_time_zone``: how Spark reads and writes timestamps without an offset.
-    ``target_file_size``: bytes at which new data files roll. ``broadcast_limit``: bytes of source
-    that may be sent to every executor. ``rewrite_share``: on tables with deletion vectors, the
-    share of a file's rows (0 to 1) above which deleting them rewrites the file; None: the table
-    decides. ``filter_share``: up to how many source rows for each target row the target is read
-    through a dynamic filter; None: the engine decides.
-    ``isolation``: which commits of others are a conflict (rule 12); None is serializable.
+    ``target_file_size``: bytes at which new data files roll. ``rewrite_share``: on tables with
+    deletion vectors, the share of a file's rows (0 to 1) above which deleting them rewrites the
+    file; None: the table decides. ``isolation``: which commits of others are a conflict (rule 12);
+    None is serializable.
     """
 
     session_time_zone: str = "UTC"
     target_file_size: int = 128 * 1024 * 1024
-    broadcast_limit: int = 150 * 1024 * 1024
     rewrite_share: float | None = None
-    filter_share: float | None = None
     isolation: Isolation | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
         require(self.target_file_size > 0, "target_file_size: must be positive")
-        require(self.broadcast_limit >= 0, "broadcast_limit: must not be negative")
         share = self.rewrite_share
         require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
-        share = self.filter_share
-        require(share is None or share >= 0, "filter_share: must not be negative")
         levels = get_args(Isolation)
         require(
             self.isolation is None or self.isolation in levels,
@@ -234,7 +241,7 @@ class JobRequest:
         for name in names:
             require(
                 _NAME.fullmatch(name) is not None,
-                f"sources: {name!r} can not name a source",
+                f"sources: {name!r} cannot name a source",
                 "Use letters, digits and _, not starting with a digit.",
             )
             lowered = [each.lower() for each in names]
@@ -272,17 +279,18 @@ class JobRequest:
         """SHA-256 (hex) of what the statement means: the same for every try of the same work.
 
         It covers target, catalog, statement, sources, options and whether it is a dry run; not the
-        operation id, the origin (which holds the try number), what follows an ended try, or the
-        version.
+        operation id, the origin (which holds the try number), what follows an ended try, the
+        workspace, or the version.
         """
         document: dict[str, Any] = codec.encode(self)
         for name in ("operation_id", "origin", "after_ended_try", "version"):
             del document[name]
+        del document["catalog"]["workspace"]
         if not self.dry_run:
             del document["dry_run"]
         # What a later release adds, and is left out, changes no digest.
-        options = document["options"]
-        document["options"] = {name: options[name] for name in options if options[name] is not None}
+        given = {name: each for name, each in document["options"].items() if each is not None}
+        document["options"] = {**given, **_REMOVED_OPTIONS}
         for source in document["sources"]:
             for name in _ADDED_TO_SOURCES:
                 if source.get(name, "") is None:

@@ -1,4 +1,4 @@
-"""JobResult v1: what a job leaves under the warehouse and hands to the operator."""
+"""JobResult v1: what a job leaves in the workspace and hands to the operator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
-from spark_jobs.errors import ErrorCode, JobError, error_of
+from spark_jobs.errors import JobError
 
 VERSION = 1
 
@@ -29,14 +29,6 @@ class ErrorInfo:
     def of(cls, error: JobError) -> ErrorInfo:
         """The data of ``error``."""
         return cls(error.code.name, error.message, error.remedy, error.retryable)
-
-    def to_error(self) -> JobError:
-        """The exception behind the data; a code of a newer job becomes INTERNAL_ERROR."""
-        known = self.code in ErrorCode.__members__
-        code = ErrorCode[self.code] if known else ErrorCode.INTERNAL_ERROR
-        return error_of(
-            code, self.message if known else f"{self.code}: {self.message}", self.remedy
-        )
 
 
 @dataclass(frozen=True, slots=True)

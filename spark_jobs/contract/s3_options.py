@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SCHEMES: Final = ("s3", "s3a", "s3n")
+# The names that pypaimon looks up first.
+ENDPOINT: Final = "fs.s3.endpoint"
+REGION: Final = "fs.s3.region"
+ACCESS_KEY: Final = "fs.s3.accessKeyId"
+SECRET_KEY: Final = "fs.s3.accessKeySecret"  # noqa: S105 - the name of an option
+SESSION_TOKEN: Final = "fs.s3.securityToken"  # noqa: S105 - the name of an option
 _PREFIXES: Final = ("s3.", "s3a.", "fs.s3.", "fs.s3a.")
 
 
@@ -32,18 +38,18 @@ class S3Options:
     @classmethod
     def of(cls, options: Mapping[str, str]) -> S3Options:
         """What the catalog options, secret ones among them, say."""
-        endpoint = _option(options, "fs.s3.endpoint", "endpoint")
+        endpoint = _option(options, ENDPOINT, "endpoint")
         if endpoint and "://" not in endpoint:
             endpoint = f"https://{endpoint}"
         path_style = _option(options, None, "path-style-access", "path.style.access")
         return cls(
             endpoint=endpoint,
-            region=_option(options, "fs.s3.region", "region"),
-            access_key=_option(options, "fs.s3.accessKeyId", "access-key", "access.key"),
-            secret_key=_option(options, "fs.s3.accessKeySecret", "secret-key", "secret.key"),
+            region=_option(options, REGION, "region"),
+            access_key=_option(options, ACCESS_KEY, "access-key", "access.key"),
+            secret_key=_option(options, SECRET_KEY, "secret-key", "secret.key"),
             session_token=_option(
                 options,
-                "fs.s3.securityToken",
+                SESSION_TOKEN,
                 *("session-token", "session.token", "security-token", "security.token"),
             ),
             # Few stores other than Amazon's have a host name for each bucket.

@@ -110,7 +110,7 @@ class MergeCase:
             "condition: is empty",
             "Leave the condition out where the clause shall always apply.",
         )
-        require(self.when in _ALLOWED_ACTIONS, f"when: {self.when!r} is no kind of clause")
+        require(self.when in _ALLOWED_ACTIONS, f"when: {self.when!r} is not a kind of clause")
         allowed = _ALLOWED_ACTIONS[self.when]
         names = " or ".join(action.kind.upper() for action in allowed)
         require(

@@ -11,6 +11,7 @@ import json
 import uuid
 from typing import Final
 
+from spark_jobs.contract.operation_files import note_path
 from spark_jobs.contract.request import Origin
 
 _NAMESPACE: Final = uuid.UUID("c4d1b6de-30f4-5d6e-8a39-0d4fb4a2d9c7")
@@ -18,14 +19,14 @@ _NAMESPACE: Final = uuid.UUID("c4d1b6de-30f4-5d6e-8a39-0d4fb4a2d9c7")
 _MOST: Final = 50
 
 
-def note_name(origin: Origin) -> str | None:
-    """The name of the task run's file in ``_operations``; None: no task asked."""
+def note_file(origin: Origin) -> str | None:
+    """The path of the task run's note below the workspace; None: no task asked."""
     if not origin.dag_id:
         return None
     parts = [origin.dag_id, origin.run_id, origin.task_id, origin.map_index]
     if origin.statement:
         parts.append(origin.statement)
-    return f"{uuid.uuid5(_NAMESPACE, json.dumps(parts))}.tries"
+    return note_path(str(uuid.uuid5(_NAMESPACE, json.dumps(parts))))
 
 
 def note_text(operation_ids: list[str]) -> str:

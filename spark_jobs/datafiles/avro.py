@@ -34,7 +34,7 @@ def records(content: bytes) -> Iterator[Any]:
             unknown.
     """
     if content[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("it is no Avro file")
+        raise ValueError("it is not an Avro file")
     meta, position = _map(_bytes)(content, len(_MAGIC))
     sync, position = _slice(content, position, _SYNC)
     decode = _decoder(json.loads(meta["avro.schema"]), {})

@@ -45,7 +45,7 @@ def _conform_leaf(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     except pa.ArrowInvalid as error:
         raise DataError(
             ErrorCode.VALUE_NOT_STORABLE,
-            f"Column {path} of type {kind} can not hold a new value: {error}",
+            f"Column {path} of type {kind} cannot hold a new value: {error}",
             "Cast or filter the value in the statement.",
         ) from None
 

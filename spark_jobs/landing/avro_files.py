@@ -57,7 +57,7 @@ class AvroFile:
         self._codec = metadata.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
         if self._codec not in _CODECS:
             raise NotSupportedError(
-                f"Avro files with the codec {self._codec} can not be read.",
+                f"Avro files with the codec {self._codec} cannot be read.",
                 f"Write them with one of: {', '.join(_CODECS)}.",
             )
         try:
@@ -124,7 +124,7 @@ class AvroFile:
                 return _unpacked_zstandard(data)
             return _unpacked_by_python(self._codec, data)
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
-            raise AvroDamagedError("a block can not be decompressed") from None
+            raise AvroDamagedError("a block cannot be decompressed") from None
 
 
 def _unsnapped(data: bytes) -> bytes:

@@ -22,7 +22,7 @@ from spark_jobs.landing.avro_schemas import AvroSchema, ddl_of, decoding_schema
 from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.nested_values import BadValueError, Convert
-from spark_jobs.landing.records import Column, Place, Problem, RowBlock
+from spark_jobs.landing.records import Column, Problem, RecordLocation, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import Bytes
 
@@ -53,7 +53,7 @@ class AvroReader:
             CatalogError: SOURCE_UNREADABLE, the file is damaged, or has not the wanted columns, or
                 not of types that can be the wanted ones; LIBRARY_MISSING.
             NotSupportedError: its codec, or a wanted column's type.
-            OSError: it can not be read.
+            OSError: it cannot be read.
         """
         name = part.file.name
         path = part.file.path
@@ -103,9 +103,9 @@ class AvroReader:
     ) -> RowBlock:
         wanted = self.wanted.read
 
-        def place(row: int) -> tuple[Place, bytes]:
+        def location(row: int) -> tuple[RecordLocation, bytes]:
             number = before + row + 1
-            return Place(None, number), _shown(records[row])
+            return RecordLocation(None, number), _shown(records[row])
 
         def problem(index: int, row: int) -> Problem:
             name, convert = columns[index]
@@ -119,7 +119,7 @@ class AvroReader:
             column_values([record[name] for record in records], column.kind, convert)
             for column, (name, convert) in zip(wanted, columns, strict=True)
         ]
-        return block_of(self.wanted, Found(values, len(records), problem, place), (), seen)
+        return block_of(self.wanted, Found(values, len(records), problem, location), (), seen)
 
 
 def avro_types(stream: Bytes, name: str) -> dict[str, str]:
@@ -195,7 +195,7 @@ def _told(name: str) -> Iterator[None]:
     except AvroDamagedError as error:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"{name} can not be read as Avro: {error}.",
+            f"{name} cannot be read as Avro: {error}.",
             "Check that the file is whole, and Avro.",
         ) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.landing.avro_files import AvroDamagedError
 
@@ -84,7 +85,7 @@ class AvroSchema:
             raise AvroDamagedError("its schema is none") from None
         if root.name != "record" or root.nullable:
             raise NotSupportedError(
-                f"Avro files with values of the type {root.name} can not be read.",
+                f"Avro files with values of the type {root.name} cannot be read.",
                 "Write them with records.",
             )
         self.fields = root.fields
@@ -190,7 +191,7 @@ def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
         return f"ARRAY<{item}>" if found.name == "array" else f"MAP<STRING, {item}>"
     if found.name == "record":
         fields = (
-            f"{quoted(name)}: {ddl_of(schema, each, depth + 1)}"
+            f"{quote(name)}: {ddl_of(schema, each, depth + 1)}"
             for name, each in found.fields.items()
         )
         return f"STRUCT<{', '.join(fields)}>"
@@ -199,11 +200,6 @@ def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
     if found.name not in _TYPES:
         raise NotSupportedError(found.name, _REMEDY)
     return _TYPES[found.name]
-
-
-def quoted(name: str) -> str:
-    """A name as DDL takes any."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def decoding_schema(raw: Any) -> Any:

@@ -102,7 +102,7 @@ def _is_any(data: np.ndarray[Any, Any], positions: Positions, separator: int) ->
     return (at == separator) | (at == _NEWLINE) | (at == _RETURN)
 
 
-class RecordPlaces:
+class RecordBounds:
     """Where the records of regular data are; blank lines are none."""
 
     def __init__(self, data: bytes, dialect: Dialect) -> None:

@@ -31,8 +31,8 @@ class Header:
         return cls([f"f{i}" for i in range(len(wanted))], tuple(range(len(wanted))))
 
     @classmethod
-    def of(cls, names: Sequence[str], wanted: Sequence[Column], place: str) -> Header:
-        """Columns by their names, in any case; ``place`` is the header's.
+    def of(cls, names: Sequence[str], wanted: Sequence[Column], location: str) -> Header:
+        """Columns by their names, in any case; ``location`` is the header's.
 
         Raises:
             CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice.
@@ -41,7 +41,7 @@ class Header:
         for column in wanted:
             count = spelled.count(column.name.lower())
             if count != 1:
-                raise _wrong(place, column.name, names, count)
+                raise _wrong(location, column.name, names, count)
         indexes = tuple(spelled.index(column.name.lower()) for column in wanted)
         return cls([f"f{i}" for i in range(len(names))], indexes, frozenset(names))
 
@@ -63,12 +63,12 @@ class Header:
         )
 
 
-def _wrong(place: str, name: str, names: Sequence[str], count: int) -> CatalogError:
+def _wrong(location: str, name: str, names: Sequence[str], count: int) -> CatalogError:
     found = shown(", ".join(names))
     problem = "has no column" if not count else "names twice the column"
     return CatalogError(
         ErrorCode.SOURCE_UNREADABLE,
-        f"{place}: the header {problem} {name}; it says {found}.",
+        f"{location}: the header {problem} {name}; it says {found}.",
         "Correct the file or the source's schema. A file without a header line needs "
         "options={'header': False}; enforceSchema=True takes columns by position.",
     )

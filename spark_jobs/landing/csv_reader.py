@@ -79,7 +79,7 @@ class CsvReader:
             CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice; a
                 quote is not closed on its line where records are lines, and bad ones are told.
             RecordTooLongError: a record is longer than ``max_record_bytes``.
-            UndecodableError, OSError: the file can not be read.
+            UndecodableError, OSError: the file cannot be read.
         """
         header = None
         if part.start and self.has_header:

@@ -1,6 +1,6 @@
 """CSV taken apart record by record, exactly: RFC 4180 with the dialects that Spark's options name.
 
-The slow and precise way; ``csv_reader`` takes it where the fast one can not be sure. Imported by
+The slow and precise way; ``csv_reader`` takes it where the fast one cannot be sure. Imported by
 executors.
 """
 
@@ -50,7 +50,7 @@ class Dialect:
         if len(set(given)) < len(given) or not self.separator or set(given) & {b"\n", b"\r"}:
             shown_roles = ", ".join(f"{name} {text_of(mark)!r}" for name, mark in roles.items())
             raise NotSupportedError(
-                f"CSV fields can not be told apart by {shown_roles}.",
+                f"CSV fields cannot be told apart by {shown_roles}.",
                 "Each needs a character of its own that does not end lines; only escape may be "
                 "the quote.",
             )

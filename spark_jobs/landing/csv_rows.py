@@ -16,10 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from spark_jobs.landing.blocks import RecordTooLongError
-from spark_jobs.landing.csv_blocks import RecordPlaces, regular_end
+from spark_jobs.landing.csv_blocks import RecordBounds, regular_end
 from spark_jobs.landing.csv_header import Header
 from spark_jobs.landing.csv_records import NOT_CLOSED, CsvScanner, Dialect, Record, behind
-from spark_jobs.landing.records import NOT_UTF8, BadRecord, Column, Place, Problem, RowBlock
+from spark_jobs.landing.records import (
+    NOT_UTF8,
+    BadRecord,
+    Column,
+    Problem,
+    RecordLocation,
+    RowBlock,
+)
 from spark_jobs.landing.rows import Found, Wanted, block_of, text_problem
 from spark_jobs.landing.values import Parsed, parsed
 
@@ -30,10 +37,10 @@ class Position(NamedTuple):
     lines: int
     records: int | None
 
-    def place(self, line: int, row: int) -> Place:
+    def location(self, line: int, row: int) -> RecordLocation:
         """Of a record: lines and records of the piece before it."""
         number = None if self.records is None else self.records + row + 1
-        return Place(self.lines + line + 1, number)
+        return RecordLocation(self.lines + line + 1, number)
 
     def behind(self, taken: Taken) -> Position:
         """The position behind what was taken."""
@@ -81,20 +88,20 @@ class CsvRows:
         table = self._table(data)
         if table is None:
             return None
-        places = RecordPlaces(data, self.dialect)
-        if end > self.max_record_bytes and places.longest > self.max_record_bytes:
+        bounds = RecordBounds(data, self.dialect)
+        if end > self.max_record_bytes and bounds.longest > self.max_record_bytes:
             return None
 
-        def place(row: int) -> tuple[Place, bytes]:
-            start, stop, line = places.of(row)
-            return position.place(line, row), data[start:stop]
+        def location(row: int) -> tuple[RecordLocation, bytes]:
+            start, stop, line = bounds.of(row)
+            return position.location(line, row), data[start:stop]
 
         texts = [self._trimmed(_combined(table[field])) for field in self.header.wanted_fields]
         values, texts = self._values(texts)
-        if any(each.bad is not None for each in values) and places.count != table.num_rows:
+        if any(each.bad is not None for each in values) and bounds.count != table.num_rows:
             return None
-        found = Found(values, table.num_rows, self._problems(texts), place)
-        return Taken(block_of(self.wanted, found, (), self.header.seen), end, places.lines)
+        found = Found(values, table.num_rows, self._problems(texts), location)
+        return Taken(block_of(self.wanted, found, (), self.header.seen), end, bounds.lines)
 
     def _table(self, data: bytes) -> pa.Table | None:
         """The texts of regular data by pyarrow; None if it refuses."""
@@ -151,7 +158,7 @@ class CsvRows:
             texts, problem = self._texts(record)
             if problem is not None and (texts is None or self.wanted.leniency != "null"):
                 raw = data[record.start : record.end]
-                unreadable.append(BadRecord(position.place(record.line, number), raw, problem))
+                unreadable.append(BadRecord(position.location(record.line, number), raw, problem))
             elif texts is not None:
                 rows.append(texts)
                 ragged.append(problem is not None)
@@ -162,14 +169,14 @@ class CsvRows:
         if not size:
             return None
 
-        def place(row: int) -> tuple[Place, bytes]:
+        def location(row: int) -> tuple[RecordLocation, bytes]:
             record = records[row]
-            return position.place(record.line, numbers[row]), data[record.start : record.end]
+            return position.location(record.line, numbers[row]), data[record.start : record.end]
 
         columns = zip(*rows, strict=True) if rows else [()] * len(self.wanted.read)
         values, ready = self._values([pa.array(column, pa.string()) for column in columns])
         damaged = np.array(ragged) if any(ragged) else None
-        found = Found(values, len(rows), self._problems(ready), place, damaged)
+        found = Found(values, len(rows), self._problems(ready), location, damaged)
         block = block_of(self.wanted, found, unreadable, self.header.seen)
         return Taken(block, size, lines + skipped)
 

@@ -22,7 +22,7 @@ from spark_jobs.landing.json_records import Record, file_records, line_records
 from spark_jobs.landing.json_rows import JsonRows, Position, seen_names
 from spark_jobs.landing.json_values import binaries, json_rules, problem_of
 from spark_jobs.landing.line_blocks import line_blocks
-from spark_jobs.landing.records import Place, Problem, RowBlock
+from spark_jobs.landing.records import Problem, RecordLocation, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import is_utf8, opened_part
 from spark_jobs.landing.values import Parsed, TextRules, parsed
@@ -63,7 +63,7 @@ class JsonReader:
         Raises:
             RecordTooLongError: a record, with ``multi_line`` a file, is longer than
                 ``max_record_bytes``.
-            UndecodableError, OSError: the file can not be read.
+            UndecodableError, OSError: the file cannot be read.
         """
         if self.multi_line:
             with opened_part(filesystem, part, self.encoding) as stream:
@@ -97,14 +97,14 @@ class JsonReader:
         ]
         raw = cache(block.raw)
 
-        def place(row: int) -> tuple[Place, bytes]:
-            return position.place(block.lines + row, row), raw()[row]
+        def location(row: int) -> tuple[RecordLocation, bytes]:
+            return position.location(block.lines + row, row), raw()[row]
 
         def problem(column: int, row: int) -> Problem:
             return problem_of(raw()[row].decode("utf-8"), wanted[column], rules)
 
         names = seen_names(columns.seen, wanted)
-        return block_of(self.wanted, Found(values, block.records, problem, place), (), names)
+        return block_of(self.wanted, Found(values, block.records, problem, location), (), names)
 
     def _exact(self, records: Iterable[Record], position: Position) -> Iterator[RowBlock]:
         rows = JsonRows(self.wanted, self._rules, position)

@@ -1,4 +1,4 @@
-"""JSON texts taken apart: values, and records with their places.
+"""JSON texts taken apart: values, and records with their positions.
 
 Imported by executors. Numbers stay texts, so that none loses a digit and none costs more time than
 it has digits; objects are pairs, so that a name that stands there twice is seen.
@@ -39,7 +39,7 @@ class Members(list[tuple[str, Any]]):
 
 
 class Elements(list[Any]):
-    """An array whose place is known."""
+    """An array whose position is known."""
 
     __slots__ = ("span",)
     span: tuple[str, int, int]
@@ -99,7 +99,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def located(text: str, start: int = 0) -> tuple[Any, int]:
-    """As ``decoded``, with the places of objects and arrays; slower, and only for what is JSON.
+    """As ``decoded``, with the positions of objects and arrays; slower, and only for what is JSON.
 
     Raises:
         NotJsonError: it is nested too deep.
@@ -217,7 +217,7 @@ def _value(text: str, start: int) -> Generator[_Located, None, int]:
 def _record(line: int, raw: bytes, value: Any) -> Record:
     if isinstance(value, Members):
         return Record(line, raw, value)
-    return Record(line, raw, None, Problem("is no JSON object", _OBJECT_REMEDY))
+    return Record(line, raw, None, Problem("is not a JSON object", _OBJECT_REMEDY))
 
 
 def _require_end(text: str, end: int) -> None:
@@ -232,7 +232,7 @@ def _behind_blanks(text: str, start: int) -> int:
 
 
 def _not_json(error: NotJsonError) -> Problem:
-    return Problem(f"is no JSON: {error}", _JSON_REMEDY)
+    return Problem(f"is not valid JSON: {error}", _JSON_REMEDY)
 
 
 def _is_utf8(raw: bytes) -> bool:

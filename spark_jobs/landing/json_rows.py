@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_jobs.landing.json_records import Record
 from spark_jobs.landing.json_values import column_values, problem_of
-from spark_jobs.landing.records import BadRecord, Column, Place, Problem, RowBlock
+from spark_jobs.landing.records import BadRecord, Column, Problem, RecordLocation, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.values import TextRules
 
@@ -21,9 +21,9 @@ class Position(NamedTuple):
     lines: int
     records: int | None
 
-    def place(self, line: int, row: int) -> Place:
-        """The place of a record with so many lines and records before it."""
-        return Place(
+    def location(self, line: int, row: int) -> RecordLocation:
+        """The location of a record with so many lines and records before it."""
+        return RecordLocation(
             self.lines + line + 1, None if self.records is None else self.records + row + 1
         )
 
@@ -56,8 +56,8 @@ class JsonRows:
             cells, twice = self._names.cells(record.members or ())
             problem = None if twice is None else _named_twice(twice)
         if problem is not None:
-            place = self._position.place(record.line, number)
-            self._bad.append(BadRecord(place, record.raw, problem))
+            location = self._position.location(record.line, number)
+            self._bad.append(BadRecord(location, record.raw, problem))
             return
         for index, values in enumerate(self._columns):
             values.append(cells.get(index))
@@ -72,7 +72,7 @@ class JsonRows:
             column_values(cells, column, self._rules, self._text)
             for cells, column in zip(self._columns, columns, strict=True)
         ]
-        found = Found(values, len(self._raw), self._problem, self._place)
+        found = Found(values, len(self._raw), self._problem, self._location)
         return block_of(self._wanted, found, self._bad, seen_names(self._names, columns))
 
     def _text(self, row: int) -> str:
@@ -81,8 +81,8 @@ class JsonRows:
     def _problem(self, column: int, row: int) -> Problem:
         return problem_of(self._text(row), self._wanted.read[column], self._rules)
 
-    def _place(self, row: int) -> tuple[Place, bytes]:
-        return self._position.place(self._lines[row], self._numbers[row]), self._raw[row]
+    def _location(self, row: int) -> tuple[RecordLocation, bytes]:
+        return self._position.location(self._lines[row], self._numbers[row]), self._raw[row]
 
 
 class _Names(dict[str, int | None]):

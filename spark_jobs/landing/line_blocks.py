@@ -20,7 +20,7 @@ def line_blocks(
 
     Raises:
         RecordTooLongError: a line is longer than ``max_line_bytes``.
-        UndecodableError, OSError: the file can not be read.
+        UndecodableError, OSError: the file cannot be read.
     """
     before = 0
     with opened_part(filesystem, part, encoding) as stream:

@@ -202,7 +202,7 @@ class SourceOptions:
         try:
             return codecs.lookup(name).name
         except LookupError:
-            raise self._invalid("encoding", f"{name!r} is no encoding") from None
+            raise self._invalid("encoding", f"{name!r} is not a known encoding") from None
 
     def _max_record_bytes(self) -> int:
         text = self._left.pop("maxrecordbytes", str(_MAX_RECORD_BYTES))

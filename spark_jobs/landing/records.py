@@ -1,4 +1,4 @@
-"""What readers of landed files make: rows of the wanted columns, and records that can not be rows.
+"""What readers of landed files make: rows of the wanted columns, and records that cannot be rows.
 
 Imported by executors: nothing here needs Spark or a table library.
 """
@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-# What becomes of a record that can not be read: it is told of, it keeps what can be read of it with
+# What becomes of a record that cannot be read: it is told of, it keeps what can be read of it with
 # NULL for the rest (Spark's PERMISSIVE), or it is left out (Spark's DROPMALFORMED).
 Leniency = Literal["tell", "null", "drop"]
 
@@ -45,7 +45,7 @@ NOT_UTF8: Final = Problem(
 )
 
 
-class Place(NamedTuple):
+class RecordLocation(NamedTuple):
     """Where a record stands in its file: the line it begins on and its number, both from 1.
 
     ``line`` is None in files that have no lines. ``record`` does not count the header, and is None
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 class BadRecord:
     """A record that is no row: where it is, its bytes (UTF-8 but for what is damaged), and why."""
 
-    place: Place
+    location: RecordLocation
     raw: bytes
     problem: Problem
 

@@ -16,8 +16,8 @@ from spark_jobs.landing.records import (
     Column,
     Leniency,
     NotAValue,
-    Place,
     Problem,
+    RecordLocation,
     RowBlock,
     text_of,
 )
@@ -31,7 +31,7 @@ _VALUE_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that a source is asked for, and what becomes of records that can not be read.
+    """The columns that a source is asked for, and what becomes of records that cannot be read.
 
     ``corrupt``: the column with the text of such a record under ``null``; None: there is none.
     """
@@ -57,14 +57,14 @@ class Found:
     """What was found of some records that are records at all.
 
     ``values`` are of the wanted columns that files have. ``problem(column, row)`` says what is
-    wrong with a value, ``place(row)`` where a record stands, and its bytes. ``damaged`` marks
+    wrong with a value, ``location(row)`` where a record stands, and its bytes. ``damaged`` marks
     records of which only a part was kept.
     """
 
     values: Sequence[Parsed]
     count: int
     problem: Callable[[int, int], Problem]
-    place: Callable[[int], tuple[Place, bytes]]
+    location: Callable[[int], tuple[RecordLocation, bytes]]
     damaged: Mask | None = None
 
     @property
@@ -84,7 +84,7 @@ def block_of(
     if masks:
         is_bad = np.logical_or.reduce(masks)
         bad += [_told(found, int(row)) for row in np.flatnonzero(is_bad)]
-        bad.sort(key=lambda each: (each.place.line or 0, each.place.record or 0))
+        bad.sort(key=lambda each: (each.location.line or 0, each.location.record or 0))
         rows = rows.filter(pa.array(~is_bad))
     records = found.count + len(unreadable)
     if wanted.leniency == "drop":
@@ -95,7 +95,7 @@ def block_of(
 def _completed(
     wanted: Wanted, found: Found, unreadable: Sequence[BadRecord], seen: frozenset[str]
 ) -> RowBlock:
-    """All records as rows, with NULL for what can not be read."""
+    """All records as rows, with NULL for what cannot be read."""
     lost_values = sum(int(mask.sum()) for mask in found.masks)
     damaged = int(found.damaged.sum()) if found.damaged is not None else 0
     texts: dict[int, str] = {}
@@ -103,7 +103,7 @@ def _completed(
         masks = [*found.masks, *([found.damaged] if found.damaged is not None else [])]
         if masks:
             bad_rows = np.flatnonzero(np.logical_or.reduce(masks))
-            texts = {int(row): text_of(found.place(int(row))[1]) for row in bad_rows}
+            texts = {int(row): text_of(found.location(int(row))[1]) for row in bad_rows}
     rows = _batch(wanted, found, texts)
     if unreadable:
         rows = _appended(wanted, rows, unreadable)
@@ -151,8 +151,8 @@ def _told(found: Found, row: int) -> BadRecord:
     column = next(
         i for i, each in enumerate(found.values) if each.bad is not None and each.bad[row]
     )
-    place, raw = found.place(row)
-    return BadRecord(place, raw, found.problem(column, row))
+    location, raw = found.location(row)
+    return BadRecord(location, raw, found.problem(column, row))
 
 
 def text_problem(column: Column, text: str, rules: TextRules) -> Problem:
@@ -176,7 +176,7 @@ def value_problem(column: Column, text: str, reason: str) -> Problem:
         option = "timestampFormat" if column.kind.tz else "timestampNTZFormat"
         more = f", {option} says how times are written"
     return Problem(
-        reason=f"is no {column.type_name}" + (f": {reason}" if reason else ""),
+        reason=f"is not a valid {column.type_name}" + (f": {reason}" if reason else ""),
         remedy=_VALUE_REMEDY + more + ".",
         column=column.name,
         value=text,

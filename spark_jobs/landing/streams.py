@@ -44,7 +44,7 @@ def opened(
 
     Raises:
         NotSupportedError: a codec that pyarrow does not read.
-        OSError: it can not be read.
+        OSError: it cannot be read.
     """
     codec = codec_of(path)
     if codec is None:
@@ -99,7 +99,7 @@ def codec_of(path: str) -> str | None:
     for ending in _UNKNOWN:
         if lowered.endswith(ending):
             raise NotSupportedError(
-                f"{path}: files that end in {ending} can not be read.",
+                f"{path}: files that end in {ending} cannot be read.",
                 f"Compress with one of: {', '.join(_CODECS)}.",
             )
     return next((name for ending, name in _CODECS.items() if lowered.endswith(ending)), None)

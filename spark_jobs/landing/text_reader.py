@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 from spark_jobs.landing.blocks import read_whole
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.line_blocks import line_blocks
-from spark_jobs.landing.records import NOT_UTF8, BadRecord, Place, Problem, RowBlock
+from spark_jobs.landing.records import NOT_UTF8, BadRecord, Problem, RecordLocation, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import is_utf8, opened_part
 from spark_jobs.landing.values import Parsed
@@ -41,7 +41,7 @@ class TextReader:
         Raises:
             RecordTooLongError: a line, with ``whole_text`` a file, is longer than
                 ``max_record_bytes``.
-            UndecodableError, OSError: the file can not be read.
+            UndecodableError, OSError: the file cannot be read.
         """
         if self.whole_text:
             with opened_part(filesystem, part, self.encoding) as stream:
@@ -52,14 +52,14 @@ class TextReader:
             yield self._block(data.splitlines(), before, is_first=not part.start)
 
     def _block(self, lines: Sequence[bytes], before: int, *, is_first: bool) -> RowBlock:
-        def place(line: int) -> Place:
-            return Place(before + line + 1, before + line + 1 if is_first else None)
+        def location(line: int) -> RecordLocation:
+            return RecordLocation(before + line + 1, before + line + 1 if is_first else None)
 
         texts, bad = _texts(lines), []
         if texts is None:
             good = [line for line in lines if _is_utf8(line)]
             bad = [
-                BadRecord(place(i), line, NOT_UTF8)
+                BadRecord(location(i), line, NOT_UTF8)
                 for i, line in enumerate(lines)
                 if not _is_utf8(line)
             ]
@@ -88,5 +88,5 @@ def _problem(column: int, row: int) -> Problem:
     raise AssertionError(f"a text is no STRING: {column}, {row}")
 
 
-def _row(row: int) -> tuple[Place, bytes]:
+def _row(row: int) -> tuple[RecordLocation, bytes]:
     raise AssertionError(f"a text is no STRING: {row}")

@@ -4,16 +4,55 @@ from __future__ import annotations
 
 import sys
 import zipimport
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from spark_jobs.errors import marked_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     ArrowFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+Part = TypeVar("Part")
+Part_contra = TypeVar("Part_contra", contravariant=True)
+
+
+class PartReader(Protocol[Part_contra]):
+    """Reads the parts of one task: files, or splits of files. Picklable."""
+
+    def read(self, parts: Sequence[Part_contra]) -> Iterator[pa.RecordBatch]:
+        """What is in ``parts``, one after another."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTasks(Generic[Part]):
+    """The function of ``map_tasks`` that reads the parts of each of ``tasks``. Picklable."""
+
+    reader: PartReader[Part]
+    tasks: tuple[tuple[Part, ...], ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the reader yields for the tasks whose numbers are in the only column.
+
+        Raises:
+            RuntimeError: with the marker of a ``JobError``.
+        """
+        with marked_errors():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from self.reader.read(self.tasks[number])
+
+
+def map_tasks(
+    spark: SparkSession, tasks: int, function: ArrowFunction, schema: StructType | str
+) -> DataFrame:
+    """What ``function`` makes of the numbers of so many tasks, one in each Spark task."""
+    return map_in_arrow(spark.range(0, tasks, 1, max(tasks, 1)), function, schema)
 
 
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:

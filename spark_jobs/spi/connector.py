@@ -7,26 +7,30 @@ what MERGE needs: DELETE and UPDATE are merges without a source.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import Fragment, MergeWrite, WriteLayout
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.spi.arrow_tasks import ArrowFunction
 
 
 class ConnectorMetadata(Protocol):
-    """Tables, their pinned snapshots and how their rows change. Driver only."""
+    """Tables, their pinned snapshots and how their rows change. Driver only.
+
+    A connector that only reads inherits the defaults of ``require_writable`` and what follows it.
+    """
 
     def load_table(self, name: TableName) -> TableHandle:
         """The table, pinned at its latest snapshot.
@@ -41,40 +45,38 @@ class ConnectorMetadata(Protocol):
 
         Raises:
             CatalogError: TABLE_DIFFERS, with every difference listed.
-            NotSupportedError: a type or an option that the format can not hold.
+            NotSupportedError: a type or an option that the format cannot hold.
         """
-        ...
-
-    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        """How this table's rows are changed.
-
-        Raises:
-            NotSupportedError: rows of this table can not be changed, with the reason.
-        """
-        ...
-
-    def merge_row_id_columns(
-        self, table: TableHandle, updated_columns: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Table columns that change rows need beside the row id; empty for most."""
-        ...
-
-    def insert_layout(self, table: TableHandle) -> WriteLayout:
-        """How INSERT rows shall reach the sink."""
-        ...
-
-    def update_layout(self, table: TableHandle) -> WriteLayout:
-        """How UPDATE and DELETE rows shall reach the sink."""
         ...
 
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot; ``ordinal`` is the index in this tuple.
 
         Raises:
-            NotSupportedError: a file that can not be read right here (another format, an older
+            NotSupportedError: a file that cannot be read right here (another format, an older
                 schema), with the reason.
         """
         ...
+
+    def require_writable(self, table: TableHandle) -> None:
+        """Check that rows of this table can be changed; asked before the methods below.
+
+        Raises:
+            NotSupportedError: they cannot, with the reason.
+        """
+        raise no_merge(table)
+
+    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
+        """How this table's rows are changed."""
+        raise no_merge(table)
+
+    def insert_layout(self, table: TableHandle) -> WriteLayout:
+        """How INSERT rows shall reach the sink."""
+        raise no_merge(table)
+
+    def update_layout(self, table: TableHandle) -> WriteLayout:
+        """How UPDATE and DELETE rows shall reach the sink."""
+        raise no_merge(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +130,19 @@ class ConnectorMergeWrites(Protocol):
 
         Nothing at all is stored for a dry run, neither here nor by the sinks.
         """
-        ...
+        raise no_merge(table)
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
     ) -> list[Fragment]:
         """What removes ``files`` as they are, without reading them; nothing happens yet."""
-        ...
+        raise no_merge(table)
 
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]
     ) -> Sequence[Mapping[str, Any]]:
         """The partitions of the fragments' files: Python values by column, perhaps repeated."""
-        ...
+        raise no_merge(table)
 
     def finish_merge(
         self,
@@ -157,18 +159,15 @@ class ConnectorMergeWrites(Protocol):
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             JobError: of ``MergeWrite.require_wanted`` (nothing was published).
         """
-        ...
+        raise no_merge(table)
 
-    def abort_merge(
-        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
-    ) -> None:
+    def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         """Remove every file that the write left and the guard; it certainly was not published.
 
-        The guard stays where another try of the operation has committed, or may have.
-        ``fragments`` may be incomplete: sink tasks that ended well before another one failed have
-        written files that the driver never heard of.
+        The guard stays where another try of the operation has committed, or may have. Sink tasks
+        that ended well before another one failed have written files that the driver never heard of.
         """
-        ...
+        raise no_merge(table)
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
         """Let the base snapshot of a finished operation expire; its result is stored by now."""
@@ -183,48 +182,37 @@ class ConnectorMergeWrites(Protocol):
         ...
 
 
-class MergeSink(Protocol):
-    """Stores change rows of one sink task. Executor only: no table library."""
+class NoMergeWrites(ConnectorMergeWrites):
+    """The writes of a connector that only reads: no operation has ever committed."""
 
-    def store_merged_rows(self, batch: pa.RecordBatch) -> None:
-        """Take change rows (columns: see ``spi.rows``) in the order of the layouts.
+    def release_guard(self, table: TableHandle, operation_id: str) -> None:
+        """None was set."""
 
-        UPDATE and DELETE rows come first, each row id at most once, then INSERT rows.
-        """
-        ...
-
-    def finish(self) -> list[Fragment]:
-        """Write what is open and return what was written."""
-        ...
-
-    def abort(self) -> None:
-        """Remove what this task wrote, also after ``finish``."""
-        ...
-
-    def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-        """Values of one target row, only to word an error."""
-        ...
+    def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
+        """None."""
+        return None
 
 
-class MergeSinkFactory(Protocol):
-    """Picklable maker of sinks: all that travels to executors."""
-
-    def open(self, task_key: str) -> MergeSink:
-        """A sink for one attempt of a task; ``task_key`` is unique among tasks and attempts."""
-        ...
+def no_merge(table: TableHandle) -> NotSupportedError:
+    """The error of a write to a table of a connector that only reads."""
+    return NotSupportedError(
+        f"Rows of {table.name} cannot be changed: its connector only reads tables.",
+        "Change the table with the engine that made it.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Connector:
     """All of a table format that the engine sees, opened on one catalog.
 
+    A connector that only reads leaves ``writes`` out. ``storage`` is the catalog's workspace.
     ``locate`` finds the files of a URI with the catalog's keys; None: it knows no such storage.
     ``maintenance`` None: the connector has none.
     """
 
     metadata: ConnectorMetadata
     scan: ConnectorScan
-    writes: ConnectorMergeWrites
     storage: WarehouseStorage
+    writes: ConnectorMergeWrites = field(default_factory=NoMergeWrites)
     locate: Callable[[str], FileLocation | None] = lambda _uri: None
     maintenance: ConnectorMaintenance | None = None

@@ -1,7 +1,7 @@
 """What a table format can do to keep its tables small. Driver only; a Spark session
 is used where it is given, and none is needed.
 
-After the maintenance procedures of Paimon and Iceberg. Each method may be called again after it was
+After the procedures of table formats' own engines. Each method may be called again after it was
 interrupted at any point, and then comes to the same end.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ConnectorMaintenance(Protocol):
     """Snapshots, tags and files of tables. With ``dry_run``, nothing is stored or removed.
 
-    Whatever can not be read of what keeps files in use ends a method before anything is removed.
+    Whatever cannot be read of what keeps files in use ends a method before anything is removed.
     All raise CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE; CommitError: COMMIT_CONFLICT when
     others were at work at the same time; InternalError: STORAGE_UNAVAILABLE.
     """

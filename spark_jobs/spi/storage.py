@@ -1,9 +1,7 @@
-"""Places for files, as the engine sees them."""
+"""Where files are, as the engine and connectors name it."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,66 +18,12 @@ class FileLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WarehouseStorage:
-    """The warehouse as a place for files of a job beside its tables. Picklable.
+    """The catalog's workspace, by default its warehouse: jobs put their files there. Picklable.
 
-    ``root`` is the warehouse as a path of ``filesystem``; ``uri`` is the same for Spark, which
-    takes every character as it is. None: Spark can not reach the warehouse, only pyarrow can.
+    ``root`` is the workspace as a path of ``filesystem``; ``uri`` is the same for Spark, which
+    takes every character as it is. None: Spark cannot reach the workspace, only pyarrow can.
     """
 
     filesystem: pafs.FileSystem
     root: str
     uri: str | None
-
-
-def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
-    """Make or replace a file: readers see the whole content or none of it.
-
-    Raises:
-        OSError: the storage refused.
-    """
-    if not has_folders(filesystem):
-        # The object appears when the stream is closed.
-        _write(filesystem, path, content)
-        return
-    # A name of its own: another job may be at the same.
-    folder, _, name = path.rpartition("/")
-    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
-    make_folder(filesystem, folder)
-    _write(filesystem, temporary, content)
-    filesystem.move(temporary, path)
-
-
-def _write(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
-    with filesystem.open_output_stream(path) as stream:
-        for piece in [content] if isinstance(content, bytes) else content:
-            stream.write(piece)
-
-
-def make_folder(filesystem: pafs.FileSystem, path: str) -> None:
-    """Make a folder and those above it, where storage has such a thing."""
-    if has_folders(filesystem):
-        filesystem.create_dir(path, recursive=True)
-
-
-def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
-    """Remove a folder and all that is in it, if it is there.
-
-    Raises:
-        OSError: the storage refused.
-    """
-    try:
-        filesystem.delete_dir(path)
-    except FileNotFoundError:
-        return
-    except OSError:
-        if has_folders(filesystem):
-            raise
-        # A store over a file system refuses to remove a folder's name before its files, which are
-        # gone by now, and with the last one of them the folder.
-        if filesystem.get_file_info(path).type.name != "NotFound":
-            filesystem.delete_dir(path)
-
-
-def has_folders(filesystem: pafs.FileSystem) -> bool:
-    """False for object stores, where a folder is only the beginning of names."""
-    return str(filesystem.type_name) != "s3"

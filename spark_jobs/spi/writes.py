@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.request import Isolation
@@ -13,16 +13,14 @@ from spark_jobs.spi.tables import PlannedFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.spi.connector import MergeSinkFactory
-
 FRAGMENT_VERSION = 1
 
-# Which of some files a statement would have read, had they been there: its region of the table.
-ReadRegion = Callable[[Sequence[PlannedFile]], Sequence[PlannedFile]]
+# Which of some files a statement would have read, had they been there.
+ReadSet = Callable[[Sequence[PlannedFile]], Sequence[PlannedFile]]
 
 
 def whole_table(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
-    """The region of a statement that depends on every row."""
+    """The read set of a statement that depends on every row."""
     return files
 
 
@@ -87,9 +85,9 @@ class MergeWrite:
     share of deleted rows (0 to 1) above which a file is rewritten where the connector could mark
     them instead; None: the table or the connector decides.
 
-    ``isolation`` and ``region`` decide which commits of others are a conflict (rule 12).
+    ``isolation`` and ``read_set`` decide which commits of others are a conflict (rule 12).
     ``serializable``: the statement must come out the same on the table that it is published on, so
-    nothing may have changed in ``region``, of which the connector asks with the files that others
+    nothing may have changed in ``read_set``, of which the connector asks with the files that others
     added, removed or marked meanwhile. ``snapshot``: only what the statement rewrites, marks or
     removes must still be there, unchanged. ``overwrites``: the snapshot is of the kind OVERWRITE,
     even if nothing was there to be removed. ``dry_run``: neither begin nor sinks may store
@@ -105,18 +103,10 @@ class MergeWrite:
     target_file_size: int
     rewrite_share: float | None = None
     isolation: Isolation = "serializable"
-    region: ReadRegion = whole_table
+    read_set: ReadSet = whole_table
     overwrites: bool = False
     dry_run: bool = False
     require_wanted: Callable[[], None] = always_wanted
-
-
-@dataclass(frozen=True, slots=True)
-class MergeHandle:
-    """A write that has begun; lives on the driver, only ``sinks`` travels to executors."""
-
-    sinks: MergeSinkFactory
-    native: Any = field(repr=False, compare=False, default=None)
 
 
 @dataclass(frozen=True, slots=True)

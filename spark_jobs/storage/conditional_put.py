@@ -11,10 +11,10 @@ import random
 import time
 from typing import Any, Final
 
+from spark_jobs.contract.operation_files import CONDITIONAL_PUT_PROBE
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.storage.s3_errors import access_error, certainly_refused, status_of
 
-_PROBE: Final = "_operations/conditional-put"
 _PROBE_TEXT: Final = b"This file shows that the store refuses to replace it (If-None-Match).\n"
 _TAKEN: Final = 412
 # Another request for the same name is on its way; Amazon asks to send this one again.
@@ -82,7 +82,7 @@ def require_conditional_put(client: Any, root: str) -> None:
     from botocore.exceptions import BotoCoreError, ClientError
 
     bucket, _, folder = root.partition("/")
-    key = f"{folder}/{_PROBE}" if folder else _PROBE
+    key = f"{folder}/{CONDITIONAL_PUT_PROBE}" if folder else CONDITIONAL_PUT_PROBE
     replaced = busy = 0
     while replaced < 2:
         try:

@@ -22,7 +22,7 @@ _REFUSALS: Final = re.compile(
     r"ACCESS|SIGNATURE|TOKEN|NO_SUCH|NOT_FOUND|INVALID|VALIDATION|MISSING"
 )
 _TEMPORARY: Final = (408, 429)
-# How the client of HDFS spells failures, whose readers in pypaimon pass them on as they are.
+# How the client of HDFS spells failures, which table libraries pass on as they are.
 _HDFS: Final = re.compile(
     r"(RPCError|FatalRPCError|DataTransferError|BlocksNotFound|OperationFailed|InternalError)\("
     r"|RPC listener disconnected|.*\(os error \d+\)$"
@@ -46,7 +46,7 @@ def file_error(place: str, error: Exception) -> JobError:
             )
     return CatalogError(
         ErrorCode.METADATA_UNREADABLE,
-        f"The metadata of {place} can not be read: {problem}",
+        f"The metadata of {place} cannot be read: {problem}",
         "Check the table's directory and the job's permission to read it.",
     )
 

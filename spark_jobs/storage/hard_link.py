@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from pathlib import Path
+
+from spark_jobs.storage.files import temporary_path
 
 
 class HardLinkFiles:
@@ -15,7 +16,7 @@ class HardLinkFiles:
         """Create the file durably; False when it exists already."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.parent / f".{target.name}.{uuid.uuid4()}.tmp"
+        temporary = Path(temporary_path(path))
         try:
             with temporary.open("x", encoding="utf-8") as stream:
                 stream.write(text)
@@ -35,7 +36,7 @@ class HardLinkFiles:
     def write_hint(self, path: str, text: str) -> None:
         """Replace the file."""
         target = Path(path)
-        temporary = target.parent / f".{target.name}.{uuid.uuid4()}.tmp"
+        temporary = Path(temporary_path(path))
         try:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(target)

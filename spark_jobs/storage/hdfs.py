@@ -62,7 +62,7 @@ def hdfs_failures(path: str) -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def _client(process_id: int, options: HdfsOptions) -> Any:
-    # A forked process can not use the threads of its parent's client.
+    # A forked process cannot use the threads of its parent's client.
     del process_id
     try:
         from hdfs_native import Client

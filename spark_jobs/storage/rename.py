@@ -1,18 +1,18 @@
 """Exclusive files in HDFS: a rename that fails when the name is taken. Driver only.
 
-The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Paimon's Java writers
-publish by a rename that does not replace a file either, so both may write one table.
+The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Java writers that
+publish by a rename which replaces no file may write the same table.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.storage.files import temporary_path
 from spark_jobs.storage.hdfs import hdfs_client, hdfs_failures, path_in_hdfs
 
 _T = TypeVar("_T")
@@ -65,7 +65,7 @@ class RenameFiles:
             return True
         if found is not None and body.startswith(found):
             # Its end is not known to the NameNode yet, so it may be ours.
-            raise TimeoutError(f"{target} can not be read to its end yet") from failure
+            raise TimeoutError(f"{target} cannot be read to its end yet") from failure
         if found is None and not isinstance(failure, FileExistsError):
             raise OSError(f"{target} could not be published: {failure}") from failure
         return False
@@ -78,7 +78,8 @@ class RenameFiles:
 
     def _written(self, path: str, body: bytes) -> str:
         """The path of a new temporary file beside ``path``."""
-        return _reconnecting(lambda: self._write(self._temporary(path), body))
+        target = path_in_hdfs(self._options.authority, path)
+        return _reconnecting(lambda: self._write(temporary_path(target), body))
 
     def _write(self, path: str, body: bytes) -> str:
         try:
@@ -101,10 +102,6 @@ class RenameFiles:
     def _discard(self, path: str) -> None:
         with contextlib.suppress(OSError), hdfs_failures(path):
             self._client.delete(path)
-
-    def _temporary(self, path: str) -> str:
-        folder, _, name = path_in_hdfs(self._options.authority, path).rpartition("/")
-        return f"{folder}/.{name}.{uuid.uuid4()}.tmp"
 
     @property
     def _client(self) -> Any:

@@ -11,10 +11,11 @@ import pyarrow.fs as pafs
 
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.locations import Place
 from spark_jobs.contract.s3_options import SCHEMES, S3Options
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, NotSupportedError
-from spark_jobs.spi.storage import has_folders
 from spark_jobs.storage.conditional_put import ConditionalPutFiles, require_conditional_put
+from spark_jobs.storage.files import has_folders
 from spark_jobs.storage.hard_link import HardLinkFiles
 from spark_jobs.storage.hdfs import hdfs_filesystem
 from spark_jobs.storage.removal import BulkRemover, SingleRemover
@@ -34,7 +35,8 @@ class Warehouse:
 
     ``root`` is its path in ``filesystem``, ``location`` what table libraries take for it;
     ``access`` is how it was reached, secrets included, None for local folders. ``spark_prefix``
-    makes a path of ``filesystem`` one for Spark's own readers; None: they can not reach it.
+    makes a path of ``filesystem`` one for Spark's own readers; None: they cannot reach it.
+    ``called`` is the field of the catalog connection that names it.
     """
 
     filesystem: pafs.FileSystem
@@ -44,14 +46,15 @@ class Warehouse:
     remover: FileRemover
     spark_prefix: str | None
     access: S3Options | HdfsOptions | None = field(default=None, repr=False)
+    called: Place = "warehouse"
 
     @property
     def spark_uri(self) -> str | None:
-        """The warehouse for Spark's own readers; None: they can not reach it."""
+        """The warehouse for Spark's own readers; None: they cannot reach it."""
         return None if self.spark_prefix is None else f"{self.spark_prefix}{self.root}"
 
     def require(self) -> None:
-        """Refuse a warehouse whose folder is not there (any more): pypaimon would make it.
+        """Refuse a warehouse whose folder is not there (any more): a table library may make it.
 
         Raises:
             CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
@@ -64,43 +67,48 @@ class Warehouse:
         except PermissionError as error:
             raise CatalogError(
                 ErrorCode.WAREHOUSE_ACCESS_DENIED,
-                f"The driver may not look at the warehouse {self.location}: {error}",
+                f"The driver may not look at the {self.called} {self.location}: {error}",
                 "Give the user of the driver the right to read and write there.",
             ) from error
         except OSError as error:
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
-                f"The warehouse {self.location} can not be reached: {error}",
-                "Check the warehouse of the catalog connection, and the network from the driver.",
+                f"The {self.called} {self.location} cannot be reached: {error}",
+                f"Check the {self.called} of the catalog connection, and the driver's network.",
             ) from error
         if found != pafs.FileType.Directory:
             where = "on the driver's machine" if self.root.startswith("/") else "there"
             raise CatalogError(
                 ErrorCode.WAREHOUSE_NOT_FOUND,
-                f"The warehouse {self.location} does not exist {where}.",
-                "Check the path; create the directory if it is a new warehouse.",
+                f"The {self.called} {self.location} does not exist {where}.",
+                f"Check the path; create the directory if it is a new {self.called}.",
             )
 
 
 def open_warehouse(
-    warehouse: str, options: Mapping[str, str], *, is_exclusive: bool = True
+    warehouse: str,
+    options: Mapping[str, str],
+    *,
+    is_exclusive: bool = True,
+    called: Place = "warehouse",
 ) -> Warehouse:
     """The storage of ``warehouse``; ``options`` are those of the catalog, secrets among them.
 
     ``is_exclusive``: jobs make exclusive files there; else a catalog's server decides who commits.
+    ``called`` is the field of the catalog connection, for errors.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
         InternalError: STORAGE_UNAVAILABLE.
-        NotSupportedError: snapshots can not be published safely there, with the reason.
+        NotSupportedError: snapshots cannot be published safely there, with the reason.
     """
     scheme = "file" if warehouse.startswith("/") else urlsplit(warehouse).scheme.lower()
     if scheme == "file":
-        return _local(warehouse)
+        return _local(warehouse, called)
     if scheme in SCHEMES:
-        return _s3(warehouse, options, is_exclusive)
+        return _s3(warehouse, options, called, is_exclusive=is_exclusive)
     if scheme == HDFS_SCHEME:
-        return _hdfs(warehouse, options)
+        return _hdfs(warehouse, options, called)
     raise NotSupportedError(
         f"The warehouse {warehouse} is on storage of the kind {scheme}, where no way to publish a "
         "snapshot exactly once is built.",
@@ -108,29 +116,32 @@ def open_warehouse(
     )
 
 
-def _local(warehouse: str) -> Warehouse:
-    root = _local_path(warehouse)
+def _local(warehouse: str, called: Place) -> Warehouse:
+    root = _local_path(warehouse, called)
     filesystem = pafs.LocalFileSystem()
     remover = SingleRemover(filesystem)
-    storage = Warehouse(filesystem, root, root, HardLinkFiles(), remover, "file://")
+    files = HardLinkFiles()
+    storage = Warehouse(filesystem, root, root, files, remover, "file://", called=called)
     storage.require()
     return storage
 
 
-def _local_path(warehouse: str) -> str:
+def _local_path(warehouse: str, called: Place) -> str:
     if warehouse.startswith("/"):
         path = warehouse
     else:
         parts = urlsplit(warehouse)
         if parts.netloc not in ("", "localhost"):
             raise NotSupportedError(
-                f"The warehouse {warehouse} names a host.", "Use /path or file:///path."
+                f"The {called} {warehouse} names a host.", "Use /path or file:///path."
             )
         path = unquote(parts.path)
     return path.rstrip("/") or "/"
 
 
-def _s3(warehouse: str, options: Mapping[str, str], is_exclusive: bool) -> Warehouse:
+def _s3(
+    warehouse: str, options: Mapping[str, str], called: Place, *, is_exclusive: bool
+) -> Warehouse:
     root = warehouse.partition("://")[2].strip("/")
     access = S3Options.of(options)
     client = s3_client(access)
@@ -144,12 +155,13 @@ def _s3(warehouse: str, options: Mapping[str, str], is_exclusive: bool) -> Wareh
         BulkRemover(client),
         spark_prefix=None,
         access=access,
+        called=called,
     )
 
 
-def _hdfs(warehouse: str, options: Mapping[str, str]) -> Warehouse:
+def _hdfs(warehouse: str, options: Mapping[str, str], called: Place) -> Warehouse:
     access = HdfsOptions.of(warehouse, options)
-    _refuse_on_hdfs(warehouse, access, options)
+    _refuse_on_hdfs(warehouse, access, options, called)
     root = warehouse.partition("://")[2].rstrip("/")
     filesystem = hdfs_filesystem(access)
     storage = Warehouse(
@@ -160,15 +172,18 @@ def _hdfs(warehouse: str, options: Mapping[str, str]) -> Warehouse:
         SingleRemover(filesystem),
         spark_prefix="hdfs://",
         access=access,
+        called=called,
     )
     storage.require()
     return storage
 
 
-def _refuse_on_hdfs(warehouse: str, access: HdfsOptions, options: Mapping[str, str]) -> None:
+def _refuse_on_hdfs(
+    warehouse: str, access: HdfsOptions, options: Mapping[str, str], called: Place
+) -> None:
     if not access.authority:
         raise NotSupportedError(
-            f"The warehouse {warehouse} names no NameNode.",
+            f"The {called} {warehouse} names no NameNode.",
             "Write hdfs://host:port/path, or hdfs://nameservice/path.",
         )
     name = next((name for name in options if name.startswith(_ONE_MACHINE_ONLY)), None)

@@ -2,7 +2,7 @@
 
 Each failure is a line with the case's id and what differed, and so is each case of which no more
 than success or failure can be checked; the last line has the counts. A case that is not understood,
-or whose tables can not be made, is a failure, too. The exit code is 0 when no run failed that is
+or whose tables cannot be made, is a failure, too. The exit code is 0 when no run failed that is
 not refused for a listed reason, 1 when one failed, and 2 when there was nothing to run: no file, an
 unknown case, a kind of table that is not built yet.
 """

@@ -27,7 +27,7 @@ _MATCHED = re.compile(
 
 
 def attempts(case: Case, by_hand: dict[str, Any]) -> Iterator[Attempt]:
-    """The runs of a case; one that can not be run has a ``problem``."""
+    """The runs of a case; one that cannot be run has a ``problem``."""
     rules = case.cardinality_error_in
     if rules is None:
         category = case.expected.category

@@ -31,7 +31,7 @@ _FINAL = frozenset(each.name for each in ErrorCode if not each.retryable) - {NOT
 class Attempt:
     """One run of a case: ``expected`` is what it shall do in this mode of cardinality.
 
-    ``problem`` says why it can not be run, ``unchecked`` what of it nobody can check.
+    ``problem`` says why it cannot be run, ``unchecked`` what of it nobody can check.
     """
 
     case: Case

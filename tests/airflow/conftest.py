@@ -29,7 +29,7 @@ os.environ.update(
 
 import pytest  # noqa: E402
 
-from airflow_provider_merge.operators.spark_job import SparkJobOperator  # noqa: E402
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
 
 

@@ -15,9 +15,9 @@ from airflow_provider_merge.assets import (
     table_asset,
 )
 from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.operators._shared.event_keys import partition_keys
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
-from airflow_provider_merge.operators.event_keys import partition_keys
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source

@@ -85,7 +85,7 @@ WRONG = {
     "source missing field": ({"source": {"kind": "file", "path": "/x"}}, "source.format: missing"),
     "named source": (
         {"source": sql_source("SELECT 1", sources={"a b": table_source("x.y")})},
-        "sources: 'a b' can not name a source",
+        "sources: 'a b' cannot name a source",
     ),
     "options no dict": (
         {"source": file_source("/x", "csv", options=["header"])},
@@ -184,7 +184,10 @@ TABLE = {"task_id": "create", "target": "shop.orders", "columns": [column("id", 
 WRONG_TABLE = {
     "columns missing": ({"columns": None}, "columns: missing"),
     "target missing": ({"target": None}, "target: missing"),
-    "text and parts": ({"sql": "CREATE TABLE a.b (c INT)"}, "target: can not be given together"),
+    "text and parameters": (
+        {"sql": "CREATE TABLE a.b (c INT)"},
+        "target: cannot be combined with sql",
+    ),
     "database of parts": ({"database": "shop"}, "database: belongs to sql"),
     "no columns": ({"columns": []}, "columns: a table needs at least one column"),
     "no type": ({"columns": [{"name": "id"}]}, r"columns\[0\].type: missing"),

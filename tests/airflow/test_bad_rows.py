@@ -6,9 +6,10 @@ import functools
 
 import pytest
 
+from airflow_provider_merge.operators._shared.results import asset_extra, result_table
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.results import asset_extra, result_table
-from airflow_provider_merge.operators.sources import file_source, sql_source, to_sources
+from airflow_provider_merge.operators.sources import file_source, sql_source
 from spark_jobs.contract.request import FileSource
 from spark_jobs.contract.result import Metrics, SourceMetrics
 from spark_jobs.errors import RequestError

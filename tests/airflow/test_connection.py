@@ -59,6 +59,40 @@ def test_object_store(hook):
     }
 
 
+def test_without_a_workspace_it_is_the_warehouse(hook):
+    lake = hook(warehouse="s3://b/lake", workspace="")
+    assert lake.catalog_spec().workspace is None
+    assert lake.catalog_spec().workspace_location == "s3://b/lake"
+    assert lake.workspace_options() == lake.storage_options() == AMBIENT
+
+
+def test_a_workspace_is_no_catalog_option(hook):
+    lake = hook(warehouse="/lake", workspace="/scratch/")
+    spec = lake.catalog_spec()
+    assert (spec.warehouse, spec.workspace) == ("/lake", "/scratch/")
+    assert spec.workspace_location == "/scratch"
+    assert spec.options == {"metastore": "filesystem"}
+
+
+def test_a_workspace_may_be_on_other_storage(hook):
+    lake = hook(login="AK", password=PASSWORD, warehouse="/lake", workspace="s3://b/scratch")
+    assert lake.storage_options() == {}
+    assert lake.workspace_options() == {**AMBIENT, "key": "AK", "secret": PASSWORD}
+    assert lake.credentials() == {"fs.s3.accessKeyId": "AK", "fs.s3.accessKeySecret": PASSWORD}
+    assert PASSWORD not in repr(lake.catalog_spec())
+
+
+def test_the_test_of_a_connection_looks_for_the_workspace(hook, tmp_path):
+    (tmp_path / "lake").mkdir()
+    lake = hook(warehouse=str(tmp_path / "lake"), workspace=str(tmp_path / "scratch"))
+    ok, text = lake.test_connection()
+    assert not ok
+    assert f"the workspace {tmp_path}/scratch is not a folder" in text
+
+    (tmp_path / "scratch").mkdir()
+    assert lake.test_connection()[0]
+
+
 def test_ambient_object_store(hook):
     lake = hook(warehouse="s3://b/lake")
     assert lake.credentials() == {}
@@ -111,8 +145,20 @@ WRONG = {
         {"warehouse": "/x", "metastore": "jdbc", "uri": "jdbc:mysql://db/x"},
         r"metastore: 'jdbc' is not one of: filesystem, rest",
     ),
+    "relative workspace": (
+        {"warehouse": "/x", "workspace": "tmp"},
+        r"workspace: 'tmp' is not an absolute path",
+    ),
+    "workspace on other storage": (
+        {"warehouse": "/x", "workspace": "oss://b/w"},
+        r"workspace: oss:// is not supported: jobs cannot reach",
+    ),
+    "password in workspace": (
+        {"warehouse": "/x", "workspace": f"s3://u:{PASSWORD}@bucket/x"},
+        r"workspace: holds a password",
+    ),
     "no uri": ({"warehouse": "/x", "metastore": "rest"}, r"uri: is empty, but the rest metastore"),
-    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is storage where no way"),
+    "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is not supported"),
     "options": ({"warehouse": "/x", "options": "{"}, r"options: is not JSON"),
     "options list": ({"warehouse": "/x", "options": [1]}, r"options: is not a JSON object"),
     "password in uri": (

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_merge.operators import outcome
-from airflow_provider_merge.operators.base import TableOperator
-from airflow_provider_merge.operators.task_end import task_end
+from airflow_provider_merge.operators._shared import outcome
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.last_look import answer_name, question
 from spark_jobs.contract.result import ErrorInfo
-from spark_jobs.contract.task_notes import note_name, note_text
+from spark_jobs.contract.task_notes import note_file, note_text
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import committed, connection, example_request, failed
 from tests.airflow.test_kill import wait_for
@@ -71,7 +71,7 @@ def noting(finish):
 
 
 def note_of(request):
-    return Path(request.catalog.warehouse) / "_operations" / note_name(request.origin)
+    return Path(request.catalog.warehouse) / note_file(request.origin)
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_airflow_tells_the_state_of_a_task(dag_file, tmp_path):
     body = f"""
     from pathlib import Path
     from types import SimpleNamespace
-    from airflow_provider_merge.operators.task_end import task_end
+    from airflow_provider_merge.operators._shared.task_end import task_end
 
     @task
     def first():
@@ -246,7 +246,7 @@ def test_giving_up_takes_the_lease(warehouse):
 
     class Hook:
         @staticmethod
-        def storage_options():
+        def workspace_options():
             return {}
 
     outcome.give_up([request], Hook())

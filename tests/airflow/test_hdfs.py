@@ -9,7 +9,14 @@ import pytest
 from fsspec.implementations.arrow import HadoopFileSystem
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.metadata import storage
+from airflow_provider_merge.storage.files import (
+    list_names,
+    read_text,
+    remove,
+    remove_folder,
+    write_text,
+)
+from airflow_provider_merge.storage.warehouse import require_folder
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 from tests.airflow.support import connection
@@ -41,19 +48,19 @@ def hook(monkeypatch, warehouse):
 def test_small_files_are_written_replaced_listed_read_and_removed(hook, warehouse):
     options = hook.storage_options()
     folder = f"{warehouse}/_operations"
-    assert storage.read_text(f"{folder}/one.json", options) is None
-    assert storage.list_names(folder, options) == []
+    assert read_text(f"{folder}/one.json", options) is None
+    assert list_names(folder, options) == []
 
-    storage.write_text(f"{folder}/one.json", "ü", options)
-    storage.write_text(f"{folder}/one.json", "äö", options)
+    write_text(f"{folder}/one.json", "ü", options)
+    write_text(f"{folder}/one.json", "äö", options)
 
-    assert storage.read_text(f"{folder}/one.json", options) == "äö"
-    assert storage.list_names(folder, options) == ["one.json"]
-    storage.remove(f"{folder}/one.json", options)
-    storage.remove(f"{folder}/one.json", options)
-    assert storage.list_names(folder, options) == []
-    storage.remove_folder(folder, options)
-    storage.remove_folder(folder, options)
+    assert read_text(f"{folder}/one.json", options) == "äö"
+    assert list_names(folder, options) == ["one.json"]
+    remove(f"{folder}/one.json", options)
+    remove(f"{folder}/one.json", options)
+    assert list_names(folder, options) == []
+    remove_folder(folder, options)
+    remove_folder(folder, options)
 
 
 def test_snapshots_are_seen_as_soon_as_they_are_there(hook, warehouse):
@@ -61,7 +68,7 @@ def test_snapshots_are_seen_as_soon_as_they_are_there(hook, warehouse):
     for number in (1, 2):
         text = json.dumps({"id": number, **document})
         place = f"{warehouse}/shop.db/orders/snapshot/snapshot-{number}"
-        storage.write_text(place, text, hook.storage_options())
+        write_text(place, text, hook.storage_options())
 
         assert hook._snapshots_of(TARGET).latest().snapshot_id == number
 
@@ -87,7 +94,7 @@ def test_a_missing_folder_is_named(monkeypatch, warehouse):
     hook = lake(monkeypatch, missing)
 
     with pytest.raises(JobError) as raised:
-        storage.require_folder(missing, hook.storage_options())
+        require_folder(missing, hook.storage_options())
 
     assert raised.value.code is ErrorCode.WAREHOUSE_NOT_FOUND
     assert missing in raised.value.message
@@ -100,7 +107,7 @@ def test_a_folder_that_may_not_be_read_is_named(monkeypatch, hdfs_beside_airflow
     options = {**lake(monkeypatch, warehouse).storage_options(), "skip_instance_cache": True}
 
     with pytest.raises(JobError) as raised:
-        storage.require_folder(warehouse, options)
+        require_folder(warehouse, options)
 
     assert raised.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
     assert "HADOOP_USER_NAME" in raised.value.remedy
@@ -110,7 +117,7 @@ def test_a_name_node_that_does_not_answer_is_told_soon(monkeypatch):
     warehouse = "hdfs://127.0.0.1:9/warehouse"
 
     with pytest.raises(JobError) as raised:
-        storage.require_folder(warehouse, lake(monkeypatch, warehouse).storage_options())
+        require_folder(warehouse, lake(monkeypatch, warehouse).storage_options())
 
     assert raised.value.code is ErrorCode.STORAGE_UNAVAILABLE
 
@@ -119,6 +126,6 @@ def test_a_missing_client_is_named(monkeypatch, warehouse, hook):
     monkeypatch.setattr(fsspec, "get_filesystem_class", lambda scheme: HadoopFileSystem)
 
     with pytest.raises(RequestError, match="hdfs-native") as raised:
-        storage.require_folder(warehouse, hook.storage_options())
+        require_folder(warehouse, hook.storage_options())
 
     assert "executors" in raised.value.remedy

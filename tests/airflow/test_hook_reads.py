@@ -115,7 +115,7 @@ def test_the_test_button(orders, monkeypatch):
     for extra, message in (
         ({"warehouse": "/nowhere"}, "WAREHOUSE_NOT_FOUND"),
         ({}, "warehouse: is empty"),
-        ({"warehouse": "oss://bucket/lake"}, "warehouse: oss:// is storage"),
+        ({"warehouse": "oss://bucket/lake"}, "warehouse: oss:// is not supported"),
         ({"warehouse": str(orders.warehouse), "metastore": "jdbc", "uri": "jdbc:x:y"}, "'jdbc'"),
     ):
         connection(monkeypatch, "lake", conn_type="paimon", login="a", password="b", extra=extra)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from airflow_provider_merge.metadata.operations import read_result
-from airflow_provider_merge.metadata.paimon import PaimonSnapshots
+from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from spark_jobs.contract.properties import (
     BASE_SNAPSHOT_ID,
     METRICS,

@@ -47,7 +47,7 @@ UpdateOperator(
 RUN = """
 import sys
 from pathlib import Path
-from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from spark_jobs.contract.result import ErrorInfo, Metrics
 from tests.airflow.support import DagFile, FakeSubmitter, committed, failed
 

@@ -204,7 +204,8 @@ class TestRuns:
     def announcing(self, monkeypatch):
         submitter = Announcing()
         monkeypatch.setattr(
-            "airflow_provider_merge.operators.base.TableOperator.get_submitter", lambda _: submitter
+            "airflow_provider_merge.operators._shared.table_operator.TableOperator.get_submitter",
+            lambda _: submitter,
         )
         return submitter
 

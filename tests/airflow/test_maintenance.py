@@ -11,9 +11,9 @@ from pathlib import Path
 import jinja2
 import pytest
 
+from airflow_provider_merge.operators._shared.results import result_table
 from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
-from airflow_provider_merge.operators.results import result_table
 from airflow_provider_merge.operators.rollback import RollbackOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
@@ -71,7 +71,11 @@ def reported(request):
         (ExpireSnapshotsOperator, {"use_spark": "no"}, "use_spark: 'no' is neither"),
         (RemoveOrphanFilesOperator, {"older_than": "a day"}, "older_than: 'a day' is neither"),
         (CreateTagOperator, {"tag": "a/b"}, "tag: 'a/b' is not the name of a tag"),
-        (CreateTagOperator, {"tag": "t", "retention": "-1 d"}, "retention: '-1 d' is no duration"),
+        (
+            CreateTagOperator,
+            {"tag": "t", "retention": "-1 d"},
+            "retention: '-1 d' is not a duration",
+        ),
         (DeleteTagOperator, {}, "tag: give either the name of a tag or expired=True"),
         (DeleteTagOperator, {"tag": "t", "expired": True}, "tag: give either the name"),
         (RollbackOperator, {}, "snapshot_id: give either a snapshot or a tag"),

@@ -7,8 +7,8 @@ import uuid
 
 import pytest
 
-from airflow_provider_merge.metadata import storage
-from airflow_provider_merge.metadata.paimon import PaimonSnapshots
+from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
+from airflow_provider_merge.storage.files import MAX_BYTES, read_text, write_text
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
 
@@ -49,7 +49,7 @@ class Table:
         return PaimonSnapshots(self.location)
 
     def write(self, name, text):
-        storage.write_text(f"{self.location}/{name}", text, {})
+        write_text(f"{self.location}/{name}", text, {})
 
     def add(self, snapshot_id, **changes):
         document = {**APPENDED, "id": snapshot_id, **changes}
@@ -107,15 +107,15 @@ def test_damaged_snapshot(table, text):
 def test_file_that_is_no_text(tmp_path):
     (tmp_path / "f").write_bytes(b"\xff\xfe")
     with pytest.raises(CatalogError, match="UTF-8"):
-        storage.read_text(str(tmp_path / "f"), {})
-    (tmp_path / "f").write_bytes(b"x" * (storage.MAX_BYTES + 1))
+        read_text(str(tmp_path / "f"), {})
+    (tmp_path / "f").write_bytes(b"x" * (MAX_BYTES + 1))
     with pytest.raises(CatalogError, match="larger than"):
-        storage.read_text(str(tmp_path / "f"), {})
+        read_text(str(tmp_path / "f"), {})
 
 
 def test_scheme_that_is_not_installed():
     with pytest.raises(RequestError, match="nosuch://") as error:
-        storage.read_text("nosuch://bucket/file", {})
+        read_text("nosuch://bucket/file", {})
     assert "fsspec" in error.value.remedy
 
 

@@ -8,7 +8,8 @@ import fsspec
 import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.metadata import storage
+from airflow_provider_merge.storage.files import list_names, read_text, remove, write_text
+from airflow_provider_merge.storage.warehouse import require_bucket
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from tests.airflow.support import PASSWORD, connection
@@ -45,16 +46,16 @@ def hook(monkeypatch, endpoint):
 def test_small_files_are_written_listed_read_and_removed(hook):
     options = hook().storage_options()
     place = "s3://lake/wh/_operations/one.json"
-    assert storage.read_text(place, options) is None
-    assert storage.list_names("s3://lake/wh/_operations", options) == []
+    assert read_text(place, options) is None
+    assert list_names("s3://lake/wh/_operations", options) == []
 
-    storage.write_text(place, "ü", options)
+    write_text(place, "ü", options)
 
-    assert storage.read_text(place, options) == "ü"
-    assert storage.list_names("s3://lake/wh/_operations", options) == ["one.json"]
-    storage.remove(place, options)
-    storage.remove(place, options)
-    assert storage.list_names("s3://lake/wh/_operations", options) == []
+    assert read_text(place, options) == "ü"
+    assert list_names("s3://lake/wh/_operations", options) == ["one.json"]
+    remove(place, options)
+    remove(place, options)
+    assert list_names("s3://lake/wh/_operations", options) == []
 
 
 def test_snapshots_are_seen_as_soon_as_they_are_there(hook):
@@ -64,7 +65,7 @@ def test_snapshots_are_seen_as_soon_as_they_are_there(hook):
     for number in (1, 2):
         text = json.dumps({"id": number, **document})
         folder = "s3://lake/wh/shop.db/orders/snapshot"
-        storage.write_text(f"{folder}/snapshot-{number}", text, options)
+        write_text(f"{folder}/snapshot-{number}", text, options)
 
         assert lake._snapshots_of(TARGET).latest().snapshot_id == number
 
@@ -92,7 +93,7 @@ def test_the_hook_reads_tables(hook, tmp_path):
 
 
 def test_a_bucket_that_is_there(hook):
-    storage.require_bucket("s3://lake/not/yet/there", hook().storage_options())
+    require_bucket("s3://lake/not/yet/there", hook().storage_options())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_what_is_wrong_is_named(hook, changes, warehouse, code, field):
     options = hook(**changes).storage_options()
 
     with pytest.raises(JobError) as raised:
-        storage.require_bucket(warehouse, options)
+        require_bucket(warehouse, options)
 
     assert raised.value.code is code
     assert field in raised.value.remedy

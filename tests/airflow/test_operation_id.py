@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from airflow_provider_merge.operators.operation_id import operation_id
+from airflow_provider_merge.operators._shared.operation_id import operation_id
 
 START = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 WORK = {

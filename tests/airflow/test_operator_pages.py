@@ -1,4 +1,4 @@
-"""The pages of the operators: text and parts ask for the same, the example DAGs are as shown."""
+"""The pages of the operators: text and parameters are one request, examples are as shown."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
-from airflow_provider_merge.operators.statement import StatementOperator
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"merge_into": "merge_orders", "update": "settle_orders", "delete_from": "forget_customers"}
+GUIDES = sorted((ROOT / "docs" / "operators").glob("*.md"))
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -49,11 +51,11 @@ def asked(operator):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_text_and_parts_ask_for_the_same(page):
-    text, parts = (operator_of(code) for code in blocks(page, "python")[:2])
+def test_text_and_parameters_are_one_request(page):
+    text, parameters = (operator_of(code) for code in blocks(page, "python")[:2])
     (sql,) = blocks(page, "sql")
     text.sql = sql
-    assert asked(text) == asked(parts)
+    assert asked(text) == asked(parameters)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -94,31 +96,44 @@ def test_the_shown_error_is_the_real_one():
     assert caught.value.args[1] == shown
 
 
-@pytest.mark.parametrize("page", [*PAGES, "insert_overwrite", "create_table", "sql", "table_care"])
-def test_every_link_leads_somewhere(page):
-    path = ROOT / "docs" / "operators" / f"{page}.md"
-    for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", path.read_text()):
-        goal = path.parent / link if link else path
-        assert goal.exists(), link
-        if anchor:
-            headings = re.findall(r"^#+ (.*)$", goal.read_text(), re.MULTILINE)
-            assert anchor in {each.lower().replace(" ", "-") for each in headings}
-
-
-def test_overwriting_a_day_as_text_and_in_parts():
-    text, parts = (operator_of(code) for code in blocks("insert_overwrite", "python"))
+def test_overwriting_a_day_as_text_and_as_parameters():
+    text, parameters = (operator_of(code) for code in blocks("insert_overwrite", "python"))
     (text.sql,) = blocks("insert_overwrite", "sql")
-    for operator in (text, parts):
+    for operator in (text, parameters):
         operator.statement()
-    assert text.target_table() == parts.target_table()
-    assert text.statement().mode == parts.statement().mode == "static"
-    assert text.statement().partition == parts.statement().partition
+    assert text.target_table() == parameters.target_table()
+    assert text.statement().mode == parameters.statement().mode == "static"
+    assert text.statement().partition == parameters.statement().partition
 
 
-def test_a_table_as_text_and_in_parts():
+def test_a_table_as_text_and_as_parameters():
     (code,) = blocks("create_table", "python")
     (sql,) = blocks("create_table", "sql")
-    parts = operator_of(code)
+    parameters = operator_of(code)
     text = CreateTableOperator(task_id="create_orders", sql=sql)
-    assert text.statement() == parts.statement()
-    assert text.target_table() == parts.target_table()
+    assert text.statement() == parameters.statement()
+    assert text.target_table() == parameters.target_table()
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_a_page_has_the_parts_of_a_how_to_guide(guide):
+    headings = re.findall(r"^#+ (.*)$", guide.read_text(), re.MULTILINE)
+    assert any(re.fullmatch("Using the operators?", each) for each in headings)
+    assert headings[-1] == "Reference"
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_a_page_shows_an_example_dag_as_it_is(guide):
+    before, *excerpts = re.split(r"^```py\n", guide.read_text(), flags=re.MULTILINE)
+    assert excerpts
+    for excerpt in excerpts:
+        example_dag = re.findall(r"\]\((\.\./\.\./dags_examples/[^)]*)\)", before)[-1]
+        assert excerpt.partition("```\n")[0] in (guide.parent / example_dag).read_text()
+        before += excerpt
+
+
+def test_airflow_is_told_of_every_guide():
+    (integration,) = get_provider_info()["integrations"]
+    listed = integration["how-to-guide"]
+    assert {f"/docs/operators/{guide.name}" for guide in GUIDES} <= set(listed)
+    assert [each for each in listed if not (ROOT / each.lstrip("/")).is_file()] == []

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.operations import read_result_of_try
-from airflow_provider_merge.operators import outcome
+from airflow_provider_merge.operators._shared import outcome
 from spark_jobs.contract.properties import metrics_property, operation_properties
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import ErrorInfo, Metrics

@@ -8,8 +8,8 @@ from datetime import date, timedelta
 import pytest
 
 from airflow_provider_merge.gates import PartitionGate
-from airflow_provider_merge.metadata.look import Look
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
+from airflow_provider_merge.metadata.table_view import TableView
 from spark_jobs.contract.request import TableName
 from tests.support.paimon_metadata import TableFiles
 
@@ -19,28 +19,28 @@ def orders(tmp_path):
     return TableFiles(tmp_path).create()
 
 
-def look(orders):
-    return Look(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
+def view(orders):
+    return TableView(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
 
 
 def test_the_snapshot_that_is_told_has_the_partition(orders):
     orders.add({"2026-01-30": 1})
-    gate, during = PartitionGate(({"day": "2026-01-31"},)), look(orders)
+    gate, during = PartitionGate(({"day": "2026-01-31"},)), view(orders)
     assert during.latest.snapshot_id == 1
     orders.add({"2026-01-31": 1})
-    assert gate.look(during).facts is None, "it came during the look"
-    assert gate.look(look(orders)).facts["snapshot_id"] == 2
+    assert gate.observe(during).facts is None, "it came during the poll"
+    assert gate.observe(view(orders)).facts["snapshot_id"] == 2
 
 
 def test_each_of_several_has_its_rows(orders):
     orders.add({"2026-01-29": 9, "2026-01-30": 5, "2026-01-31": 2})
     wanted = ({"day": "2026-01-31"}, {"DAY": "2026-01-30"})
-    facts = PartitionGate(wanted, min_rows=2).look(look(orders)).facts
+    facts = PartitionGate(wanted, min_rows=2).observe(view(orders)).facts
     assert [each["rows"] for each in facts["partitions"]] == [2, 5]
-    sighting = PartitionGate(wanted, min_rows=3).look(look(orders))
-    assert sighting.facts is None
-    assert "1 of 2 partitions as wanted" in sighting.seen
-    assert "fewer than 3 rows: day=2026-01-31" in sighting.seen
+    observation = PartitionGate(wanted, min_rows=3).observe(view(orders))
+    assert observation.facts is None
+    assert "1 of 2 partitions meet the condition" in observation.seen
+    assert "fewer than 3 rows: day=2026-01-31" in observation.seen
 
 
 def test_a_year_among_ten_is_found_at_once(orders):
@@ -49,5 +49,5 @@ def test_a_year_among_ten_is_found_at_once(orders):
     orders.add(dict.fromkeys(days, 1))
     gate = PartitionGate(tuple({"day": each} for each in days[-365:]), changed_since_millis=1)
     started = time.process_time()
-    assert len(gate.look(look(orders)).facts["partitions"]) == 365
+    assert len(gate.observe(view(orders)).facts["partitions"]) == 365
     assert time.process_time() - started < 3

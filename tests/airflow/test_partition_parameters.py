@@ -157,7 +157,10 @@ WRONG = {
     "static without a partition": ({**PARTS, "mode": "static"}, "partition: mode static needs"),
     "table with a partition": ({**STATIC, "mode": "table"}, "partition: mode table replaces the"),
     "partition no dict": ({**STATIC, "partition": "day=1"}, "partition: expected a dict of part"),
-    "partition value": ({**STATIC, "partition": {"day": [1]}}, "partition.day: list is no value"),
+    "partition value": (
+        {**STATIC, "partition": {"day": [1]}},
+        "partition.day: list is not a partition value",
+    ),
     "partition value 1.5": ({**STATIC, "partition": {"day": 1.5}}, "partition.day: float is no"),
     "partition value empty": ({**STATIC, "partition": {"day": " "}}, "partition.day: is empty"),
     "partition twice": ({**STATIC, "partition": {"a": 1, "A": 2}}, "partition: A occurs more tha"),
@@ -184,7 +187,10 @@ WRONG = {
     "columns by name": ({**DYNAMIC, "columns": ["a"], "by_name": True}, "columns: BY NAME takes"),
     "order_by": ({**DYNAMIC, "order_by": [""]}, r"order_by\[0\]: is empty"),
     "sources": ({**DYNAMIC, "sources": {}}, "sources: belongs to sql"),
-    "both": ({**TEXT, "mode": "static", "partition": {"a": 1}}, "partition: can not be given toge"),
+    "both": (
+        {**TEXT, "mode": "static", "partition": {"a": 1}},
+        "partition: cannot be combined with",
+    ),
     "table with a partition in the text": (
         {**TEXT, "mode": "table"},
         "sql: partition: mode table replaces the whole table",

@@ -17,7 +17,7 @@ from airflow.triggers.base import BaseTrigger
 
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.operators.base import TableOperator
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 
 INFO = get_provider_info()
 SCHEMA = Path(airflow.__file__).parent / "provider_info.schema.json"

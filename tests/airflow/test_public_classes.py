@@ -189,7 +189,7 @@ class TestReaders:
         assert (told["status"], told["error"]["code"]) == ("error", "TABLE_NOT_FOUND")
         assert told["error"]["remedy"].startswith("Correct the table's name")
 
-    WRONG_COLUMN = r"partition: 'hour' is no partition column of the table(.|\n)*columns: day"
+    WRONG_COLUMN = r"partition: 'hour' is not a partition column of the table(.|\n)*columns: day"
 
     def test_wrong_partition_column(self, orders):
         with pytest.raises(RequestError, match=self.WRONG_COLUMN):

@@ -1,4 +1,4 @@
-"""A REST catalog's server that can not be reached, or answers anything."""
+"""A REST catalog's server that cannot be reached, or answers anything."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_a_run_that_has_none_fails_and_says_what_to_do(form, conf, run_type):
 def test_a_parameter_that_names_no_partition(value):
     task = task_of(params={"day": Param(None)})
 
-    with pytest.raises(AirflowFailException, match="no text, whole number or date"):
+    with pytest.raises(AirflowFailException, match="not text, a whole number or a date"):
         rendered(task, conf={"day": value})
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.sources import file_source, to_sources
+from airflow_provider_merge.operators.sources import file_source
 from airflow_provider_merge.secret_names import refuse_secrets
 from spark_jobs.errors import ErrorCode, RequestError
 from tests.airflow.support import PASSWORD

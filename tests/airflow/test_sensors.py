@@ -12,8 +12,8 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import timezone
 
 from airflow_provider_merge.gates import SnapshotGate
-from airflow_provider_merge.metadata.look import Look
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
+from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
@@ -31,7 +31,7 @@ def orders(warehouse):
 
 
 def found(sensor):
-    """What one look finds; None: the gate is closed."""
+    """What one poll finds; None: the gate is closed."""
     value = sensor.poke({})
     return value.xcom_value if value else None
 
@@ -72,7 +72,7 @@ def test_a_snapshot_of_a_kind(orders, wanted, snapshot_id):
     assert (facts and facts["snapshot_id"]) == snapshot_id
 
 
-def test_snapshots_that_expired_between_two_looks(orders):
+def test_snapshots_that_expired_between_two_polls(orders):
     sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id=1, statements="merge")
     for _ in range(4):
         orders.add()
@@ -96,7 +96,7 @@ def test_partitions(orders):
         through={"day": "2026-01-31"},
     )
     assert found(several) is None
-    assert "2 of 3 partitions as wanted; missing: day=2026-01-29" in several._seen
+    assert "2 of 3 partitions meet the condition; missing: day=2026-01-29" in several._seen
     orders.add({"2026-01-29": 1})
     assert len(found(several)["partitions"]) == 3
 
@@ -155,7 +155,7 @@ def test_freshness(orders):
     assert found(partition)["age_seconds"] < 60
 
 
-HISTORY_ENDS = "snapshots before 2 have expired, any of them may have changed it"
+HISTORY_ENDS = "snapshots before 2 have expired and may have changed it"
 
 
 def test_freshness_beyond_the_retained_snapshots(orders):
@@ -242,7 +242,7 @@ FreshnessSensor(
     assert ti.state == state
     printed = capsys.readouterr()
     text = printed.out + printed.err + caplog.text
-    assert "Seen last: newest change: snapshot 1 (APPEND, 1970-01-01T00:00:00+00:00)" in text
+    assert "Last poll: newest change: snapshot 1 (APPEND, 1970-01-01T00:00:00+00:00)" in text
 
 
 def test_a_store_that_is_gone_for_a_while(orders):
@@ -282,21 +282,21 @@ def test_after_a_snapshot_that_was_rolled_back(orders):
     for _ in range(3):
         orders.add(time_millis=1000)
     seen = SnapshotGate(after_id=3, after_millis=1000)
-    assert seen.look(look(orders)).facts is None
+    assert seen.observe(view(orders)).facts is None
     orders.roll_back(1)
-    assert seen.look(look(orders)).facts is None
+    assert seen.observe(view(orders)).facts is None
     orders.add(time_millis=2000)
-    assert seen.look(look(orders)).facts["snapshot_id"] == 2
+    assert seen.observe(view(orders)).facts["snapshot_id"] == 2
     for _ in range(2):
         orders.add(time_millis=2000)
     newest = SnapshotGate(after_id=4, after_millis=2000)
-    assert newest.look(look(orders)).facts is None
+    assert newest.observe(view(orders)).facts is None
     orders.add(time_millis=1500)
-    assert newest.look(look(orders)).facts["snapshot_id"] == 5, "a clock that went back"
+    assert newest.observe(view(orders)).facts["snapshot_id"] == 5, "a clock that went back"
 
 
-def look(orders):
-    return Look(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
+def view(orders):
+    return TableView(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
 
 
 @pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 has no state store")
@@ -320,7 +320,7 @@ WRONG = {
     "range": (
         PartitionSensor,
         {"partition": {"d": "x"}, "through": {"d": "z"}},
-        "no range of dates or whole numbers",
+        "not a range of dates or whole numbers",
     ),
     "backwards": (
         PartitionSensor,
@@ -341,12 +341,12 @@ FINAL = {
     "column": (
         "PartitionSensor",
         "table='shop.orders', partition={'hour': 1}",
-        "'hour' is no partition column",
+        "'hour' is not a partition column",
     ),
     "value": (
         "PartitionSensor",
         "table='shop.orders', partition={'day': 'x'}",
-        "day: 'x' is no DATE",
+        "day: 'x' is not a valid DATE",
     ),
 }
 
@@ -354,9 +354,9 @@ FINAL = {
 OF_A_WRONG_TYPE = {
     "no partition": (PartitionSensor, {"partition": None}, "partition: names no partition"),
     "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected values"),
-    "age": (FreshnessSensor, {"max_age": None}, "max_age: None is no time above 0"),
+    "age": (FreshnessSensor, {"max_age": None}, "max_age: None is not a duration above 0"),
     "fresh partition": (FreshnessSensor, {"max_age": 1, "partition": "d"}, "partition: expected"),
-    "tag": (TagSensor, {"tag": 7}, "tag: 7 is no name of a tag"),
+    "tag": (TagSensor, {"tag": 7}, "tag: 7 is not a tag name"),
 }
 
 

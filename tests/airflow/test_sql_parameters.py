@@ -138,11 +138,11 @@ def test_text_and_parts_ask_for_the_same(text, parts):
 WRONG = {
     "neither": (MergeIntoOperator, {}, "target: missing"),
     "part missing": (UpdateOperator, {"target": "shop.orders"}, "set: missing"),
-    "both": (MergeIntoOperator, {"sql": MERGE, "on": "a"}, "on: can not be given together with"),
+    "both": (MergeIntoOperator, {"sql": MERGE, "on": "a"}, "on: cannot be combined with"),
     "target and sql": (
         DeleteFromOperator,
         {"sql": "DELETE FROM a.b", "target": "a.b"},
-        "target: can not be given together with sql",
+        "target: cannot be combined with sql",
     ),
     "sources without sql": (
         MergeIntoOperator,
@@ -198,7 +198,7 @@ WRONG = {
     "source name": (
         DeleteFromOperator,
         {"sql": "DELETE FROM a.b", "sources": {"x y": table_source("a.b")}},
-        "sources: 'x y' can not name a source",
+        "sources: 'x y' cannot name a source",
     ),
     "sources no dict": (
         DeleteFromOperator,

@@ -221,7 +221,7 @@ WRONG = {
     "no list": ("statements='x'", "statements: expected a list of at least one statement"),
     "two of one name": (
         'statements=[delete_from("a", target="s.t"), update("a", target="s.u", set={"n": "1"})]',
-        "statements: two are called 'a'",
+        "statements: two statements are called 'a'",
     ),
     "a name with blanks": (
         'statements=[delete_from("a b", target="s.t")]',
@@ -245,7 +245,7 @@ WRONG = {
     ),
     "a parameter that is none": (
         'statements=[delete_from("a", target="s.t", wher="id = 1")]',
-        "statement 'a': wher: is no parameter of DeleteFromOperator",
+        "statement 'a': wher: is not a parameter of DeleteFromOperator",
     ),
     "a parameter of the task": (
         'statements=[delete_from("a", target="s.t", driver_memory="1g")]',
@@ -265,7 +265,7 @@ WRONG = {
     ),
     "a dry run of CREATE TABLE": (
         'dry_run=True, statements=[create_table("a", target="s.t", columns=[])]',
-        "statement 'a': dry_run: CREATE TABLE has none",
+        "statement 'a': dry_run: CREATE TABLE has no dry run",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The trigger: gates in an event loop, watched snapshots, shared looks, where a watcher goes on."""
+"""The trigger: gates in an event loop, watched snapshots, shared polls, where a watcher goes on."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from airflow_provider_merge.gates import (
     gate_arguments,
     gate_of,
 )
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.triggers.polling import Poll
 from airflow_provider_merge.triggers.table import TableTrigger
-from airflow_provider_merge.triggers.watching import Place, new_snapshots
+from airflow_provider_merge.triggers.watching import StreamPosition, new_snapshots
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import RequestError
 from tests.airflow.support import connection
@@ -46,15 +46,15 @@ async def first(trigger):
 
 
 async def told(poll, start, count, then=lambda: None):
-    """The ids of so many snapshots after a place; ``then`` runs once the watcher is under way."""
+    """The ids of so many snapshots after a position; ``then`` runs once it is under way."""
     found = []
     async with contextlib.aclosing(new_snapshots(poll, start)) as snapshots:
-        async for payload, place in snapshots:
+        async for payload, position in snapshots:
             if not payload:
                 then()
                 continue
-            assert payload["snapshot_id"] == place.snapshot_id
-            found.append(place.snapshot_id)
+            assert payload["snapshot_id"] == position.snapshot_id
+            found.append(position.snapshot_id)
             if len(found) == count:
                 break
     return found
@@ -96,7 +96,7 @@ def test_a_gate_opens(orders):
     assert event["facts"]["snapshot_id"] == 2
 
 
-def at_each_look(monkeypatch, act):
+def at_each_poll(monkeypatch, act):
     """``act`` is called with the table whenever the newest snapshot is looked up."""
     latest = PaimonTable.latest
 
@@ -112,13 +112,13 @@ def test_a_gate_is_given_up(orders, monkeypatch):
     trigger = TableTrigger(
         "shop.orders", poll_interval=FAST, gate=AFTER_1, deadline=time.time() + 3600
     )
-    at_each_look(monkeypatch, lambda _: setattr(trigger, "deadline", 0.0))
+    at_each_poll(monkeypatch, lambda _: setattr(trigger, "deadline", 0.0))
     event = asyncio.run(first(trigger))
     assert event["status"] == "timeout"
     assert event["seen"].startswith("newest: snapshot 1 (APPEND")
 
 
-def test_a_gate_that_was_never_looked_at(orders):
+def test_a_gate_that_was_never_polled(orders):
     trigger = TableTrigger("shop.orders", gate=AFTER_1, deadline=0.0, seen="newest: snapshot 1")
     arguments = trigger.serialize()[1]
     assert asyncio.run(first(TableTrigger(**arguments)))["seen"] == "newest: snapshot 1"
@@ -136,7 +136,7 @@ def test_an_error_ends_the_wait(warehouse):
 def test_a_connection_that_is_changed_while_a_gate_waits(orders, tmp_path, monkeypatch):
     orders.add()
     looked, moved = threading.Event(), tmp_path / "moved"
-    at_each_look(monkeypatch, lambda _: looked.set())
+    at_each_poll(monkeypatch, lambda _: looked.set())
 
     async def story():
         trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1)
@@ -173,28 +173,28 @@ def test_a_store_that_is_away_for_a_while(orders):
     assert asyncio.run(story())["status"] == "open"
 
 
-def test_triggers_of_a_table_share_their_looks(orders, monkeypatch):
+def test_triggers_of_a_table_share_their_polls(orders, monkeypatch):
     triggers = [
         TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1, deadline=time.time() + 3600)
         for _ in range(50)
     ]
-    looks = Counter()
+    polls = Counter()
 
     def counted(table):
-        looks[table.location] += 1
-        if looks[table.location] == 3:
+        polls[table.location] += 1
+        if polls[table.location] == 3:
             for trigger in triggers:
                 trigger.deadline = 0.0
 
-    at_each_look(monkeypatch, counted)
+    at_each_poll(monkeypatch, counted)
 
     async def story():
         return await asyncio.gather(*map(first, triggers))
 
     events = asyncio.run(story())
     assert [event["status"] for event in events] == ["timeout"] * 50
-    # The third look is the last one, or the next while triggers are told; no look for each trigger.
-    assert 3 <= sum(looks.values()) <= 6
+    # The third poll is the last one, or the next while triggers are told; no poll for each trigger.
+    assert 3 <= sum(polls.values()) <= 6
 
 
 def test_a_store_that_hangs_holds_up_no_other_connection(orders, tmp_path, monkeypatch):
@@ -248,14 +248,12 @@ def test_a_watcher_goes_on_where_it_was(orders):
     for _ in range(5):
         orders.add()
     poll = Poll("paimon_default", "shop.orders", FAST)
-    place = Place.of(_snapshot(orders, 2))
-    assert asyncio.run(told(poll, place, 3)) == [3, 4, 5]
+    position = StreamPosition.of(_snapshot(orders, 2))
+    assert asyncio.run(told(poll, position, 3)) == [3, 4, 5]
 
 
 def _snapshot(orders, snapshot_id):
-    return PaimonTable(TableName("shop", orders.name), str(orders.folder)).snapshots.snapshot(
-        snapshot_id
-    )
+    return PaimonTable(TableName("shop", orders.name), str(orders.folder)).snapshot(snapshot_id)
 
 
 def test_a_watcher_of_a_table_that_has_no_snapshot_yet(orders):
@@ -266,11 +264,11 @@ def test_a_watcher_of_a_table_that_has_no_snapshot_yet(orders):
 def test_snapshots_that_expired_unseen_are_named(orders, caplog):
     for _ in range(5):
         orders.add()
-    place = Place.of(_snapshot(orders, 1))
+    position = StreamPosition.of(_snapshot(orders, 1))
     for snapshot_id in (1, 2, 3):
         orders.expire(snapshot_id)
     poll = Poll("paimon_default", "shop.orders", FAST)
-    assert asyncio.run(told(poll, place, 2)) == [4, 5]
+    assert asyncio.run(told(poll, position, 2)) == [4, 5]
     assert "snapshots 2 to 3 expired before they were seen" in caplog.text
 
 
@@ -278,12 +276,12 @@ def test_a_table_that_was_made_anew(orders):
     old = TableFiles(orders.warehouse, "old").create()
     old.add(time_millis=1000)
     old.add(time_millis=2000)
-    place = Place.of(_snapshot(old, 2))
+    position = StreamPosition.of(_snapshot(old, 2))
     orders.add(time_millis=3000)
     orders.add(time_millis=4000)
     orders.add(time_millis=5000)
     poll = Poll("paimon_default", "shop.orders", FAST)
-    assert asyncio.run(told(poll, place, 3)) == [1, 2, 3]
+    assert asyncio.run(told(poll, position, 3)) == [1, 2, 3]
 
 
 class Store(dict):
@@ -305,9 +303,9 @@ async def stored(store, seconds, count):
     events = StoredEvents(Poll("paimon_default", "shop.orders", seconds), store)
     found = []
     async with contextlib.aclosing(events.open_stream()) as stream:
-        async for payload, place in stream:
+        async for payload, position in stream:
             found.append(payload["snapshot_id"])
-            await events.advance([AdvanceItem(place, AdvanceOutcome(acked=1, failed=0))])
+            await events.advance([AdvanceItem(position, AdvanceOutcome(acked=1, failed=0))])
             if len(found) == count:
                 break
     return found

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_merge.operators.statement import StatementOperator
+from airflow_provider_merge.operators._shared.statement import StatementOperator
 from tests.airflow.test_run_partition import context_of
 
 ROOT = Path(__file__).resolve().parents[2]

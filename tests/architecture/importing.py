@@ -55,7 +55,7 @@ def failures_of_importing(
     preloaded: Sequence[str] = (),
     environment: dict[str, str] | None = None,
 ) -> dict[str, str]:
-    """Module → error, for each of ``modules`` that can not be imported.
+    """Module → error, for each of ``modules`` that cannot be imported.
 
     ``blocked`` packages do not exist for them; with ``allowed``, neither does any other package
     outside of the standard library. ``preloaded`` modules may do work when they are imported.

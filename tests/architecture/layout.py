@@ -26,6 +26,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.source.file_columns",
     "spark_jobs.engine.insert.insert_pass",
     "spark_jobs.engine.insert.insert_writer",
+    "spark_jobs.engine.insert.task_clusters",
     "spark_jobs.engine.source.landing_report",
     "spark_jobs.engine.source.landing_task",
     "spark_jobs.engine.runtime.lease",
@@ -34,6 +35,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.runtime.tasks",
     "spark_jobs.engine.write.change_writer",
     "spark_jobs.spi.arrow_tasks",
+    "spark_jobs.storage.files",
 )
 
 # Packages that import nothing but the standard library when they are loaded.
@@ -62,6 +64,21 @@ ALLOWED_IMPORTS = {
         "sqlglot",
         *_DOORS,
     ),
+    "airflow_provider_merge.metadata": (
+        "airflow_provider_merge.metadata",
+        "airflow_provider_merge.storage",
+        "airflow_provider_merge.exceptions",
+        "fastavro",
+        "backports",
+        "requests",
+        *_DOORS,
+    ),
+    "airflow_provider_merge.storage": (
+        "airflow_provider_merge.storage",
+        "airflow_provider_merge.exceptions",
+        "fsspec",
+        *_DOORS,
+    ),
     "airflow_provider_merge.sql": ("airflow_provider_merge.sql", "sqlglot", *_DOORS),
     "spark_jobs.contract": _DOORS,
     "spark_jobs.errors": (),
@@ -77,6 +94,7 @@ ALLOWED_IMPORTS = {
     "spark_jobs.datafiles": (
         "spark_jobs.datafiles",
         "spark_jobs.spi",
+        "spark_jobs.storage.files",
         *_DOORS,
         "pyarrow",
         "numpy",
@@ -94,6 +112,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.arrow_types",
         "spark_jobs.landing",
         "spark_jobs.spi",
+        "spark_jobs.storage.files",
         *_DOORS,
         "pyspark",
         "py4j",  # part of pyspark

@@ -29,12 +29,13 @@ PACKAGES = sorted(
 )
 
 
-def _imports(path: Path) -> set[str]:
-    """The project's modules that a file imports when it runs."""
+def _imports(path: Path, *, types: bool = False) -> set[str]:
+    """The project's modules that a file imports when it runs; ``types``: those for types too."""
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        is_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if is_types and not types:
             return
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -78,6 +79,12 @@ def _between_parts(package: str) -> dict[str, set[str]]:
 
 def test_no_circle_between_files() -> None:
     assert _circle(IMPORTS) == []
+
+
+def test_no_circle_between_files_of_the_spark_side_by_types() -> None:
+    files = {name: path for name, path in FILES.items() if name.startswith("spark_jobs.")}
+
+    assert _circle({name: _imports(path, types=True) for name, path in files.items()}) == []
 
 
 @pytest.mark.parametrize("package", ["", *PACKAGES])

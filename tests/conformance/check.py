@@ -12,6 +12,7 @@ from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSourc
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import MergeSpec, Statement, UpdateAllAction
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.behaviour import Behaviour, Failure
 from tests.conformance.harness import TARGET, DataFile, Harness, TableState
 from tests.conformance.tables import Row
@@ -39,10 +40,13 @@ def request_of(behaviour: Behaviour, harness: Harness, **options: Any) -> JobReq
     )
 
 
-def check(behaviour: Behaviour, harness: Harness, **options: Any) -> None:
+def check(
+    behaviour: Behaviour, harness: Harness, limits: PlanLimits | None = None, **options: Any
+) -> None:
     """Run the behaviour on a fresh table and compare outcome, files and metrics."""
     before = harness.state()
-    result = Job(request_of(behaviour, harness, **options), harness.spark, harness.open()).run()
+    request = request_of(behaviour, harness, **options)
+    result = Job(request, harness.spark, harness.open(), limits=limits or PlanLimits()).run()
     after = harness.state()
     if behaviour.fails is not None:
         check_failure(result, behaviour.fails)

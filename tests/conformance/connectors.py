@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
@@ -20,9 +20,9 @@ HARNESSES: dict[str, Callable[..., Harness]] = {
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
 }
-# Job options under which a connector runs: small tables get a dynamic filter too.
-OPTIONS: dict[str, dict[str, Any]] = {
-    "append-cow-pyarrow": {"filter_share": 1000.0},
-    "append-dv-pyarrow": {"filter_share": 1000.0},
+# Limits under which a connector runs: small tables get a dynamic filter too.
+LIMITS = {
+    "append-cow-pyarrow": PlanLimits(filter_share=1000.0),
+    "append-dv-pyarrow": PlanLimits(filter_share=1000.0),
 }
 COPY_ON_WRITE = ("folder", "append-cow")

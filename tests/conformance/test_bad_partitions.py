@@ -64,7 +64,7 @@ def test_a_spec_without_partitions(make_table: MakeTable, statement: PartitionSt
         (
             overwrite("static", partition={"p": "31"}),
             ErrorCode.TYPE_MISMATCH,
-            ("PARTITION", "p", "int can not be stored as date"),
+            ("PARTITION", "p", "int cannot be stored as date"),
         ),
         (
             overwrite("dynamic", expected_partitions=({"p": "'2026-02-30'"},)),

@@ -17,7 +17,7 @@ from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import BEHAVIOURS, clauses, filtered, overwrites
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import COPY_ON_WRITE, HARNESSES, OPTIONS
+from tests.conformance.connectors import COPY_ON_WRITE, HARNESSES, LIMITS
 from tests.support.table_kinds import APPEND_COW, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
@@ -57,7 +57,7 @@ def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
     kind = KINDS.get(connector)
     if EVERYTHING:
         return (True,) if behaviour.needs_partitions else (True, False)
-    if connector in OPTIONS:
+    if connector in LIMITS:
         reads = connector == "append-dv-pyarrow" and behaviour not in overwrites.BEHAVIOURS
         return (True,) if reads else ()
     if kind is not None and kind.buckets is not None:
@@ -79,7 +79,7 @@ def test_behaviour(
     behaviour: Behaviour, connector: str, partitioned: bool, make_table: MakeTable
 ) -> None:
     harness = make_table(connector, behaviour.table, partitioned=partitioned)
-    check(behaviour, harness, **OPTIONS.get(connector, {}))
+    check(behaviour, harness, LIMITS.get(connector))
 
 
 def test_every_behaviour_has_a_name_of_its_own() -> None:

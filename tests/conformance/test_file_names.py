@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.paimon.read.scan import Reader
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
 from tests.conformance.paimon_harness import PaimonHarness
@@ -26,10 +26,11 @@ class _PrefixedHarness(PaimonHarness):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("reader", "options"), [("spark", {}), ("pyarrow", {"filter_share": 1000.0})]
+    ("reader", "limits"),
+    [("spark", PlanLimits()), ("pyarrow", PlanLimits(filter_share=1000.0))],
 )
 def test_a_merge_finds_the_rows_of_files_of_any_name(
-    spark: SparkSession, tmp_path: Path, reader: Reader, options: dict[str, Any]
+    spark: SparkSession, tmp_path: Path, reader: Reader, limits: PlanLimits
 ) -> None:
     (behaviour,) = (each for each in BEHAVIOURS if each.name == "all kinds of clauses together")
     warehouse = tmp_path / "warehouse"
@@ -37,6 +38,6 @@ def test_a_merge_finds_the_rows_of_files_of_any_name(
     harness = _PrefixedHarness(spark, warehouse, partitioned=True, kind=APPEND_DV, reader=reader)
     harness.create(behaviour.table)
 
-    check(behaviour, harness, **options)
+    check(behaviour, harness, limits)
 
     assert {path.name[: len(PREFIX)] for path in harness.live_files()} == {PREFIX}

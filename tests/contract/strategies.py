@@ -60,11 +60,12 @@ names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,6}", fullmatch=True)
 mappings = st.dictionaries(texts, texts, max_size=3)
 
 table_names = st.builds(TableName, names, names)
-catalogs = st.builds(CatalogSpec, words, st.sampled_from(["/w", "s3://b/w", "/Ω x"]), mappings)
+_places = st.sampled_from(["/w", "s3://b/w", "/Ω x"])
+catalogs = st.builds(CatalogSpec, words, _places, mappings, st.none() | _places)
 origins = st.builds(
     Origin, texts, texts, texts, st.integers(), st.integers(1, 9), st.integers(0, 9)
 )
-options = st.builds(JobOptions, words, st.integers(min_value=1), st.integers(min_value=0))
+options = st.builds(JobOptions, words, st.integers(min_value=1))
 
 _assignments = st.lists(st.builds(Assignment, columns, words), min_size=1, max_size=3).map(tuple)
 _updates = st.builds(UpdateAction, _assignments)

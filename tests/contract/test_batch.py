@@ -58,6 +58,12 @@ def test_tables_of_two_catalogs_are_two_tables() -> None:
     assert JobBatch("batch", (request("one", "a"), other)).needed_by(1) == frozenset()
 
 
+def test_tables_are_the_same_wherever_jobs_leave_their_files() -> None:
+    other = replace(request("two", "a"), catalog=replace(LAKE, workspace="/scratch"))
+
+    assert JobBatch("batch", (request("one", "a"), other)).needed_by(1) == frozenset({0})
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [

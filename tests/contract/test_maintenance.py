@@ -33,7 +33,7 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
             "retain_min: 5 is more than retain_max, 3",
         ),
         (ExpireSnapshotsSpec, {"older_than": "-1 d"}, "older_than: '-1 d' is neither a duration"),
-        (ExpireSnapshotsSpec, {"older_than": "1 week"}, "older_than: '1 week' is no duration"),
+        (ExpireSnapshotsSpec, {"older_than": "1 week"}, "older_than: '1 week' is not a duration"),
         (
             ExpireSnapshotsSpec,
             {"older_than": "2026-01-31"},
@@ -51,7 +51,7 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
         (CreateTagSpec, {"tag": " "}, "tag: ' ' is not the name of a tag"),
         (CreateTagSpec, {"tag": "7"}, "tag: '7' is a number"),
         (CreateTagSpec, {"tag": "t", "snapshot_id": 0}, "snapshot_id: 0 is not the id"),
-        (CreateTagSpec, {"tag": "t", "retention": "soon"}, "retention: 'soon' is no duration"),
+        (CreateTagSpec, {"tag": "t", "retention": "soon"}, "retention: 'soon' is not a duration"),
         (DeleteTagSpec, {"tag": "../x"}, "tag: '../x' is not the name of a tag"),
         (RollbackSpec, {}, "snapshot_id: give either a snapshot or a tag"),
         (RollbackSpec, {"snapshot_id": 1, "tag": "t"}, "snapshot_id: give either"),

@@ -116,6 +116,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     },
     "inserted column": (lambda: InsertAction(("1",), ("a.",)), "columns[0]: 'a.' is not the name"),
     "relative warehouse": (lambda: CatalogSpec("paimon", "data/w"), "warehouse: 'data/w'"),
+    "relative workspace": (
+        lambda: CatalogSpec("paimon", "/w", workspace="tmp"),
+        "workspace: 'tmp'",
+    ),
+    "empty workspace": (lambda: CatalogSpec("paimon", "/w", workspace=""), "workspace: ''"),
     "no connector": (lambda: CatalogSpec("", "/w"), "connector: "),
     "unknown source": (lambda: request(sources=()), "statement.source: 's'"),
     "source twice": (
@@ -131,7 +136,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "operation id with newline": (lambda: request(operation_id="op\n"), "operation_id: "),
     "time zone": (lambda: JobOptions(session_time_zone=""), "session_time_zone: "),
     "file size": (lambda: JobOptions(target_file_size=0), "target_file_size: "),
-    "broadcast": (lambda: JobOptions(broadcast_limit=-1), "broadcast_limit: "),
     "isolation": (lambda: JobOptions(isolation="dirty"), "isolation: 'dirty' is not one of: "),
     "rewrite share": (lambda: JobOptions(rewrite_share=1.1), "rewrite_share: "),
     **{

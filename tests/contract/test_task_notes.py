@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.contract.request import Origin
-from spark_jobs.contract.task_notes import note_name, note_text, noted_operations
+from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
 
 ORIGIN = Origin("dag", "run", "task", 3, try_number=1, retries=2)
 
@@ -31,15 +31,15 @@ def test_what_is_no_note(text: str) -> None:
 
 
 def test_tries_of_a_task_run_share_a_note() -> None:
-    assert note_name(replace(ORIGIN, try_number=2, retries=5)) == note_name(ORIGIN)
+    assert note_file(replace(ORIGIN, try_number=2, retries=5)) == note_file(ORIGIN)
 
 
 @pytest.mark.parametrize(
     "change", [{"dag_id": "d"}, {"run_id": "r"}, {"task_id": "t"}, {"map_index": -1}]
 )
 def test_another_task_run_has_another_note(change: dict[str, object]) -> None:
-    assert note_name(replace(ORIGIN, **change)) != note_name(ORIGIN)  # type: ignore[arg-type]
+    assert note_file(replace(ORIGIN, **change)) != note_file(ORIGIN)  # type: ignore[arg-type]
 
 
 def test_who_is_no_task_has_none() -> None:
-    assert note_name(Origin()) is None
+    assert note_file(Origin()) is None

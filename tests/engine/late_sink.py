@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.errors import DataError, ErrorCode
-from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
 from spark_jobs.spi.writes import Fragment
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.write.change_writer import ChangeWriter
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.check import request_of
@@ -15,7 +14,10 @@ from tests.conformance.harness import Harness
 
 
 def planned(
-    behaviour: Behaviour, harness: Harness, monkeypatch: pytest.MonkeyPatch, **options: Any
+    behaviour: Behaviour,
+    harness: Harness,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: PlanLimits | None = None,
 ) -> tuple[str, int]:
     """Spark's executed plan of the change rows as text, and the number of files to read."""
     plans: list[tuple[str, int]] = []
@@ -28,7 +30,8 @@ def planned(
 
     with monkeypatch.context() as patch:
         patch.setattr(GeneralPlan, "run", look)
-        result = Job(request_of(behaviour, harness, **options), harness.spark, harness.open()).run()
+        request = request_of(behaviour, harness)
+        result = Job(request, harness.spark, harness.open(), limits=limits or PlanLimits()).run()
     assert result.error is None, result.error
     assert len(plans) == 1
     return plans[0]

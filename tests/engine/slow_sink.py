@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
 from spark_jobs.spi.writes import Fragment
 
 

@@ -10,7 +10,8 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.analysis import catalyst
+from spark_jobs.engine.analysis import bound_expressions, catalyst, expression_parser
+from spark_jobs.engine.runtime import older_spark, query_status
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.slow
 def test_names_and_where_they_start(
     spark: SparkSession, text: str, names: dict[tuple[str, ...], int]
 ) -> None:
-    parsed = catalyst.parse_expression(spark, text)
+    parsed = expression_parser.parse_expression(spark, text)
 
     assert {name.parts: name.start for name in parsed.names} == names
     assert not parsed.has_subquery
@@ -43,17 +44,17 @@ def test_names_and_where_they_start(
 
 @pytest.mark.parametrize("text", ["a AS b", "a b", "a = b AND", "a AS (b, c)"])
 def test_a_name_behind_an_expression_is_seen(spark: SparkSession, text: str) -> None:
-    assert catalyst.parse_expression(spark, text).is_named
+    assert expression_parser.parse_expression(spark, text).is_named
 
 
 @pytest.mark.parametrize("text", ["(SELECT 1)", "a IN (SELECT 1)", "NOT EXISTS (SELECT 1)"])
 def test_subqueries_are_seen(spark: SparkSession, text: str) -> None:
-    assert catalyst.parse_expression(spark, text).has_subquery
+    assert expression_parser.parse_expression(spark, text).has_subquery
 
 
 def test_text_that_is_no_expression(spark: SparkSession) -> None:
     with pytest.raises(ParseException):
-        catalyst.parse_expression(spark, "a = = b")
+        expression_parser.parse_expression(spark, "a = = b")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_text_that_is_no_expression(spark: SparkSession) -> None:
     ],
 )
 def test_parts_that_and_connects(spark: SparkSession, text: str, parts: list[str]) -> None:
-    assert [each.text for each in catalyst.conjuncts(spark, text)] == parts
+    assert [each.text for each in expression_parser.conjuncts(spark, text)] == parts
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_parts_that_and_connects(spark: SparkSession, text: str, parts: list[str
 def test_sides_of_an_equality(
     spark: SparkSession, text: str, sides: tuple[str, str] | None
 ) -> None:
-    [conjunct] = catalyst.conjuncts(spark, text)
+    [conjunct] = expression_parser.conjuncts(spark, text)
 
     assert conjunct.sides == sides
 
@@ -132,15 +133,15 @@ def test_name_of_an_error(spark: SparkSession) -> None:
     with pytest.raises(AnalysisException) as raised:
         spark.sql("SELECT b FROM VALUES (1) AS t(a)")
 
-    assert catalyst.error_condition(raised.value) == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    assert older_spark.error_condition(raised.value) == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
 def test_observed_metric_of_a_frame_that_was_collected(spark: SparkSession) -> None:
     frame = spark.range(5).observe("counting", F.count("id").alias("n"))
     frame.collect()
 
-    assert catalyst.observed_metric(frame, "counting") == 5
-    assert catalyst.observed_metric(frame, "another") == 0
+    assert query_status.observed_metric(frame, "counting") == 5
+    assert query_status.observed_metric(frame, "another") == 0
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_subqueries_over_what_is_no_view(spark: SparkSession, tmp_path: Path) ->
 def test_the_tree_of_a_condition(spark: SparkSession, text: str, kinds: list[str]) -> None:
     frame = spark.createDataFrame([(1,)], "a INT")
 
-    tree = catalyst.bound_condition(frame.where(F.expr(text)))
+    tree = bound_expressions.bound_condition(frame.where(F.expr(text)))
 
     assert list(_kinds(tree)) == kinds
     assert tree.attributes == set(catalyst.attribute_ids(frame))
@@ -215,7 +216,7 @@ def test_the_tree_of_a_condition(spark: SparkSession, text: str, kinds: list[str
 def test_a_part_of_a_condition_is_a_column_of_the_frame(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1,), (2,)], "a INT")
 
-    tree = catalyst.bound_condition(frame.where(F.expr("a = 2 OR a IS NULL")))
+    tree = bound_expressions.bound_condition(frame.where(F.expr("a = 2 OR a IS NULL")))
 
     assert frame.select(tree.children[0].column).collect() == [(False,), (True,)]
 
@@ -224,7 +225,9 @@ def test_casts_that_keep_the_order(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], "a INT, s STRING, d DATE")
 
     def is_safe(text: str) -> bool:
-        return catalyst.bound_condition(frame.where(F.expr(text))).children[0].is_safe_upcast
+        return (
+            bound_expressions.bound_condition(frame.where(F.expr(text))).children[0].is_safe_upcast
+        )
 
     assert is_safe("CAST(a AS BIGINT) = 1")
     assert is_safe("CAST(d AS TIMESTAMP) = now()")
@@ -233,7 +236,7 @@ def test_casts_that_keep_the_order(spark: SparkSession) -> None:
     assert not is_safe("CAST(s AS INT) = 1")
 
 
-def _kinds(node: catalyst.BoundExpression) -> Iterator[str]:
+def _kinds(node: bound_expressions.BoundExpression) -> Iterator[str]:
     yield node.kind
     for child in node.children:
         yield from _kinds(child)

@@ -17,8 +17,9 @@ from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.job.statement_job import ATTEMPTS, Job
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
-from spark_jobs.spi.writes import MergeHandle, MergeWrite
+from spark_jobs.spi.writes import MergeWrite
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.check import OPERATION_ID, request_of
 from tests.conformance.harness import TARGET, Harness

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.request import AfterEndedTry, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_name, noted_operations
+from spark_jobs.contract.task_notes import note_file, noted_operations
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.operations import OperationLog
 from tests.conformance.behaviour import Behaviour, delete_from, insert, matched, not_matched, update
@@ -19,7 +20,7 @@ from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
 
 ORIGIN = Origin("dag", "run", "merge", -1, try_number=1)
-NOTE = str(note_name(ORIGIN))
+NOTE = str(note_file(ORIGIN))
 COUNT_UP = Behaviour(
     "",
     "VALUES (101), (1) AS s(id)",
@@ -55,7 +56,7 @@ def counts(harness: Harness) -> tuple[int, int]:
 
 
 def noted(warehouse: Path) -> list[str]:
-    return noted_operations((warehouse / "_operations" / NOTE).read_text())
+    return noted_operations((warehouse / NOTE).read_text())
 
 
 @pytest.mark.slow
@@ -137,7 +138,7 @@ def test_a_try_that_committed_nothing_is_nothing_to_decide(harness: Harness) -> 
 def test_a_try_that_still_runs_somewhere_loses_its_lease(harness: Harness) -> None:
     run(harness, request(harness, "op-1", statement=delete_from("", "id = -1")))
     log = OperationLog(harness.open().storage)
-    lease = log.lease(log.new_scratch("op-1"))
+    lease = log.lease(new_scratch_folder("op-1"))
     lease.take()
 
     assert run(harness, request(harness, "op-2")).error is None
@@ -169,7 +170,7 @@ def test_a_dry_run_notes_nothing_and_asks_nobody(harness: Harness) -> None:
 @pytest.mark.slow
 def test_a_note_that_can_not_be_read_is_named(harness: Harness) -> None:
     (harness.warehouse / "_operations").mkdir()
-    (harness.warehouse / "_operations" / NOTE).write_text("{")
+    (harness.warehouse / NOTE).write_text("{")
     before = harness.state()
 
     result = run(harness, request(harness, "op-1"))

@@ -1,4 +1,4 @@
-"""Snapshots expire while a statement runs: it runs again, or says what can not be known."""
+"""Snapshots expire while a statement runs: it runs again, or says what cannot be known."""
 
 from __future__ import annotations
 

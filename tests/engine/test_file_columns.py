@@ -125,7 +125,7 @@ def test_a_damaged_file_is_named(landing: Landing) -> None:
 
     assert result.error is not None
     assert result.error.code == "SOURCE_UNREADABLE"
-    assert "b.parquet can not be read" in result.error.message
+    assert "b.parquet cannot be read" in result.error.message
 
 
 def test_old_days_of_a_writer_that_is_not_known_are_an_error(landing: Landing) -> None:

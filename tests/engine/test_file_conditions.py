@@ -50,7 +50,7 @@ def truths(spark: SparkSession, where: str, files: list[PlannedFile]) -> list[Fi
         conditions = FileConditions(
             spark, "t", TABLE.partition_keys, merge.target_types, files, moment
         )
-        return conditions.truth(merge.region.on_predicates)
+        return conditions.truth(merge.read_set.on_predicates)
 
 
 MAY, MUST, NEVER = FileTruth(True, False), FileTruth(True, True), FileTruth(False, False)

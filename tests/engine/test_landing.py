@@ -39,12 +39,13 @@ def refused(result: JobResult, code: str, *says: str) -> None:
     ("name", "content", "options", "schema", "code", "says"),
     [
         ("a.csv", "id,n\n1,99999999999\n", HEADER, "id BIGINT, n INT", "VALUE_NOT_STORABLE",
-         ("a.csv, line 2, record 1, column n: '99999999999' is no INT",)),
+         ("a.csv, line 2, record 1, column n: '99999999999' is not a valid INT",)),
         ("a.csv", "id,d\n1,2024-13-45\n", HEADER, "id BIGINT, d DATE", "VALUE_NOT_STORABLE",
-         ("column d: '2024-13-45' is no DATE",)),
+         ("column d: '2024-13-45' is not a valid DATE",)),
         ("a.csv", "id,m\n1,12345.678\n", HEADER, "id BIGINT, m DECIMAL(6,2)",
-         "VALUE_NOT_STORABLE", ("column m: '12345.678' is no DECIMAL(6,2)",)),
-        ("a.csv", "id\nx\n", HEADER, "id BIGINT", "VALUE_NOT_STORABLE", ("'x' is no BIGINT",)),
+         "VALUE_NOT_STORABLE", ("column m: '12345.678' is not a valid DECIMAL(6,2)",)),
+        ("a.csv", "id\nx\n", HEADER, "id BIGINT", "VALUE_NOT_STORABLE",
+         ("'x' is not a valid BIGINT",)),
         ("a.csv", "id\n1\n", HEADER, "id BIGINT, n INT", "SOURCE_UNREADABLE",
          ("line 1: the header has no column n",)),
         ("a.csv", "1,2\n3,4\n", HEADER, "id BIGINT, n INT", "SOURCE_UNREADABLE",
@@ -54,9 +55,9 @@ def refused(result: JobResult, code: str, *says: str) -> None:
         ("a.csv", 'id,v\n1,"a\nb"\n', {**HEADER, "multiLine": "false"}, "id BIGINT, v STRING",
          "SOURCE_UNREADABLE", ("has a quote that is not closed on its line",)),
         ("a.csv.gz", gzip.compress(b"id\n1\n" * 100)[:-9], HEADER, "id BIGINT",
-         "SOURCE_UNREADABLE", ("a.csv.gz can not be read",)),
+         "SOURCE_UNREADABLE", ("a.csv.gz cannot be read",)),
         ("a.json", '{"id":8,"n":"x"}\n', {}, "id BIGINT, n INT", "VALUE_NOT_STORABLE",
-         ("a.json, line 1, record 1, column n: 'x' is no INT",)),
+         ("a.json, line 1, record 1, column n: 'x' is not a valid INT",)),
         ("a.json", '{"id":8,"n":1}\n{"id":9,"n"\n', {}, "id BIGINT, n INT", "SOURCE_UNREADABLE",
          ("a.json, line 2, record 2",)),
         ("a.json", '{"id":8,"n":1}\n{"id":9,"n"\n', {}, None, "SOURCE_UNREADABLE",
@@ -89,7 +90,7 @@ def test_a_dry_run_has_the_same_errors(landing: Landing) -> None:
 
     result = landing.insert(path, "csv", HEADER, "id BIGINT", dry_run=True)
 
-    refused(result, "VALUE_NOT_STORABLE", "'x' is no BIGINT")
+    refused(result, "VALUE_NOT_STORABLE", "'x' is not a valid BIGINT")
 
 
 def test_columns_are_found_by_name(landing: Landing) -> None:
@@ -309,7 +310,7 @@ def test_a_line_of_many_megabytes_needs_a_higher_limit(landing: Landing, format_
 
     result = landing.insert(path, format_, schema="v STRING", query=query)
 
-    refused(result, "SOURCE_UNREADABLE", f"a.{format_} can not be read", "longer than")
+    refused(result, "SOURCE_UNREADABLE", f"a.{format_} cannot be read", "longer than")
     assert result.error is not None
     assert "maxRecordBytes" in result.error.remedy
     options = {"maxRecordBytes": "100000000"}

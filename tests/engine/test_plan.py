@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from spark_jobs.contract.statements import MergeCase
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.session import fixed_settings
 from tests.conformance.behaviour import (
     Behaviour,
@@ -60,7 +60,7 @@ def test_only_the_columns_that_clauses_use_are_read(
 ) -> None:
     harness = make_table(connector, ORDERS, partitioned=True)
 
-    plan, _ = planned(statement(*clauses), harness, monkeypatch, filter_share=0.0)
+    plan, _ = planned(statement(*clauses), harness, monkeypatch, PlanLimits(filter_share=0.0))
 
     read = [
         re.findall(r"(\w+):", schema) for schema in re.findall(r"ReadSchema: struct<(.*)>", plan)
@@ -101,8 +101,7 @@ def test_the_join_follows_from_the_clauses(
             statement(*clauses),
             harness,
             monkeypatch,
-            broadcast_limit=broadcast_limit,
-            filter_share=0.0,
+            PlanLimits(broadcast_limit, filter_share=0.0),
         )
 
     found = [
@@ -131,7 +130,8 @@ def test_a_dynamic_filter_takes_the_place_of_the_semi_join(
     harness = make_table("append-cow", ORDERS, partitioned=True)
 
     with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
-        plan, _ = planned(statement(*clauses), harness, monkeypatch, filter_share=1000.0)
+        limits = PlanLimits(filter_share=1000.0)
+        plan, _ = planned(statement(*clauses), harness, monkeypatch, limits)
 
     found = [" ".join(each) for each in re.findall(r"(\w+Join)\b.*?, (Inner|Left\w+)", plan)]
     assert found == joins
@@ -139,22 +139,22 @@ def test_a_dynamic_filter_takes_the_place_of_the_semi_join(
 
 
 @pytest.mark.parametrize(
-    ("clauses", "options"),
+    ("clauses", "limits"),
     [
-        ((MATCHED,), {"filter_share": 0.0}),
-        ((MATCHED,), {"filter_share": 1000.0, "broadcast_limit": 0}),
-        ((MATCHED, BY_SOURCE), {"filter_share": 1000.0}),
+        ((MATCHED,), PlanLimits(filter_share=0.0)),
+        ((MATCHED,), PlanLimits(0, filter_share=1000.0)),
+        ((MATCHED, BY_SOURCE), PlanLimits(filter_share=1000.0)),
     ],
 )
 def test_without_a_dynamic_filter_spark_reads_the_files(
     clauses: tuple[MergeCase, ...],
-    options: dict[str, Any],
+    limits: PlanLimits,
     make_table: Callable[..., Harness],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     harness = make_table("append-cow", ORDERS, partitioned=True)
 
-    plan, _ = planned(statement(*clauses), harness, monkeypatch, **options)
+    plan, _ = planned(statement(*clauses), harness, monkeypatch, limits)
 
     assert "MapInArrow" not in plan
 
@@ -184,7 +184,7 @@ def test_where_rows_are_written_anew_no_outer_join_takes_whole_rows_without_need
     harness = make_table("append-dv", ORDERS, partitioned=True)
 
     with fixed_settings(harness.spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
-        plan, _ = planned(statement(*clauses), harness, monkeypatch, broadcast_limit=0)
+        plan, _ = planned(statement(*clauses), harness, monkeypatch, PlanLimits(broadcast=0))
 
     kinds = r"SortMergeJoin\b.*?, (Inner|LeftOuter|RightOuter|FullOuter|LeftAnti)"
     assert re.findall(kinds, plan) == joins

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from spark_jobs.contract.statements import MergeCase
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.behaviour import (
     Behaviour,
     by_source,
@@ -92,6 +93,6 @@ def test_of_a_large_source_the_smallest_and_the_largest_key_count(
     harness = make_table("folder", ORDERS, partitioned=True)
     behaviour = Behaviour("", source, _UPDATE, on=on)
 
-    _, found = planned(behaviour, harness, monkeypatch, broadcast_limit=0)
+    _, found = planned(behaviour, harness, monkeypatch, PlanLimits(broadcast=0))
 
     assert found == files

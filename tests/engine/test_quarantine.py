@@ -58,7 +58,7 @@ def test_bad_records_are_set_aside_with_place_reason_and_text(
         "column": "n",
         "value": "x",
         "expected": "INT",
-        "reason": "is no INT",
+        "reason": "is not a valid INT",
         "raw": "2,x",
         "operation_id": "operation-1",
     }
@@ -163,5 +163,5 @@ def test_a_quarantine_that_can_not_be_written_ends_the_statement(
 
     assert result.error is not None
     assert result.error.code == "STORAGE_UNAVAILABLE"
-    assert f"the quarantine {aside}/{FILE} can not be written" in result.error.message
+    assert f"the quarantine {aside}/{FILE} cannot be written" in result.error.message
     assert landing.rows("id") == []

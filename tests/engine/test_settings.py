@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
@@ -62,15 +63,16 @@ def test_spark_settings_change_nothing(
     harness = make_table("folder", behaviour.table, partitioned=True)
 
     with fixed_settings(harness.spark, _SETTINGS[settings]):
-        check(behaviour, harness, broadcast_limit=0 if "no broadcast" in settings else 10**6)
+        check(behaviour, harness, PlanLimits(0 if "no broadcast" in settings else 10**6))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _CHOSEN)
 def test_no_broadcast_changes_nothing(name: str, make_table: Callable[..., Harness]) -> None:
     behaviour = _BY_NAME[name]
+    harness = make_table("folder", behaviour.table, partitioned=False)
 
-    check(behaviour, make_table("folder", behaviour.table, partitioned=False), broadcast_limit=0)
+    check(behaviour, harness, PlanLimits(broadcast=0))
 
 
 def test_a_session_gets_its_own_settings_back(make_table: Callable[..., Harness]) -> None:

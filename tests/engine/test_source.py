@@ -118,7 +118,7 @@ def test_nested_values_that_are_all_empty(spark: SparkSession, storage: Warehous
 CALENDAR_INTERVAL = pytest.param(
     "make_interval(1)",
     marks=pytest.mark.skipif(
-        not hasattr(types, "CalendarIntervalType"), reason="PySpark 3.5 can not name this type"
+        not hasattr(types, "CalendarIntervalType"), reason="PySpark 3.5 cannot name this type"
     ),
 )
 

@@ -14,6 +14,7 @@ import pytest
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.engine.runtime.spill import SpillReader, SpillWriter
 from spark_jobs.errors import ErrorCode, from_marker
+from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.storage import hdfs
 
 _WAREHOUSE = "127.0.0.1:9/warehouse"
@@ -40,7 +41,8 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
     local = pafs.LocalFileSystem()
 
     (report,) = SpillWriter(local, str(tmp_path))([rows(3), rows(0), rows(2)])
-    reader = SpillReader(local, ((), (str(tmp_path / report["file"][0].as_py()),)), ("row",))
+    path = str(tmp_path / report["file"][0].as_py())
+    reader = ScanTasks(SpillReader(local, ("row",)), ((), (path,)))
     found = list(reader([pa.RecordBatch.from_pydict({"number": [1]})]))
 
     assert report["row_count"].to_pylist() == [5]
@@ -58,7 +60,7 @@ def test_a_writer_without_the_client_says_so(without_client: pafs.FileSystem) ->
 
 
 def test_a_reader_without_the_client_says_so(without_client: pafs.FileSystem) -> None:
-    reader = SpillReader(without_client, ((f"{_WAREHOUSE}/0.parquet",),), ("row",))
+    reader = ScanTasks(SpillReader(without_client, ("row",)), ((f"{_WAREHOUSE}/0.parquet",),))
 
     with pytest.raises(RuntimeError) as raised:
         list(reader([pa.RecordBatch.from_pydict({"number": [0]})]))

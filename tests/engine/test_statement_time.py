@@ -132,7 +132,7 @@ def test_files_are_looked_at_in_the_same_moment(
 
     conditions = FileConditions(spark, "t", ("p",), merge.target_types, files, moment)
 
-    assert conditions.truth(merge.region.on_predicates) == [FileTruth(may=True, must=True)]
+    assert conditions.truth(merge.read_set.on_predicates) == [FileTruth(may=True, must=True)]
 
 
 @pytest.mark.slow

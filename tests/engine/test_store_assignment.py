@@ -12,14 +12,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from spark_jobs.engine.analysis.store_assignment import Place, frame_type, stored
+from spark_jobs.engine.analysis.store_assignment import ErrorLocation, frame_type, stored
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _BERLIN = "Europe/Berlin"
-PLACE = Place("clause 1", "c")
+LOCATION = ErrorLocation("clause 1", "c")
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def stored_values(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[Any
     )
     columns = []
     for i, (_, declared) in enumerate(pairs):
-        column = stored(F.col(f"v{i}"), row.schema[i].dataType, parsed_type(declared), PLACE)
+        column = stored(F.col(f"v{i}"), row.schema[i].dataType, parsed_type(declared), LOCATION)
         columns.append(column.alias(f"c{i}"))
     out = row.select(*columns)
     for i, (value, declared) in enumerate(pairs):
@@ -91,8 +91,8 @@ def test_values_that_fit(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("value", "declared", "says"),
     [
-        ("128", "TINYINT", "column c tinyint can not hold the value 128"),
-        ("2147483648D", "INT", "column c int can not hold the value 2.147483648E9"),
+        ("128", "TINYINT", "column c tinyint cannot hold the value 128"),
+        ("2147483648D", "INT", "column c int cannot hold the value 2.147483648E9"),
         ("double('infinity')", "BIGINT", "Infinity"),
         ("100BD", "DECIMAL(4, 2)", "decimal(4,2)"),
         ("'maybe'", "BOOLEAN", "maybe"),
@@ -100,10 +100,10 @@ def test_values_that_fit(spark: SparkSession) -> None:
         ("''", "INT", "column c int"),
         ("'2024-13-01'", "DATE", "2024-13-01"),
         ("'noon'", "TIMESTAMP", "noon"),
-        ("array('1', 'x')", "ARRAY<INT>", "column c.element int can not hold the value x"),
+        ("array('1', 'x')", "ARRAY<INT>", "column c.element int cannot hold the value x"),
         ("map('k', 'x')", "MAP<STRING, INT>", "column c.value int"),
-        ("'abcde'", "CHAR(4)", "clause 1: column c char(4) can not hold the value abcde"),
-        ("12345", "VARCHAR(4)", "varchar(4) can not hold the value 12345"),
+        ("'abcde'", "CHAR(4)", "clause 1: column c char(4) cannot hold the value abcde"),
+        ("12345", "VARCHAR(4)", "varchar(4) cannot hold the value 12345"),
         ("named_struct('a', 'abc')", "STRUCT<a: VARCHAR(2)>", "column c.a varchar(2)"),
         ("array('abc')", "ARRAY<CHAR(2)>", "column c.element char(2)"),
         ("repeat('x', 500)", "INT", "x" * 100),

@@ -129,7 +129,7 @@ class PreparedJob(Job):
             snapshot = writes.finish_merge(table, handle, fragments, properties)
         except JobError as error:
             if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-                writes.abort_merge(table, handle, fragments)
+                writes.abort_merge(table, handle)
             raise
         return JobResult(
             operation_id=self.request.operation_id,

@@ -24,6 +24,7 @@ from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError, from_marker
 from spark_jobs.spi import rows
+from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile
 from tests.fuzz.mutations import OUTSIDE
@@ -58,7 +59,7 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
     def look() -> None:
         table = connector.metadata.load_table(name)
         files = connector.metadata.plan_files(table)
-        connector.metadata.row_change_paradigm(table)
+        connector.metadata.require_writable(table)
         connector.metadata.insert_layout(table)
         filesystem = connector.storage.filesystem
         for file in files:
@@ -85,13 +86,14 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
 def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
     """Read all columns by pyarrow, as executors do."""
     vectors = table.native.vectors
-    load = tuple(
+    task = tuple(
         ScannedFile(each.ordinal, each.path, vectors.get(each.path.rpartition("/")[2]))
         for each in files
     )
-    scan = ArrowScan(filesystem, (load,), tuple(paimon_tables.schema_of(table)), {})
+    reader = ArrowScan(filesystem, tuple(paimon_tables.schema_of(table)), {})
+    scan = ScanTasks(reader, (task,))
     try:
-        list(scan([pa.RecordBatch.from_pydict({"load": [0]})]))
+        list(scan([pa.RecordBatch.from_pydict({"task": [0]})]))
     except RuntimeError as error:
         raise from_marker(str(error)) or error from None
 
@@ -119,7 +121,7 @@ def _merged(connector: Connector, name: TableName) -> str:
             fragments = paimon_tables.store(handle, *batches)
             connector.writes.finish_merge(table, handle, fragments, {})
         except BaseException:
-            connector.writes.abort_merge(table, handle, ())
+            connector.writes.abort_merge(table, handle)
             raise
 
     outcome = _only_job_errors(merge)
@@ -138,7 +140,7 @@ def _require_merged(
     name: TableName, before: Counter[str], after: Counter[str] | None, files: int, snapshot: Any
 ) -> None:
     if after is None:
-        raise ViolationError(f"{name} can not be read any more after a commit on {snapshot}")
+        raise ViolationError(f"{name} cannot be read any more after a commit on {snapshot}")
     lost, new = before - after, after - before
     if lost.total() > files or new.total() != 1:
         raise ViolationError(
@@ -147,7 +149,7 @@ def _require_merged(
 
 
 def _rows(connector: Connector, name: TableName) -> Counter[str] | None:
-    """All rows as pypaimon reads them; None where it can not."""
+    """All rows as pypaimon reads them; None where it cannot."""
     try:
         return Counter(map(repr, paimon_tables.read(connector, name)))
     except Exception:  # noqa: BLE001 - it makes no promises for damaged files

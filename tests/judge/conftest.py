@@ -10,7 +10,7 @@ __all__ = ["rest", "spark"]
 
 @pytest.fixture(scope="session")
 def java():
-    """Skips the tests that need the judge, with the reason, where it can not run."""
+    """Skips the tests that need the judge, with the reason, where it cannot run."""
     try:
         prepare()
     except JudgeMissingError as missing:

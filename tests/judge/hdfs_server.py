@@ -65,7 +65,7 @@ def hdfs_toolchain() -> Toolchain:
     """What the server runs on.
 
     Raises:
-        JudgeMissingError: there is no JDK, or a jar can not be fetched.
+        JudgeMissingError: there is no JDK, or a jar cannot be fetched.
     """
     return prepare(("HdfsServer",), _JARS)
 
@@ -81,7 +81,7 @@ def hdfs_server(toolchain: Toolchain) -> Iterator[Hdfs]:
 
 @pytest.fixture(scope="session")
 def hdfs() -> Iterator[Hdfs]:
-    """HDFS in a process of its own; skips where that can not run, with the reason."""
+    """HDFS in a process of its own; skips where that cannot run, with the reason."""
     try:
         toolchain = hdfs_toolchain()
     except JudgeMissingError as missing:

@@ -72,7 +72,7 @@ def read_with_java(
     partitions: rows with other values can be among the result, none with this value may be missing.
 
     Raises:
-        JudgeMissingError: there is no JDK, or Paimon's library can not be fetched.
+        JudgeMissingError: there is no JDK, or Paimon's library cannot be fetched.
         JudgeError: the Java reader failed.
     """
     request: dict[str, Any] = {"snapshot": snapshot, "branch": branch, "tag": tag}

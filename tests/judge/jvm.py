@@ -58,7 +58,7 @@ def server(program: str) -> Server:
     """The running program of this name, started on the first call.
 
     Raises:
-        JudgeMissingError: there is no JDK, or Paimon's library can not be fetched.
+        JudgeMissingError: there is no JDK, or Paimon's library cannot be fetched.
     """
     started = Server(prepare(), program)
     atexit.register(started.close)

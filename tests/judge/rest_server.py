@@ -71,7 +71,7 @@ def rest_toolchain() -> Toolchain:
     """What the server runs on.
 
     Raises:
-        JudgeMissingError: there is no JDK, or a jar can not be fetched.
+        JudgeMissingError: there is no JDK, or a jar cannot be fetched.
     """
     return prepare(("RestServer",), _JARS)
 
@@ -88,7 +88,7 @@ def rest_catalog(toolchain: Toolchain) -> Iterator[RestCatalog]:
 
 @pytest.fixture(scope="session")
 def rest() -> Iterator[RestCatalog]:
-    """A catalog on a server of its own; skips where that can not run, with the reason."""
+    """A catalog on a server of its own; skips where that cannot run, with the reason."""
     try:
         toolchain = rest_toolchain()
     except JudgeMissingError as missing:

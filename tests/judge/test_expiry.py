@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tests.connectors.paimon.care import expire, remove_orphans
 from tests.connectors.paimon.histories import new_history
+from tests.connectors.paimon.random_maintenance import expire, remove_orphans
 from tests.judge.judge import facts_from_java, read_with_java
 
 TABLE = "shop.orders"

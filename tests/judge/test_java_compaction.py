@@ -51,7 +51,7 @@ def deletion(
         ((),),
         (),
         2**27,
-        region=lambda found: [file for file in found if file.partition["p"] == p],
+        read_set=lambda found: [file for file in found if file.partition["p"] == p],
     )
     handle = connector.writes.begin_merge(table, write)
     fragments = store(handle, _without(table, files, wanted))

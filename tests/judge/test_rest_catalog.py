@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Origin, TableName
@@ -85,7 +85,7 @@ class Interrupted:
     before: Callable[[], Any] | None = None
     after: Callable[[], Any] | None = None
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         before, self.before = self.before, None
         if before:
             before()
@@ -167,7 +167,7 @@ def test_a_lost_race_is_published_behind_the_winner(
     connector: Connector, table: TableHandle, name: TableName
 ) -> None:
     late = interrupted(connector, before=lambda: append(connector, [{"id": 3}], "other", name))
-    write = MergeWrite(Operation("op", "", {}), (), ((),), (), 2**27, region=lambda _: ())
+    write = MergeWrite(Operation("op", "", {}), (), ((),), (), 2**27, read_set=lambda _: ())
     merge = late.writes.begin_merge(table, write)
     fragments = store(merge, inserts(table, [{"id": 4}]))
 
@@ -242,7 +242,7 @@ def test_a_request_that_came_twice_is_no_lost_race(
     server = connector.writes._snapshots  # type: ignore[attr-defined]
 
     class Twice:
-        def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+        def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
             server.publish(latest, new)
             return bool(server.publish(latest, new))
 

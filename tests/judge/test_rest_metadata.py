@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from airflow_provider_merge.metadata.rest_catalog import RestCatalog as Server
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog as Server
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode

@@ -46,7 +46,7 @@ BUNDLE = Jar(
 
 
 class JudgeMissingError(Exception):
-    """The judge can not run on this machine; the text says what is missing."""
+    """The judge cannot run on this machine; the text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

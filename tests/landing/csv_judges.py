@@ -33,7 +33,7 @@ def text_of(file: CsvFile) -> str:
 
 
 def by_python(file: CsvFile) -> list[list[Cell | None]] | None:
-    """Records by the csv module; the last is empty if it is damaged. None: it can not judge.
+    """Records by the csv module; the last is empty if it is damaged. None: it cannot judge.
 
     Of an empty field it does not know whether it is in quotes: those are None.
     """
@@ -70,7 +70,7 @@ def _until_error(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def by_duckdb(file: CsvFile, count: int, folder: Path) -> list[tuple[str, ...]] | None:
-    """Records of ``count`` fields as texts by DuckDB; None: it can not read the file.
+    """Records of ``count`` fields as texts by DuckDB; None: it cannot read the file.
 
     An empty field is an empty text.
     """
@@ -128,7 +128,7 @@ def _misleads_duckdb(file: CsvFile, text: str) -> bool:
 
 
 def by_pyarrow(file: CsvFile, count: int) -> list[tuple[str, ...]] | None:
-    """Records of ``count`` fields as texts by pyarrow; None: it can not read the file."""
+    """Records of ``count`` fields as texts by pyarrow; None: it cannot read the file."""
     dialect = file.dialect
     if dialect.trim_left or dialect.trim_right or not dialect.multi_line:
         return None

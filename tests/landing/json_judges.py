@@ -184,7 +184,7 @@ def is_same(found: Any, expected: Any) -> bool:
 
 
 def by_duckdb(file: JsonFile, folder: Path) -> list[tuple[Any, ...]] | None:
-    """Rows of a file of lines by DuckDB; None: it can not judge them."""
+    """Rows of a file of lines by DuckDB; None: it cannot judge them."""
     if not _is_plain(file):
         return None
     path = folder / "duckdb.json"
@@ -202,7 +202,7 @@ def by_duckdb(file: JsonFile, folder: Path) -> list[tuple[Any, ...]] | None:
 
 
 def by_pyarrow(file: JsonFile) -> list[tuple[Any, ...]] | None:
-    """Rows of a file of lines by pyarrow; None: it can not judge them."""
+    """Rows of a file of lines by pyarrow; None: it cannot judge them."""
     if not _is_plain(file):
         return None
     data = file.data.removeprefix(codecs.BOM_UTF8)

@@ -90,7 +90,7 @@ def _all_found(reader: CsvReader, path: Path) -> Outcome | str:
 
 def _sequence(found: Outcome) -> Records:
     """Rows and bad records in the order of the file."""
-    bad = {record.place.record for record in found.bad}
+    bad = {record.location.record for record in found.bad}
     assert len(bad) + len(found.rows) == found.records
     rows = iter(found.rows)
     return [BAD if i in bad else next(rows) for i in range(1, found.records + 1)]
@@ -212,7 +212,7 @@ def _shown(value: Any) -> str:
 def _check_texts(
     file: CsvFile, path: Path, folder: Path, records: Sequence[Sequence[Cell | None]] | None
 ) -> Iterator[str]:
-    """DuckDB and pyarrow read the same texts, or can not read them."""
+    """DuckDB and pyarrow read the same texts, or cannot read them."""
     count = len(records[0]) if records and records[0] else len(file.columns)
     plain = replace(
         file,

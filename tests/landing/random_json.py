@@ -89,7 +89,7 @@ def _found(file: JsonFile, path: Path, start: int = 0, end: int | None = None) -
 
 def _sequence(found: Outcome) -> list[tuple[Any, ...]]:
     """Rows and bad records in the order of the file."""
-    bad = {record.place.record for record in found.bad}
+    bad = {record.location.record for record in found.bad}
     assert len(bad) + len(found.rows) == found.records
     rows = iter(found.rows)
     return [BAD if i in bad else next(rows) for i in range(1, found.records + 1)]
@@ -123,7 +123,7 @@ _PARTS = ("rows", "bad records", "names")
 def _parts(found: Outcome | None) -> tuple[str, str, str]:
     if found is None:
         return ("", "", "")
-    bad = sorted(found.bad, key=lambda each: each.place.record or 0)
+    bad = sorted(found.bad, key=lambda each: each.location.record or 0)
     return repr(found.rows), repr(bad), repr(sorted(found.seen))
 
 

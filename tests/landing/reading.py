@@ -54,7 +54,7 @@ class Outcome:
     @property
     def reasons(self) -> list[tuple[int | None, str]]:
         """Line and reason of each bad record."""
-        places = [bad.place for bad in self.bad]
+        places = [bad.location for bad in self.bad]
         lines = [place.record if place.line is None else place.line for place in places]
         return [(line, bad.problem.reason) for line, bad in zip(lines, self.bad, strict=True)]
 

@@ -44,7 +44,7 @@ def test_snappy(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-17] ^= 1  # of the checksum
     path.write_bytes(data)
-    with pytest.raises(CatalogError, match="can not be decompressed"):
+    with pytest.raises(CatalogError, match="cannot be decompressed"):
         read_avro(path, "id INT")
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_avro_file(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(CatalogError) as error:
         read_avro(path, "id INT")
     assert error.value.code is ErrorCode.SOURCE_UNREADABLE
-    assert error.value.message.startswith("landed.avro can not be read as Avro: ")
+    assert error.value.message.startswith("landed.avro cannot be read as Avro: ")
 
 
 def test_a_file_of_other_values_than_records(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_blocks_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     found = list(reader.read(LOCAL, FilePart(landed(path))))
 
     assert [block.records for block in found] == [3, 3, 1]
-    numbers = [bad.place.record for block in found for bad in block.bad]
+    numbers = [bad.location.record for block in found for bad in block.bad]
     assert numbers == [2, 3, 4, 5, 6, 7]
 
 

@@ -104,7 +104,7 @@ def test_what_is_no_value(tmp_path: Path, kind: Any, type_name: str, value: Any)
 
     assert found.rows == [(1, None), (3, None)]
     [bad] = found.bad
-    assert bad.place.record == 2
+    assert bad.location.record == 2
     assert (bad.problem.column, bad.problem.expected) == ("v", type_name)
     assert '"id": 2' in bad.text
 
@@ -127,7 +127,7 @@ def test_times_beyond_the_calendar(
     found = read_avro(path, f"v {type_name}")
 
     assert found.rows == []
-    assert found.reasons == [(1, f"is no {type_name}: it lies beyond the years 1 to 9999")]
+    assert found.reasons == [(1, f"is not a valid {type_name}: it lies beyond the years 1 to 9999")]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_nanoseconds(tmp_path: Path, name: str, type_name: str, expected: dt.dat
     found = read_avro(path, f"v {type_name}")
 
     assert found.values == [expected]
-    assert [bad.place.record for bad in found.bad] == [2, 3]
+    assert [bad.location.record for bad in found.bad] == [2, 3]
     assert "parts of a microsecond" in found.bad[0].problem.reason
 
 
@@ -156,4 +156,4 @@ def test_a_decimal_of_more_digits_than_its_own_type(tmp_path: Path) -> None:
     found = read_avro(path, "v DECIMAL(38,0)")
 
     assert found.values == [12, -(10**37)]
-    assert [bad.place.record for bad in found.bad] == [3, 4]
+    assert [bad.location.record for bad in found.bad] == [3, 4]

@@ -79,7 +79,7 @@ def test_csv(read_csv: ReadCsv, name: str) -> None:
 
     found = read_csv(data, ddl, dialect=dialect, has_header=False)
 
-    bad = {record.place.record for record in found.bad}
+    bad = {record.location.record for record in found.bad}
     rows = iter(found.rows)
     assert [BAD if i in bad else next(rows) for i in range(1, found.records + 1)] == expected
 

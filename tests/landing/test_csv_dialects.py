@@ -44,7 +44,7 @@ def test_any_other_character_quotes(read_csv: ReadCsv, quote: bytes) -> None:
     ],
 )
 def test_one_character_in_two_roles_is_refused(marks: dict[str, bytes]) -> None:
-    with pytest.raises(NotSupportedError, match="fields can not be told apart by sep"):
+    with pytest.raises(NotSupportedError, match="fields cannot be told apart by sep"):
         Dialect(**marks)  # type: ignore[arg-type]
 
 

@@ -36,7 +36,7 @@ def test_an_empty_field_in_quotes_is_null_where_a_text_is_none(
 def test_blanks_are_no_value(read_csv: ReadCsv, type_name: str) -> None:
     found = read_csv("id,v\n1,  \n", f"id INT, v {type_name}")
 
-    assert found.reasons == [(2, f"is no {type_name}")]
+    assert found.reasons == [(2, f"is not a valid {type_name}")]
 
 
 def test_blanks_are_a_text(read_csv: ReadCsv) -> None:
@@ -62,7 +62,7 @@ def test_no_other_text_is_null(read_csv: ReadCsv, text: str) -> None:
     found = read_csv(f"v,n\n{text},1\na,{text}\n", "v STRING, n INT")
 
     assert found.rows == [(text, 1)]
-    assert found.reasons == [(3, "is no INT")]
+    assert found.reasons == [(3, "is not a valid INT")]
 
 
 def test_an_empty_text_may_stand_for_another(read_csv: ReadCsv) -> None:

@@ -58,7 +58,7 @@ def test_a_name_may_have_a_line_break(read_csv: ReadCsv) -> None:
     found = read_csv('"x\ny",id,v\n?,1,a\n?,x,b\n', DDL)
 
     assert found.rows == [(1, "a")]
-    assert found.bad[0].place.line == 4
+    assert found.bad[0].location.line == 4
 
 
 def test_names_are_utf_8(read_csv: ReadCsv) -> None:
@@ -96,7 +96,7 @@ def test_without_a_header_the_first_record_is_a_row(read_csv: ReadCsv) -> None:
     found = read_csv("1,a\n2,b\nid,v\n", DDL, has_header=False)
 
     assert found.rows == [(1, "a"), (2, "b")]
-    assert [bad.place.line for bad in found.bad] == [3]
+    assert [bad.location.line for bad in found.bad] == [3]
 
 
 def test_without_wanted_columns_records_are_counted(read_csv: ReadCsv) -> None:

@@ -59,7 +59,7 @@ def test_told_of_they_are_bad(read_csv: ReadCsv) -> None:
     found = read_csv(DATA, "id INT, v STRING")
 
     assert found.rows == [(1, "a"), (7, "g")]
-    assert [bad.place.line for bad in found.bad] == [3, 4, 5, 6, 7, 8]
+    assert [bad.location.line for bad in found.bad] == [3, 4, 5, 6, 7, 8]
     assert (found.lost_values, found.lost_records) == (0, 0)
 
 

@@ -29,7 +29,7 @@ def test_half_a_line_end_at_the_end_of_a_block_is_no_line(
     found = read_csv("id,v\r\n\r\n\r\n1,a\r\n\r\nx,b\r\n", DDL)
 
     assert found.rows == [(1, "a")]
-    assert found.reasons == [(6, "is no INT")]
+    assert found.reasons == [(6, "is not a valid INT")]
 
 
 def test_of_a_single_column_a_blank_line_is_no_record_and_quotes_are_one(read_csv: ReadCsv) -> None:
@@ -102,7 +102,7 @@ def test_a_nul_is_text(read_csv: ReadCsv) -> None:
     found = read_csv('id,v\n1,a\0b\n2,\0\n3,"\0"\n\0,x\n', DDL)
 
     assert found.rows == [(1, "a\0b"), (2, "\0"), (3, "\0")]
-    assert found.reasons == [(5, "is no INT")]
+    assert found.reasons == [(5, "is not a valid INT")]
 
 
 def test_other_line_ends_of_unicode_are_text(read_csv: ReadCsv) -> None:

@@ -16,7 +16,7 @@ def test_bad_records_are_found_by_line_and_number(read_csv: ReadCsv, end: str) -
 
     found = read_csv(end.join(lines), DDL)
 
-    places = [(bad.place.line, bad.place.record, bad.text) for bad in found.bad]
+    places = [(bad.location.line, bad.location.record, bad.text) for bad in found.bad]
     assert places == [
         (4, 2, "x,b"),
         (8, 4, "y,e"),
@@ -33,7 +33,7 @@ def test_bad_records_of_regular_blocks_are_found(read_csv: ReadCsv) -> None:
 
     found = read_csv(data, DDL)
 
-    places = [(bad.place.line, bad.place.record, bad.text) for bad in found.bad]
+    places = [(bad.location.line, bad.location.record, bad.text) for bad in found.bad]
     assert places == [(7, 3, 'x,"e\nf"'), (12, 5, "y,g")]
 
 
@@ -51,11 +51,19 @@ def test_a_bad_value_is_told_with_its_column(read_csv: ReadCsv) -> None:
 @pytest.mark.parametrize(
     ("ddl", "text", "reason"),
     [
-        ("v DOUBLE", "1e999", "is no DOUBLE: it is too large"),
-        ("v DECIMAL(6,2)", "1.005", "is no DECIMAL(6,2): it has more digits than the type"),
-        ("v DATE", "2024-02-30", "is no DATE: day is out of range for month"),
-        ("v TIMESTAMP", "2024-01-01 00:00:00.0000001", "is no TIMESTAMP: it has parts of a micro"),
-        ("v BOOLEAN", "maybe", "is no BOOLEAN"),
+        ("v DOUBLE", "1e999", "is not a valid DOUBLE: it is too large"),
+        (
+            "v DECIMAL(6,2)",
+            "1.005",
+            "is not a valid DECIMAL(6,2): it has more digits than the type",
+        ),
+        ("v DATE", "2024-02-30", "is not a valid DATE: day is out of range for month"),
+        (
+            "v TIMESTAMP",
+            "2024-01-01 00:00:00.0000001",
+            "is not a valid TIMESTAMP: it has parts of a micro",
+        ),
+        ("v BOOLEAN", "maybe", "is not a valid BOOLEAN"),
     ],
 )
 def test_the_reason_says_what_is_wrong(read_csv: ReadCsv, ddl: str, text: str, reason: str) -> None:
@@ -69,5 +77,5 @@ def test_comments_and_blank_lines_count_as_lines(read_csv: ReadCsv) -> None:
 
     found = read_csv(data, DDL, dialect=Dialect(comment=b"#"))
 
-    places = [(bad.place.line, bad.place.record) for bad in found.bad]
+    places = [(bad.location.line, bad.location.record) for bad in found.bad]
     assert places == [(9, 2), (10, 3), (14, 5)]

@@ -119,4 +119,4 @@ def _reader(has_header: bool) -> CsvReader:
 def _lines(found: Outcome, path: Path, start: int) -> list[tuple[int, str]]:
     """Line in the file and text of each bad record."""
     before = lines_before(LOCAL, FilePart(landed(path), start))
-    return [(before + bad.place.line, bad.text) for bad in found.bad]
+    return [(before + bad.location.line, bad.text) for bad in found.bad]

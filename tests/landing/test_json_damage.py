@@ -55,8 +55,8 @@ def test_lines_that_are_no_json(read_json: ReadJson, line: str, count: int) -> N
     found = read_json('{"id":1}\n' * count + line + '\n{"id":4}', "id INT, s STRING")
 
     assert found.rows == [(1, None)] * count + [(4, None)]
-    assert [(bad.place, bad.text) for bad in found.bad] == [((count + 1, count + 1), line)]
-    assert found.bad[0].problem.reason.startswith("is no JSON: ")
+    assert [(bad.location, bad.text) for bad in found.bad] == [((count + 1, count + 1), line)]
+    assert found.bad[0].problem.reason.startswith("is not valid JSON: ")
 
 
 @pytest.mark.parametrize("raw", [b'{"id":2,"s":"\xff"}', b'{"\xe9":1}', b'{"s":"\xed\xa0\x80"}'])
@@ -75,7 +75,7 @@ def test_nesting_without_end_is_told(read_json: ReadJson, pair: str, depth: int)
     found = read_json(f'{{"id":1}}\n{{"id":2,"x":{value}}}\n{{"id":3}}\n', "id INT")
 
     assert found.values == [1, 3]
-    assert found.reasons == [(2, "is no JSON: it is nested too deep")]
+    assert found.reasons == [(2, "is not valid JSON: it is nested too deep")]
 
 
 @pytest.mark.parametrize("pair", ["[]", '{"a":}'])
@@ -93,7 +93,7 @@ def test_a_number_of_a_million_digits_is_told(read_json: ReadJson, type_name: st
     found = read_json(f'{{"v":{"9" * 1_000_000}}}\n{{"v":null}}\n', f"v {type_name}")
 
     assert found.values == [None]
-    assert found.reasons[0][1].startswith(f"is no {type_name}")
+    assert found.reasons[0][1].startswith(f"is not a valid {type_name}")
 
 
 def test_a_number_of_a_million_digits_is_a_text(read_json: ReadJson) -> None:

@@ -19,7 +19,7 @@ def test_lines_end_as_on_any_system(read_json: ReadJson, end: str) -> None:
     found = read_json(end.join(['{"id":1}', '{"id":2}', '{"id":"x"}', ""]), "id INT")
 
     assert found.values == [1, 2]
-    assert [bad.place for bad in found.bad] == [(3, 3)]
+    assert [bad.location for bad in found.bad] == [(3, 3)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -39,7 +39,7 @@ def test_blank_lines_are_no_records(read_json: ReadJson) -> None:
     found = read_json('\n \t\n{"id":1}\n\r\n\n  {"id":2}  \n{"id":"x"}\n\n', "id INT")
 
     assert found.values == [1, 2]
-    assert [bad.place for bad in found.bad] == [(7, 3)]
+    assert [bad.location for bad in found.bad] == [(7, 3)]
 
 
 @pytest.mark.parametrize("data", ["", "\n", " \n\t\n"])
@@ -53,14 +53,14 @@ def test_an_array_on_a_line_holds_records(read_json: ReadJson) -> None:
     found = read_json('{"id":1}\n[{"id":2}, {"id":3}]\n[]\n[{"id":4},5]\n', "id INT")
 
     assert found.values == [1, 2, 3, 4]
-    assert [(bad.place, bad.text) for bad in found.bad] == [((4, 5), "5")]
+    assert [(bad.location, bad.text) for bad in found.bad] == [((4, 5), "5")]
 
 
 def test_an_array_that_is_not_closed_is_one_bad_record(read_json: ReadJson) -> None:
     found = read_json('[{"id":1},{"id":2}\n{"id":3}\n', "id INT")
 
     assert found.values == [3]
-    assert [(bad.place, bad.text) for bad in found.bad] == [((1, 1), '[{"id":1},{"id":2}')]
+    assert [(bad.location, bad.text) for bad in found.bad] == [((1, 1), '[{"id":1},{"id":2}')]
 
 
 @pytest.mark.parametrize("line", ["5", '"x"', "null", "true", "[1]", "[null]", "[[{}]]"])
@@ -68,7 +68,7 @@ def test_what_is_no_object_is_a_bad_record(read_json: ReadJson, line: str) -> No
     found = read_json(f'{{"id":1}}\n{line}\n{{"id":2}}\n', "id INT")
 
     assert found.values == [1, 2]
-    assert found.reasons == [(2, "is no JSON object")]
+    assert found.reasons == [(2, "is not a JSON object")]
 
 
 def test_a_byte_order_mark_is_left_out(read_json: ReadJson) -> None:
@@ -79,7 +79,7 @@ def test_a_byte_order_mark_within_the_file_is_no_json(read_json: ReadJson) -> No
     found = read_json(b'{"id":1}\n' + codecs.BOM_UTF8 + b'{"id":2}\n', "id INT")
 
     assert found.values == [1]
-    assert [bad.place for bad in found.bad] == [(2, 2)]
+    assert [bad.location for bad in found.bad] == [(2, 2)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "iso-8859-1", "cp1252"])

@@ -44,7 +44,7 @@ def test_a_bad_record_stands_where_it_begins(read_values: ReadJson) -> None:
     found = read_values('[\n{"id":1},\n\n  {"id":\n"x"},\n5,\n{"id":2}\n]', "id INT")
 
     assert found.values == [1, 2]
-    assert [(bad.place, bad.text) for bad in found.bad] == [
+    assert [(bad.location, bad.text) for bad in found.bad] == [
         ((4, 2), '{"id":\n"x"}'),
         ((6, 3), "5"),
     ]
@@ -67,14 +67,14 @@ def test_what_follows_damage_is_one_bad_record(read_values: ReadJson, data: str,
 
     assert found.values == [1]
     assert [bad.text for bad in found.bad] == [rest]
-    assert found.reasons[0][1].startswith("is no JSON: ")
+    assert found.reasons[0][1].startswith("is not valid JSON: ")
 
 
 def test_bytes_that_are_not_utf8_are_of_one_record(read_values: ReadJson) -> None:
     found = read_values(b'[{"id":1},\n{"id":2,"s":"\xff"},\n{"id":3}]', "id INT")
 
     assert found.values == [1, 3]
-    assert [(bad.place, bad.raw) for bad in found.bad] == [((2, 2), b'{"id":2,"s":"\xff"}')]
+    assert [(bad.location, bad.raw) for bad in found.bad] == [((2, 2), b'{"id":2,"s":"\xff"}')]
 
 
 def test_a_file_larger_than_a_record_may_be_is_an_error(read_values: ReadJson) -> None:

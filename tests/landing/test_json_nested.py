@@ -78,7 +78,7 @@ def test_what_is_no_value(
 
     assert found.values == [None, None]
     [bad] = found.bad
-    assert (bad.place, bad.problem.column, bad.problem.expected) == ((2, 2), column, expected)
+    assert (bad.location, bad.problem.column, bad.problem.expected) == ((2, 2), column, expected)
 
 
 @pytest.mark.parametrize(

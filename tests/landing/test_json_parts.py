@@ -27,7 +27,7 @@ def test_any_two_parts_have_each_record_once(tmp_path: Path, json_way: str) -> N
         first, second = read(reader, path, 0, cut), read(reader, path, cut)
         assert first.values + second.values == [1, 2, 3, 4], (json_way, cut)
         assert first.records + second.records == 6
-        assert [bad.place.record for bad in second.bad] == [None] * len(second.bad)
+        assert [bad.location.record for bad in second.bad] == [None] * len(second.bad)
 
 
 def test_only_lines_of_utf8_are_split() -> None:
@@ -70,7 +70,7 @@ def test_a_block_has_no_more_than_so_many_records(
     found = list(reader.read(LOCAL, FilePart(landed(path))))
 
     assert [block.records for block in found] == [3, 3, 3]
-    numbers = [bad.place.record for block in found for bad in block.bad]
+    numbers = [bad.location.record for block in found for bad in block.bad]
     assert numbers == [1, 2, 4, 6, 8]
 
 

@@ -138,10 +138,10 @@ def test_what_is_no_value(read_json: ReadJson, type_name: str, value: str, count
     found = read_json(good * count + f'{{"v":{value},"id":2}}\n' + good, f"v {type_name}, id INT")
 
     assert found.rows == [(None, 1)] * (count + 1)
-    assert [bad.place for bad in found.bad] == [(count + 1, count + 1)]
+    assert [bad.location for bad in found.bad] == [(count + 1, count + 1)]
     problem = found.bad[0].problem
     assert (problem.column, problem.expected) == ("v", type_name)
-    assert problem.reason.startswith(f"is no {type_name}")
+    assert problem.reason.startswith(f"is not a valid {type_name}")
     assert found.bad[0].text == f'{{"v":{value},"id":2}}'
 
 
@@ -150,7 +150,10 @@ def test_what_is_no_value(read_json: ReadJson, type_name: str, value: str, count
 def test_a_number_is_no_time(read_json: ReadJson, type_name: str, value: str) -> None:
     [bad] = read_json(f'{{"at":{value}}}\n', f"at {type_name}").bad
 
-    assert (bad.problem.value, bad.problem.reason) == (value, f"is no {type_name}: it is a number")
+    assert (bad.problem.value, bad.problem.reason) == (
+        value,
+        f"is not a valid {type_name}: it is a number",
+    )
     assert "BIGINT" in bad.problem.remedy
     assert "timestamp_millis" in bad.problem.remedy
 

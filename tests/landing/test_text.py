@@ -62,7 +62,7 @@ def test_bytes_that_are_not_utf8_are_a_bad_record(tmp_path: Path) -> None:
 
     assert found.values == ["a", "é", "b"]
     assert found.records == 5
-    assert [(bad.place, bad.raw) for bad in found.bad] == [((3, 3), b"\xe9"), ((5, 5), b"\xff")]
+    assert [(bad.location, bad.raw) for bad in found.bad] == [((3, 3), b"\xe9"), ((5, 5), b"\xff")]
     assert found.reasons[0][1] == "has bytes that are not UTF-8"
 
 

@@ -236,7 +236,7 @@ class Client:
 def _is_busy(method: str, code: int, text: str) -> bool:
     """Whether the same call may be answered later.
 
-    Airflow 3.3 can not list the events of an asset while a run that they made is still queued: the
+    Airflow 3.3 cannot list the events of an asset while a run that they made is still queued: the
     run has no start yet, which its own answer requires.
     """
     if code == HTTPStatus.INTERNAL_SERVER_ERROR:

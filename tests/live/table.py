@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from airflow_provider_merge.metadata.paimon import PaimonSnapshots
+from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from airflow_provider_merge.submit.processes import MARK, job_processes
 from tests.live.server import Server
 from tests.live.spark_python import SparkPython

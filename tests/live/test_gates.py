@@ -103,7 +103,7 @@ def test_a_deferred_sensor_that_times_out_tells_what_it_saw_last(server):
     log = client.log("stale", "run", "gate", 1)
     assert "pausing task" in log.lower(), log
     assert (
-        "shop.stale: what FreshnessSensor waits for did not come within 5 seconds. Seen last: "
+        "shop.stale: the condition of FreshnessSensor was not met within 5 seconds. Last poll: "
         "newest change: snapshot 1 (APPEND, 2026-01-01T00:00:00+00:00), " in log
     )
     assert "AirflowSensorTimeout" in log
@@ -122,7 +122,7 @@ def test_a_waiting_sensor_goes_on_when_the_store_is_back(server, store):
     wait_for("the deferral", lambda: client.task("on_s3", "run", "gate")["state"] == "deferred")
 
     store.stop()
-    wait_for("looks in vain", lambda: log_of_gate(client).count("could not be looked at") >= 2)
+    wait_for("polls in vain", lambda: log_of_gate(client).count("could not be polled") >= 2)
     assert client.task("on_s3", "run", "gate")["state"] == "deferred"
     store.start()
     table.add({"2026-02-01": 7})

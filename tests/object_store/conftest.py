@@ -21,7 +21,7 @@ def each_store(request: pytest.FixtureRequest) -> ObjectStore:
 
 @pytest.fixture(scope="session")
 def store(request: pytest.FixtureRequest) -> ObjectStore:
-    """The real server, or the other one where it can not be built."""
+    """The real server, or the other one where it cannot be built."""
     try:
         gateway_program()
     except GatewayMissingError:

@@ -98,10 +98,10 @@ def test_an_abort_removes_what_was_written_and_nothing_else(
 ) -> None:
     before = data_files(store, catalog)
     merge = begin(connector, table)
-    fragments = stored(merge, inserts(table, [{"id": 3}]))
+    stored(merge, inserts(table, [{"id": 3}]))
     assert len(data_files(store, catalog)) == len(before) + 1
 
-    connector.writes.abort_merge(table, merge, fragments)
+    connector.writes.abort_merge(table, merge)
 
     assert data_files(store, catalog) == before
     assert read(connector) == ROWS

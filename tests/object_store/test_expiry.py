@@ -189,7 +189,7 @@ def test_rollback_then_orphans(
     young = warehouse.care.remove_orphan_files(NAME, orphans, dry_run=False, spark=session)
     assert not young.changes
 
-    # Objects can not be made older: the clock goes forward instead.
+    # Objects cannot be made older: the clock goes forward instead.
     care: Any = warehouse.care
     later = datetime.now(UTC) + timedelta(days=2)
     tomorrow = PaimonMaintenance(care._metadata, care._storage, lambda: later)

@@ -112,7 +112,7 @@ def test_of_files_that_are_copied_each_row_group_is_read_once_and_in_one_version
     put(store, path, pa.table({"id": range(20_000)}), row_group_size=1_000)
     source = opened_source(spark, connector, FileSource("s", f"s3://{path}", "parquet"))
     assert source.files is not None
-    files = copied_files(spark, source.files, source.frame, source.place)
+    files = copied_files(spark, source.files, source.frame, source.location)
     assert files is not None
     copied = files.rows([0], 5)
     tasks = pa.RecordBatch.from_pydict({"id": list(range(len(copied.files)))})

@@ -38,7 +38,7 @@ def run(
     """The rows of the target after the statement.
 
     Raises:
-        duckdb.Error: a value can not be stored.
+        duckdb.Error: a value cannot be stored.
 
     """
     with duckdb.connect() as connection:

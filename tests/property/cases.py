@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.oracle.expressions import Row, Value
 from tests.oracle.merge import Merge, TableColumn
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
@@ -69,14 +70,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Chain:
-    """Statements that run one after another on one table.
-
-    ``filter_share``: up to how many source rows for each target row a dynamic filter is used.
-    """
+    """Statements that run one after another on one table; ``limits`` say how they are planned."""
 
     table: Table
     steps: tuple[Step, ...]
-    filter_share: float | None = None
+    limits: PlanLimits = dataclasses.field(default_factory=PlanLimits)
 
 
 def kind_of(seed: int) -> TableKind:
@@ -95,8 +93,9 @@ def random_chain(seed: int) -> Chain:
     if extra.random() < 0.5:
         steps.insert(extra.randint(0, len(steps)), _insert_step(extra, table))
     # From a generator of its own: the tables and statements of a seed stay what they were.
-    filter_share = random.Random(f"filter {seed}").choice([None, 1000.0, 1000.0])
-    return Chain(table, tuple(steps), filter_share)
+    filters = PlanLimits(filter_share=1000.0)
+    limits = random.Random(f"filter {seed}").choice([PlanLimits(), filters, filters])
+    return Chain(table, tuple(steps), limits)
 
 
 def _table(chance: random.Random) -> Table:

@@ -14,6 +14,7 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
@@ -55,11 +56,11 @@ class FolderTable:
         """Where the table is."""
         return self.warehouse / self.database / self.name
 
-    def run(self, request: JobRequest) -> JobResult:
+    def run(self, request: JobRequest, limits: PlanLimits) -> JobResult:
         """Run a job on the table."""
         connector = open_folder_connector(str(self.warehouse), self.row_group_size)
         request = replace(request, catalog=CatalogSpec("folder", str(self.warehouse)))
-        return Job(request, self.spark, connector).run()
+        return Job(request, self.spark, connector, limits=limits).run()
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows."""

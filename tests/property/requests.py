@@ -12,7 +12,6 @@ from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
-    JobOptions,
     JobRequest,
     Source,
     SqlSource,
@@ -47,7 +46,6 @@ def request_of(
     warehouse: Path,
     target: TableName,
     source: Path,
-    filter_share: float | None = None,
 ) -> JobRequest:
     """The request that runs ``step``, whose source lies in the parquet file ``source``."""
     statement, sources = _built(step) if step.form == "builder" else _parsed(step, target)
@@ -57,7 +55,6 @@ def request_of(
         catalog=CatalogSpec("paimon", str(warehouse)),
         statement=statement,
         sources=(FileSource(SOURCE, str(source), "parquet"), *sources),
-        options=JobOptions(filter_share=filter_share),
     )
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
+from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.run import run
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.oracle.merge import Merge, Outcome, multiset
 from tests.oracle.statements import apply
 from tests.property.cases import Chain, Step, Table, random_chain
@@ -80,7 +82,7 @@ class Runner:
         for number, step in enumerate(chain.steps, start=1):
             outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
-            result = self._run_step(step, table, number, chain.filter_share)
+            result = self._run_step(step, table, number, chain.limits)
             expected = multiset(outcome.rows, chain.table.columns)
             _compare(before, Look.at(table), result, expected, outcome)
             if isinstance(step.statement, Merge) and not result.error:
@@ -106,13 +108,16 @@ class Runner:
         step: Step,
         table: PaimonTable | FolderTable,
         number: int,
-        filter_share: float | None,
+        limits: PlanLimits,
     ) -> JobResult:
         source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
-        request = request_of(step, self.warehouse.path, name, source, filter_share)
-        return table.run(request) if isinstance(table, FolderTable) else run(request, self.spark)
+        request = request_of(step, self.warehouse.path, name, source)
+        if isinstance(table, FolderTable):
+            return table.run(request, limits)
+        connector = open_connector(request.catalog, {})
+        return Job(request, self.spark, connector, limits=limits).run()
 
 
 def _work(result: JobResult) -> set[str]:

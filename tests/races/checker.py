@@ -42,7 +42,7 @@ class Report:
 
     @property
     def conflict_share(self) -> float:
-        """The share of attempts in whose region somebody else committed meanwhile."""
+        """The share of attempts in whose read set somebody else committed meanwhile."""
         return self.conflicts / max(self.attempts, 1)
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Report:
         lines = [
             f"{self.statements} statements in {self.attempts} attempts: {self.snapshots} snapshots",
             f"statements that made them: {kinds}",
-            f"{self.conflict_share:.0%} of the attempts met a commit in their region",
+            f"{self.conflict_share:.0%} of the attempts met a commit in their read set",
             f"statements that gave up: {failures or 'none'}",
             f"{self.compared} snapshots compared with the replay, row by row",
             f"{len(self.problems)} problems",

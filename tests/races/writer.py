@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
 from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
 from spark_jobs.connectors.paimon.format.vectors import read_vector
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -65,7 +65,7 @@ class CheckThenWrite:
 class PypaimonPublish:
     """pypaimon's own: it looks, then renames over what came meanwhile."""
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         commit = RenamingSnapshotCommit(latest.table.snapshot_manager())
         return bool(commit.commit(None, new.snapshot, []))
 
@@ -94,9 +94,9 @@ def opened(catalog: CatalogSpec, credentials: dict[str, str], publish: str) -> C
         return connector
     writes = connector.writes
     assert isinstance(writes, PaimonMergeWrites)
-    storage = connector.storage
-    unsafe = PaimonMergeWrites(writes._metadata, storage.filesystem, UNSAFE[publish]())
-    return Connector(connector.metadata, connector.scan, unsafe, storage)
+    filesystem = connector.storage.filesystem
+    unsafe = PaimonMergeWrites(writes._metadata, filesystem, UNSAFE[publish]())
+    return replace(connector, writes=unsafe)
 
 
 def attempt(connector: Connector, statement: Statement, operation_id: str) -> int | None:
@@ -107,19 +107,19 @@ def attempt(connector: Connector, statement: Statement, operation_id: str) -> in
     """
     table = connector.metadata.load_table(NAME)
 
-    def region(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+    def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
         read = statement.kind != "append"
         return [file for file in files if read and file.partition["p"] == statement.p]
 
     planned = connector.metadata.plan_files(table)
-    files = tuple(region(planned))
+    files = tuple(read_set(planned))
     found = [row for file in files for row in _rows(connector, table, file)]
     new = statement.new_rows([row.id for row in found])
     changed, assigned = _changes(table, statement, found, new)
     if not changed:
         return None
     operation = Operation(operation_id, "digest", {})
-    write = MergeWrite(operation, files, assigned, (), _TARGET_SIZE, region=region)
+    write = MergeWrite(operation, files, assigned, (), _TARGET_SIZE, read_set=read_set)
     handle = connector.writes.begin_merge(table, write)
     fragments = store(handle, *changed, task=uuid.uuid4().hex)
     if statement.kind == "compact":
@@ -128,7 +128,7 @@ def attempt(connector: Connector, statement: Statement, operation_id: str) -> in
         made = connector.writes.finish_merge(table, handle, fragments, {})
     except JobError as error:
         if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-            connector.writes.abort_merge(table, handle, fragments)
+            connector.writes.abort_merge(table, handle)
         raise
     connector.writes.release_guard(table, operation_id)
     return made.snapshot_id

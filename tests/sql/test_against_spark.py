@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 class SparkParser:
-    """Spark's parser; Hypothesis can not print what comes from the JVM."""
+    """Spark's parser; Hypothesis cannot print what comes from the JVM."""
 
     def __init__(self, session):
         self._parser = session._jsparkSession.sessionState().sqlParser()

@@ -109,9 +109,9 @@ REFUSED = {
     "INSERT OVERWRITE DIRECTORY '/x' SELECT 1": "only tables are written",
     "INSERT OVERWRITE d.t PARTITION (a = 1) IF NOT EXISTS SELECT 1": "INSERT takes no IF",
     "INSERT INTO d.t REPLACE WHERE a = 1 SELECT 1": "INSERT takes no REPLACE",
-    "INSERT INTO d.t VALUES (1, default), (2, 3) LIMIT 1": "DEFAULT can not stand in VALUES that",
-    "INSERT INTO d.t SELECT 1, DEFAULT UNION SELECT 2, 3": "DEFAULT can not stand in one of sev",
-    "INSERT INTO d.t FROM d.s |> SELECT DEFAULT": "DEFAULT can not stand in one of several",
+    "INSERT INTO d.t VALUES (1, default), (2, 3) LIMIT 1": "DEFAULT is not supported in VALUES",
+    "INSERT INTO d.t SELECT 1, DEFAULT UNION SELECT 2, 3": "DEFAULT is not supported in one of",
+    "INSERT INTO d.t FROM d.s |> SELECT DEFAULT": "DEFAULT is not supported in one of",
     "ALTER TABLE d.t ADD COLUMN a INT": "only DROP PARTITION",
     "ALTER TABLE d.t DROP COLUMN a": "only DROP PARTITION",
 }

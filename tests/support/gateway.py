@@ -1,7 +1,7 @@
 """The real S3 server: versitygw, built once into ``.tools/s3`` with Go, and served from a folder.
 
 Go decides from where it downloads, and checks the module against its public checksums. Without Go,
-or when the module can not be fetched, there is a reason to skip, which the suites' summary shows.
+or when the module cannot be fetched, there is a reason to skip, which the suites' summary shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _START_SECONDS = 300
 
 
 class GatewayMissingError(Exception):
-    """The server can not be made on this machine; the text says what is missing."""
+    """The server cannot be made on this machine; the text says what is missing."""
 
 
 def gateway_program() -> Path:
@@ -76,7 +76,7 @@ def _build(go: str, folder: str) -> None:
 
 
 def gateway_program_or_skip() -> Path:
-    """The server's binary for a test, which is skipped where it can not be made."""
+    """The server's binary for a test, which is skipped where it cannot be made."""
     try:
         return gateway_program()
     except GatewayMissingError as error:

@@ -1,4 +1,4 @@
-"""What pypaimon can not do when tests append to tables."""
+"""What pypaimon cannot do when tests append to tables."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation
+from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 
 NAME = TableName("shop", "orders")
 ROW_ID = pa.struct([("file", pa.int32()), ("position", pa.int64())])

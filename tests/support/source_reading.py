@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.failures import translated
@@ -33,7 +34,7 @@ def evaluated(
     handle = connector.metadata.load_table(target)
     moment = StatementTime(spark)
     log = OperationLog(connector.storage)
-    folder = log.new_scratch(request.operation_id)
+    folder = new_scratch_folder(request.operation_id)
     log.lease(folder).take()
     sources = Sources(spark, connector, request, handle, folder, Progress(), moment)
     sources.open()

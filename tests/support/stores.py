@@ -101,7 +101,7 @@ def moto() -> Iterator[ObjectStore]:
 
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """A real server in a process of its own; skips where it can not be built."""
+    """A real server in a process of its own; skips where it cannot be built."""
     program = gateway_program_or_skip()
     folder = tmp_path_factory.mktemp("gateway")
     store = ObjectStore("gateway", "", folder / "data")

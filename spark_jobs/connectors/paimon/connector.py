@@ -14,16 +14,22 @@ from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
+from spark_jobs.contract.paimon_options import (
+    FILESYSTEM,
+    METASTORE,
+    REST,
+    REST_WAREHOUSE,
+    WAREHOUSE,
+    metastore_of,
+)
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.s3_options import SCHEMES
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.connector import Connector, ConnectorScan
-from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.source_location import source_location
 from spark_jobs.storage.warehouse import Warehouse, open_warehouse
+from spark_jobs.storage.workspace import open_workspace
 
-# What the server of a REST catalog calls the warehouse, where that is not its location.
-REST_WAREHOUSE: Final = "rest.warehouse"
 _LOCK_OPTION: Final = "lock.enabled"
 
 
@@ -36,44 +42,44 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         NotSupportedError: another kind of catalog or storage.
     """
     options = {**catalog.options, **credentials}
-    metastore = options.get("metastore", "filesystem")
-    if metastore == "filesystem":
+    metastore = metastore_of(options)
+    if metastore == FILESYSTEM:
         _refuse_lock(catalog.warehouse, options)
         storage = open_warehouse(catalog.warehouse, options)
-        native = catalogs.open_catalog(_native_options(options, storage, storage.location))
-        metadata = PaimonMetadata(native, storage)
+        opened = catalogs.open_catalog(_library_options(options, storage, storage.location))
+        metadata = PaimonMetadata(opened, storage)
         snapshots: SnapshotStore = SnapshotFiles(storage.files)
         maintenance: PaimonMaintenance | None = PaimonMaintenance(metadata, storage)
-    elif metastore == "rest":
+    elif metastore == REST:
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
-        native = rest_catalog.open_rest_catalog(_native_options(options, storage, name))
-        metadata = PaimonMetadata(native, storage)
+        opened = rest_catalog.open_rest_catalog(_library_options(options, storage, name))
+        metadata = PaimonMetadata(opened, storage)
         # The server has tags and rollbacks of its own.
-        snapshots, maintenance = CatalogServer(native), None
+        snapshots, maintenance = CatalogServer(opened), None
     else:
         raise NotSupportedError(
-            f"Catalog option metastore = {metastore} is not supported yet.",
+            f"Catalog option {METASTORE} = {metastore} is not supported yet.",
             "Use a filesystem catalog (leave the option out) or a REST catalog (rest).",
         )
     return Connector(
         metadata=metadata,
         scan=_scan(storage),
         writes=PaimonMergeWrites(metadata, storage.filesystem, snapshots),
-        storage=WarehouseStorage(storage.filesystem, storage.root, storage.spark_uri),
+        storage=open_workspace(catalog, storage, options),
         maintenance=maintenance,
         locate=lambda uri: source_location(uri, options),
     )
 
 
-def _native_options(
+def _library_options(
     options: Mapping[str, str], storage: Warehouse, warehouse: str
 ) -> dict[str, str]:
-    return {**options, **catalog_options(storage.access), "warehouse": warehouse}
+    return {**options, **catalog_options(storage.access), WAREHOUSE: warehouse}
 
 
 def _scan(storage: Warehouse) -> ConnectorScan:
-    """Where Spark can not reach the files, pyarrow reads them."""
+    """Where Spark cannot reach the files, pyarrow reads them."""
     if storage.spark_prefix is None:
         return PaimonScan(storage.filesystem, "pyarrow")
     return PaimonScan(storage.filesystem, spark_prefix=storage.spark_prefix)

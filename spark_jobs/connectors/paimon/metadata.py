@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.locations import on_same_storage
-from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
@@ -18,18 +16,19 @@ from spark_jobs.connectors.paimon.library import (
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
+from spark_jobs.connectors.paimon.table.file_refusals import refuse_rescaled
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
-    refuse_rescaled,
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.write.table_layout import bucket_function
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
@@ -49,7 +48,7 @@ class PaimonMetadata:
 
         Raises:
             CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table's rows can not be read right here, with the reason.
+            NotSupportedError: the table's rows cannot be read right here, with the reason.
         """
         table = self._find(name)
         if table is None:
@@ -68,7 +67,7 @@ class PaimonMetadata:
                 columns=tuple(_column(column) for column in schema.columns),
                 partition_keys=schema.partition_keys,
                 snapshot_id=snapshot.id if snapshot else None,
-                native=PaimonTable(table, snapshot, schema),
+                native=PinnedTable(table, snapshot, schema),
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
@@ -97,30 +96,31 @@ class PaimonMetadata:
             )
         return created
 
+    def require_writable(self, table: TableHandle) -> None:
+        """Check options, columns and buckets.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            NotSupportedError: the table's rows cannot be changed, with the reason.
+        """
+        target = pinned_table(table)
+        refuse_unwritable(table.name, target.schema)
+        if target.buckets is not None:
+            entries = self._reading(table.name, lambda: target.located_entries)
+            refuse_rescaled(table.name, target.buckets, entries)
+
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """With deletion vectors a changed row is deleted and written anew.
 
         Else files are rewritten in place, so an UPDATE needs only the assigned columns.
         """
-        target = paimon_table(table)
-        refuse_unwritable(table.name, target.schema)
-        if target.buckets is not None:
-            entries = self._reading(table.name, lambda: target.located_entries)
-            refuse_rescaled(table.name, target.buckets, entries)
-        if target.marks_rows:
+        if pinned_table(table).marks_rows:
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
-    def merge_row_id_columns(
-        self, table: TableHandle, updated_columns: Sequence[str]
-    ) -> tuple[str, ...]:
-        """None: file and position say where the row is."""
-        del table, updated_columns
-        return ()
-
     def insert_layout(self, table: TableHandle) -> WriteLayout:
         """New rows by partition and bucket; those of a table with neither anywhere."""
-        target = paimon_table(table)
+        target = pinned_table(table)
         if target.buckets is None:
             return WriteLayout(table.partition_keys, table.partition_keys)
         derived = DerivedColumns(

@@ -1,4 +1,4 @@
-"""Files that can not be read: told apart from storage that fails. Runs on executors."""
+"""Files that cannot be read: told apart from storage that fails. Runs on executors."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _read_dictionary(pages: memoryview, meta: Struct) -> _Dictionary:
     about = header[7].data
     count = number(about, 1)
     if not 0 <= count <= len(body):
-        raise NotSpliceableError(f"{count} entries of a dictionary can not be in {len(body)} bytes")
+        raise NotSpliceableError(f"{count} entries of a dictionary cannot be in {len(body)} bytes")
     return _Dictionary(pages[:end], length + uncompressed, body, count, number(about, 2))
 
 

@@ -73,7 +73,7 @@ class StatisticsField:
 
 
 class NotSpliceableError(Exception):
-    """The file has a feature by which its column chunks can not be copied one by one."""
+    """The file has a feature by which its column chunks cannot be copied one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def read_footer(file: pa.NativeFile) -> Footer:
     size = file.size()
     tail = file.read_at(min(size, _GUESS), max(size - _GUESS, 0))
     if tail[-4:] != MAGIC or size < len(MAGIC) + _TRAILER:
-        raise NotSpliceableError("its footer is encrypted, or it is no parquet file")
+        raise NotSpliceableError("its footer is encrypted, or it is not a parquet file")
     length = int.from_bytes(tail[-_TRAILER:-4], "little")
     if length + _TRAILER > size:
         raise NotSpliceableError("its footer would be longer than the file")

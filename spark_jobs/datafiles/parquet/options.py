@@ -51,7 +51,7 @@ class ParquetOptions:
         int96 = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
         if int96:
             raise NotSupportedError(
-                f"Column {int96[0]} is stored as INT96 timestamps, which can not be copied.",
+                f"Column {int96[0]} is stored as INT96 timestamps, which cannot be copied.",
                 "Rewrite the table's files with TIMESTAMP(6) columns first.",
             )
         decimals = [leaf for leaf in leaves if leaf.logical_type.type == "DECIMAL"]

@@ -35,7 +35,7 @@ def rewrite(
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
-        NotSupportedError: the file has INT96 timestamps, which pyarrow can not copy.
+        NotSupportedError: the file has INT96 timestamps, which pyarrow cannot copy.
         InternalError: a position is not in the file, or positions are not ascending.
         CatalogError: DATA_FILE_UNREADABLE.
     """

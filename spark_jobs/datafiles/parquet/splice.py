@@ -38,7 +38,7 @@ from spark_jobs.datafiles.parquet.footer import (
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 
 # A row group is read at once; this much of it may belong to something else.
 _GAP_BYTES = 1024 * 1024

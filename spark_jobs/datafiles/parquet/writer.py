@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
 from spark_jobs.datafiles.statistics import ColumnStatistics, StatisticsCollector
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 
 
 @dataclass(frozen=True, slots=True)

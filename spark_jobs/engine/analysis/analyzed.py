@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType
 
 from spark_jobs.contract.statements import When
 from spark_jobs.engine.analysis.expressions import Expression, subquery_columns
-from spark_jobs.engine.analysis.read_set import TargetRegion
+from spark_jobs.engine.analysis.read_set import TargetReadSet
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
 
@@ -42,7 +42,7 @@ class AnalyzedMerge:
     selects the target rows that count as matched, and there is one case.
 
     ``stored_types`` are the types of the target's columns as they are declared, ``target_types`` as
-    frames have them, without the lengths of strings; ``region`` tells which target rows the
+    frames have them, without the lengths of strings; ``read_set`` tells which target rows the
     statement can touch.
     """
 
@@ -54,7 +54,7 @@ class AnalyzedMerge:
     strict: bool
     target_types: Mapping[str, DataType]
     stored_types: Mapping[str, DataType]
-    region: TargetRegion
+    read_set: TargetReadSet
 
     def has(self, when: When) -> bool:
         """Whether there is a clause of this kind."""

@@ -22,8 +22,9 @@ from spark_jobs.contract.statements import (
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer
 from spark_jobs.engine.analysis.char_columns import char_lengths, noted_lengths, without_lengths
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, Side
-from spark_jobs.engine.analysis.read_set import filtered_region, target_region
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression, Side
+from spark_jobs.engine.analysis.read_set import filtered_read_set, target_read_set
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
@@ -72,7 +73,7 @@ def analyze_merge(
     """
     if spec.schema_evolution:
         raise NotSupportedError(
-            "schema_evolution: MERGE can not add columns yet",
+            "schema_evolution: MERGE cannot add columns yet",
             "Leave out WITH SCHEMA EVOLUTION; columns that only the source has are left out then.",
         )
     refuse_reserved_names(table.column_names, "target")
@@ -95,7 +96,7 @@ def analyze_merge(
         strict=spec.cardinality == "strict",
         target_types={field.name: field.dataType for field in target.frame.schema},
         stored_types=types,
-        region=target_region(expressions, spec),
+        read_set=target_read_set(expressions, spec),
     )
 
 
@@ -143,7 +144,7 @@ def analyze_filtered(
         strict=False,
         target_types={field.name: field.dataType for field in target.frame.schema},
         stored_types=types,
-        region=filtered_region(on),
+        read_set=filtered_read_set(on),
     )
 
 

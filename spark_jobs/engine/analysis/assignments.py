@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType
 
+from spark_jobs.contract.identifiers import quote, unquoted
 from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
-from spark_jobs.engine.analysis.expressions import NULL, Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
 from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
-from spark_jobs.engine.analysis.store_assignment import Place, require_storable
-from spark_jobs.engine.runtime.names import find_name, quote, unquoted
+from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
+from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import Column, TableHandle
 
@@ -42,7 +44,7 @@ class AssignmentAnalyzer:
         """
         values = self._values(action, sees, where)
         for name, value in values.items():
-            require_storable(value.type, self.stored_types[name], Place(where, name))
+            require_storable(value.type, self.stored_types[name], ErrorLocation(where, name))
         return values
 
     def _values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
@@ -166,7 +168,7 @@ class AssignmentAnalyzer:
                 return column, fields
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
-            f"{where}: {text} is no column of {self.table.name}",
+            f"{where}: {text} is not a column of {self.table.name}",
             f"Its columns are: {', '.join(self.table.column_names)}.",
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 PLAN_EXPRESSIONS: Final = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
+SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
 # Where Spark notes the declared type of a column of STRING.
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR: Final = re.compile(r"char\((\d+)\)")

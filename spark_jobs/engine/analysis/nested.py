@@ -7,8 +7,8 @@ from typing import cast
 
 from pyspark.sql.types import DataType, StructField, StructType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.expressions import Expression, subquery_columns
-from spark_jobs.engine.runtime.names import quote
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 Assigned = Expression | dict[str, "Assigned"]

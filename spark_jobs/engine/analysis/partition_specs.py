@@ -14,11 +14,13 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import PartitionSpec
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.analysis.store_assignment import Place, stored
-from spark_jobs.engine.runtime.names import find_name, unquoted
+from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
+from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -63,7 +65,7 @@ class PartitionSpecs:
         if not values:
             return {}
         columns = [
-            self._value(name, text, f"{where}: {name}", Place(where, name)).alias(f"v{i}")
+            self._value(name, text, f"{where}: {name}", ErrorLocation(where, name)).alias(f"v{i}")
             for i, (name, text) in enumerate(values.items())
         ]
         texts = [F.col(f"v{i}").cast("string").alias(f"t{i}") for i in range(len(columns))]
@@ -86,13 +88,13 @@ class PartitionSpecs:
         elif find_name(unquoted(name), self.table.column_names):
             problem = f"{name} is not a partition column of {self.table.name}"
         else:
-            problem = f"{name} is no column of {self.table.name}"
+            problem = f"{name} is not a column of {self.table.name}"
         remedy = f"Its partition columns are: {', '.join(keys)}." if keys else "Leave it out."
         raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, f"{where}: {problem}", remedy)
 
-    def _value(self, name: str, text: str, where: str, place: Place) -> Column:
+    def _value(self, name: str, text: str, where: str, location: ErrorLocation) -> Column:
         expression = self._constant(text, where)
-        return stored(expression.column, expression.type, self.stored_types[name], place)
+        return stored(expression.column, expression.type, self.stored_types[name], location)
 
     def _constant(self, text: str, where: str) -> Expression:
         expression = self.expressions.analyze(text, "target", where)

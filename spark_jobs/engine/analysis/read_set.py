@@ -1,15 +1,16 @@
-"""The region of the target that a MERGE can touch, as far as its conditions tell (rule 11)."""
+"""The read set of a statement: the target rows that it depends on, as conditions tell (rule 11)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from spark_jobs.contract.statements import MergeSpec
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, JoinKey
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression, JoinKey
 
 
 @dataclass(frozen=True, slots=True)
-class TargetRegion:
+class TargetReadSet:
     """Conditions that every touched target row meets.
 
     A row outside ``on_predicates`` (target-only parts of ON) matches no source row, and neither
@@ -22,11 +23,11 @@ class TargetRegion:
     by_source_predicates: tuple[tuple[Expression, ...], ...] | None
 
 
-def target_region(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetRegion:
-    """The region of a statement whose conditions have been analysed."""
+def target_read_set(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetReadSet:
+    """The read set of a statement whose conditions have been analysed."""
     conjuncts = expressions.conjuncts(spec.on, "both")
     by_source = [case for case in spec.cases if case.when == "not_matched_by_source"]
-    return TargetRegion(
+    return TargetReadSet(
         on_predicates=_target_only([expression for expression, _ in conjuncts]),
         join_keys=tuple(key for _, key in conjuncts if key is not None),
         by_source_predicates=tuple(
@@ -40,9 +41,9 @@ def target_region(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetReg
     )
 
 
-def filtered_region(where: Expression) -> TargetRegion:
-    """The region of a DELETE or UPDATE."""
-    return TargetRegion((where,), (), None)
+def filtered_read_set(where: Expression) -> TargetReadSet:
+    """The read set of a DELETE or UPDATE."""
+    return TargetReadSet((where,), (), None)
 
 
 def _target_only(conjuncts: list[Expression]) -> tuple[Expression, ...]:

@@ -37,7 +37,7 @@ _DATETIME = (DateType, TimestampType, TimestampNTZType)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ErrorLocation:
     """Where a value goes, for errors: the clause, and a column or a path such as ``a.city``."""
 
     clause: str
@@ -46,12 +46,12 @@ class Place:
     def __str__(self) -> str:
         return f"{self.clause}: column {self.path}"
 
-    def below(self, name: str) -> Place:
-        """The place of a field, ``element``, ``key`` or ``value``."""
-        return Place(self.clause, f"{self.path}.{name}")
+    def below(self, name: str) -> ErrorLocation:
+        """The location of a field, ``element``, ``key`` or ``value``."""
+        return ErrorLocation(self.clause, f"{self.path}.{name}")
 
 
-def stored(value: Column, given: DataType, wanted: DataType, place: Place) -> Column:
+def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLocation) -> Column:
     """``value`` of type ``given`` as it is stored where ``wanted`` is declared.
 
     Strings declared ``VARCHAR(n)`` or ``CHAR(n)`` are as in Spark: trailing spaces beyond n are
@@ -66,41 +66,43 @@ def stored(value: Column, given: DataType, wanted: DataType, place: Place) -> Co
     if given == wanted:
         return value
     if isinstance(wanted, CharType | VarcharType):
-        return _within_length(stored(value, given, StringType(), place), wanted, place)
+        return _within_length(stored(value, given, StringType(), location), wanted, location)
     if isinstance(wanted, StructType) and isinstance(given, StructType):
-        return _stored_struct(value, given, wanted, place)
+        return _stored_struct(value, given, wanted, location)
     if isinstance(wanted, ArrayType) and isinstance(given, ArrayType):
-        return _stored_array(value, given, wanted, place)
+        return _stored_array(value, given, wanted, location)
     if isinstance(wanted, MapType) and isinstance(given, MapType):
-        return _stored_map(value, given, wanted, place)
+        return _stored_map(value, given, wanted, location)
     if not _can_store(given, wanted):
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
-            f"{place}: a value of type {given.simpleString()} can not be stored as "
+            f"{location}: a value of type {given.simpleString()} cannot be stored as "
             f"{wanted.simpleString()}",
             "Cast the value explicitly.",
         )
     if isinstance(wanted, StringType):
         return value.cast(wanted)
-    return _checked_cast(value, wanted, place)
+    return _checked_cast(value, wanted, location)
 
 
-def require_storable(given: DataType, wanted: DataType, place: Place) -> None:
+def require_storable(given: DataType, wanted: DataType, location: ErrorLocation) -> None:
     """Check types alone.
 
     Raises:
         AnalysisError: as ``stored``.
     """
     if not isinstance(given, NullType) and given != wanted:
-        stored(F.lit(None), given, wanted, place)
+        stored(F.lit(None), given, wanted, location)
 
 
-def _within_length(value: Column, wanted: CharType | VarcharType, place: Place) -> Column:
+def _within_length(
+    value: Column, wanted: CharType | VarcharType, location: ErrorLocation
+) -> Column:
     fits = F.length(F.rtrim(value)) <= wanted.length
     kept = F.substring(value, 1, wanted.length)
     if isinstance(wanted, CharType):
         kept = F.rpad(kept, wanted.length, " ")
-    return F.when(value.isNull() | fits, kept).otherwise(_not_storable(value, wanted, place))
+    return F.when(value.isNull() | fits, kept).otherwise(_not_storable(value, wanted, location))
 
 
 def frame_type(declared: str) -> DataType:
@@ -137,15 +139,15 @@ def _can_store(given: DataType, wanted: DataType) -> bool:
     )
 
 
-def _checked_cast(value: Column, wanted: DataType, place: Place) -> Column:
+def _checked_cast(value: Column, wanted: DataType, location: ErrorLocation) -> Column:
     cast = try_cast(value, wanted)
     return F.when(value.isNull() | cast.isNotNull(), cast).otherwise(
-        _not_storable(value, wanted, place)
+        _not_storable(value, wanted, location)
     )
 
 
-def _not_storable(value: Column, wanted: DataType, place: Place) -> Column:
-    problem = F.lit(f"{place} {wanted.simpleString()} can not hold the value ")
+def _not_storable(value: Column, wanted: DataType, location: ErrorLocation) -> Column:
+    problem = F.lit(f"{location} {wanted.simpleString()} cannot hold the value ")
     shown = F.substring(value.cast("string"), 1, 100)
     return _raise(
         ErrorCode.VALUE_NOT_STORABLE,
@@ -166,33 +168,39 @@ def _raise(code: ErrorCode, message: Column, remedy: str) -> Column:
     return F.raise_error(F.concat(F.lit("<<job-error "), escaped, F.lit(">>")))
 
 
-def _stored_struct(value: Column, given: StructType, wanted: StructType, place: Place) -> Column:
+def _stored_struct(
+    value: Column, given: StructType, wanted: StructType, location: ErrorLocation
+) -> Column:
     for name in given.fieldNames():
         if find_name(name, wanted.fieldNames()) is None:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
-                f"{place} has no field {name}",
+                f"{location} has no field {name}",
                 f"Its fields are: {', '.join(wanted.fieldNames())}.",
             )
-    fields = [_stored_field(value, given, field, place) for field in wanted.fields]
+    fields = [_stored_field(value, given, field, location) for field in wanted.fields]
     return F.when(value.isNotNull(), F.struct(*fields))
 
 
-def _stored_field(value: Column, given: StructType, field: StructField, place: Place) -> Column:
+def _stored_field(
+    value: Column, given: StructType, field: StructField, location: ErrorLocation
+) -> Column:
     found = [name for name in given.fieldNames() if name.lower() == field.name.lower()]
     if len(found) != 1:
         raise AnalysisError(
             ErrorCode.AMBIGUOUS_REFERENCE if found else ErrorCode.COLUMN_NOT_FOUND,
-            f"{place}: the value has {len(found) or 'no'} field{'s' * bool(found)} {field.name}",
+            f"{location}: the value has {len(found) or 'no'} field{'s' * bool(found)} {field.name}",
             f"Its fields are: {', '.join(given.fieldNames())}.",
         )
-    below = place.below(field.name)
+    below = location.below(field.name)
     item = stored(value.getField(found[0]), given[found[0]].dataType, field.dataType, below)
     return _not_null(item, below, field.nullable).alias(field.name)
 
 
-def _stored_array(value: Column, given: ArrayType, wanted: ArrayType, place: Place) -> Column:
-    below = place.below("element")
+def _stored_array(
+    value: Column, given: ArrayType, wanted: ArrayType, location: ErrorLocation
+) -> Column:
+    below = location.below("element")
 
     def item(element: Column) -> Column:
         new = stored(element, given.elementType, wanted.elementType, below)
@@ -201,22 +209,22 @@ def _stored_array(value: Column, given: ArrayType, wanted: ArrayType, place: Pla
     return F.transform(value, item)
 
 
-def _stored_map(value: Column, given: MapType, wanted: MapType, place: Place) -> Column:
+def _stored_map(value: Column, given: MapType, wanted: MapType, location: ErrorLocation) -> Column:
     def key(old: Column, _: Column) -> Column:
-        return stored(old, given.keyType, wanted.keyType, place.below("key"))
+        return stored(old, given.keyType, wanted.keyType, location.below("key"))
 
     def item(_: Column, old: Column) -> Column:
-        below = place.below("value")
+        below = location.below("value")
         new = stored(old, given.valueType, wanted.valueType, below)
         return _not_null(new, below, wanted.valueContainsNull)
 
     return F.transform_values(F.transform_keys(value, key), item)
 
 
-def _not_null(value: Column, place: Place, nullable: bool) -> Column:
+def _not_null(value: Column, location: ErrorLocation, nullable: bool) -> Column:
     if nullable:
         return value
-    problem = f"{place} is NOT NULL, but would become NULL"
+    problem = f"{location} is NOT NULL, but would become NULL"
     remedy = "Give it a value, or filter such rows out."
     return F.when(value.isNotNull(), value).otherwise(
         _raise(ErrorCode.NOT_NULL_VIOLATION, F.lit(problem), remedy)

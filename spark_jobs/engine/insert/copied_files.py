@@ -31,8 +31,9 @@ from spark_jobs.arrow_types import arrow_type
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader
 from spark_jobs.engine.source.arrow_source import listed, parquet_splits
 from spark_jobs.landing.files import FileVersion
+from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import ArrowRows
-from spark_jobs.spi.packing import loads_of
+from spark_jobs.spi.packing import scan_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,24 +74,24 @@ class CopiedFiles:
         )
         splits = [*chain(*by_file)]
         sizes = {ordinal: split.size for ordinal, split in enumerate(splits)}
-        loads = loads_of(sizes, tasks)
+        ordinals = scan_tasks(sizes, tasks)
         schema = pa.schema([self.schema.field(index) for index in columns])
-        of_tasks = tuple(tuple(splits[ordinal] for ordinal in load) for load in loads)
-        reader = ArrowFileReader(self.filesystem, False, of_tasks, schema)
-        return ArrowRows(reader, tuple(map(tuple, loads)))
+        of_tasks = tuple(tuple(splits[ordinal] for ordinal in each) for each in ordinals)
+        reader = ArrowFileReader(self.filesystem, False, schema)
+        return ArrowRows(ScanTasks(reader, of_tasks), tuple(map(tuple, ordinals)))
 
 
 def copied_files(
-    spark: SparkSession, source: FileSource, frame: DataFrame, place: FileLocation | None
+    spark: SparkSession, source: FileSource, frame: DataFrame, location: FileLocation | None
 ) -> CopiedFiles | None:
     """The files of a source, whose rows are those of ``frame``; None where only Spark should read.
 
-    ``place``: where they are, if Spark has no file system for them.
+    ``location``: where they are, if Spark has no file system for them.
     """
     if source.format.lower() != "parquet" or source.options:
         return None
     schema = _plain_schema(frame.schema)
-    found = _found(source, frame, place)
+    found = _found(source, frame, location)
     if schema is None or found is None or not 0 < len(found[1]) <= _MOST_FILES:
         return None
     filesystem, files = found
@@ -122,11 +123,11 @@ def _plain_schema(schema: StructType) -> pa.Schema | None:
 
 
 def _found(
-    source: FileSource, frame: DataFrame, place: FileLocation | None
+    source: FileSource, frame: DataFrame, location: FileLocation | None
 ) -> tuple[pafs.FileSystem, tuple[pafs.FileInfo, ...]] | None:
     """The source's files, as this process sees them."""
-    if place is not None:
-        return place.filesystem, tuple(listed(source, place))
+    if location is not None:
+        return location.filesystem, tuple(listed(source, location))
     uris = [urlsplit(uri) for uri in frame.inputFiles()]
     if any(uri.scheme != "file" for uri in uris):
         return None

@@ -19,7 +19,7 @@ from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import (
     DEFAULT_AS,
     DEFAULT_OF,
@@ -17,11 +18,12 @@ from spark_jobs.contract.inserts import (
 from spark_jobs.contract.statements import InsertAction
 from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_frame
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
-from spark_jobs.engine.analysis.expressions import Expression, ExpressionAnalyzer, Side
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs
 from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.analysis.store_assignment import Place, stored
-from spark_jobs.engine.runtime.names import column_of, find_name, quote
+from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
+from spark_jobs.engine.runtime.names import column_of, find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
@@ -58,13 +60,12 @@ class AnalyzedInsert:
 
     def rows(self, source: DataFrame) -> DataFrame:
         """The table's columns, stored."""
-        columns = [
-            stored(value.column, value.type, self.stored_types[name], Place(_LABEL, name)).alias(
-                name
-            )
-            for name, value in self.values.items()
-        ]
+        columns = [self._stored(name, value).alias(name) for name, value in self.values.items()]
         return source.alias(_SOURCE).select(*columns)
+
+    def _stored(self, name: str, value: Expression) -> Column:
+        location = ErrorLocation(_LABEL, name)
+        return stored(value.column, value.type, self.stored_types[name], location)
 
 
 def by_index(source: DataFrame) -> DataFrame:
@@ -188,7 +189,7 @@ def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
         if found is None:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
-                f"{_LABEL} BY NAME: the source's column {name} is no column of {table.name}",
+                f"{_LABEL} BY NAME: the source's column {name} is not a column of {table.name}",
                 f"Its columns are: {', '.join(table.column_names)}.",
             )
         if quote(found) in wanted:
@@ -221,7 +222,7 @@ def _sort_key(text: str, table: TableHandle) -> str:
     if name is None:
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
-            f"order_by: {text} is no column of {table.name}",
+            f"order_by: {text} is not a column of {table.name}",
             "Write a column, perhaps with ASC or DESC behind it.",
         )
     return f"{quote(name)} {direction}"

@@ -18,8 +18,9 @@ from spark_jobs.engine.write.statement_run import (
     with_publication,
 )
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle
+from spark_jobs.spi.writes import Fragment
 
 _LAST_WRITER_ATTEMPTS: Final = 20
 

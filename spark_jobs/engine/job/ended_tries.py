@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_name, note_text, noted_operations
-from spark_jobs.engine.runtime.operations import FOLDER, OperationLog
+from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode
-from spark_jobs.spi.storage import replace_file
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +44,11 @@ class EndedTries:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        name = note_name(request.origin)
-        if name is None:
+        note = note_file(request.origin)
+        if note is None:
             return cls(request, connector, ())
         storage = connector.storage
-        path = f"{storage.root}/{FOLDER}/{name}"
+        path = f"{storage.root}/{note}"
         noted = _noted(connector, path)
         ended = [each for each in noted if each != request.operation_id]
         if request.operation_id not in noted:
@@ -57,10 +57,10 @@ class EndedTries:
         return cls(request, connector, tuple(ended))
 
     def commits(self, table: TableHandle) -> list[JobResult]:
-        """What they committed to ``table``; those that still run somewhere can not publish now.
+        """What they committed to ``table``; those that still run somewhere cannot publish now.
 
         Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: whether one committed can not be known, and it
+            CommitError: COMMIT_HISTORY_EXPIRED: whether one committed cannot be known, and it
                 matters.
         """
         found = []

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceJob:
-    """A request for table care on an open catalog; ``spark`` None: the job has no session."""
+    """A request for maintenance on an open catalog; ``spark`` None: the job has no session."""
 
     request: JobRequest
     statement: MaintenanceStatement
@@ -86,34 +86,33 @@ class MaintenanceJob:
         return fixed_settings(self.spark, meaningful_settings(time_zone))
 
     def _report(self) -> MaintenanceReport:
-        care, target, dry_run = (
-            self.connector.maintenance,
-            self.request.target,
-            self.request.dry_run,
-        )
-        if care is None:
+        maintenance = self.connector.maintenance
+        target, dry_run = self.request.target, self.request.dry_run
+        if maintenance is None:
             raise NotSupportedError(
-                f"{self.request.catalog.connector}: there is no table care on this catalog.",
+                f"{self.request.catalog.connector}: there is no table maintenance on this catalog.",
                 "Use the engine that made the table, or what the catalog's server offers.",
             )
         match self.statement:
             case ExpireSnapshotsSpec() as spec:
-                return care.expire_snapshots(target, spec, dry_run=dry_run)
+                return maintenance.expire_snapshots(target, spec, dry_run=dry_run)
             case RemoveOrphanFilesSpec() as spec:
-                report = care.remove_orphan_files(target, spec, dry_run=dry_run, spark=self.spark)
+                report = maintenance.remove_orphan_files(
+                    target, spec, dry_run=dry_run, spark=self.spark
+                )
                 return self._without_leftovers(spec, report)
             case CreateTagSpec() as spec:
-                return care.create_tag(target, spec)
+                return maintenance.create_tag(target, spec)
             case DeleteTagSpec() as spec:
-                return care.delete_tag(target, spec, dry_run=dry_run)
+                return maintenance.delete_tag(target, spec, dry_run=dry_run)
             case spec:
                 dag_id = self.request.origin.dag_id
-                return care.roll_back(target, spec, dag_id=dag_id, dry_run=dry_run)
+                return maintenance.roll_back(target, spec, dag_id=dag_id, dry_run=dry_run)
 
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
     ) -> MaintenanceReport:
-        """Remove what killed jobs left in the warehouse, whichever table they were at work on."""
+        """Remove what killed jobs left in the workspace, whichever table they were at work on."""
         now = datetime.now(UTC)
         leftovers = leftovers_of(self.connector.storage, parse_limit(spec.older_than, now), now)
         if not self.request.dry_run:

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
 from spark_jobs.contract.properties import operation_properties, result_of_snapshot
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.result import JobResult, Metrics, Status
@@ -21,6 +23,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.merge.merge_run import MergeRun
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
@@ -44,7 +47,10 @@ _NAMED_PARTITIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on an open catalog and session; ``answers`` as in ``LastLook``."""
+    """A request on an open catalog and session; ``answers`` as in ``LastLook``.
+
+    ``limits`` decide how a merge is planned, and never what it does.
+    """
 
     request: JobRequest
     spark: SparkSession
@@ -52,6 +58,7 @@ class Job:
     progress: Progress = field(default_factory=Progress)
     redaction: Redaction = field(default_factory=Redaction)
     answers: Path | None = None
+    limits: PlanLimits = field(default_factory=PlanLimits)
 
     def run(self) -> JobResult:
         """Run the request and store its result, but for a dry run; a failure is a result too."""
@@ -91,7 +98,7 @@ class Job:
         table = self.connector.metadata.load_table(self.request.target)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
-        scratch = log.new_scratch(self.request.operation_id)
+        scratch = new_scratch_folder(self.request.operation_id)
         moment = StatementTime(self.spark)
         sources = Sources(
             self.spark, self.connector, self.request, table, scratch, self.progress, moment
@@ -141,7 +148,7 @@ class Job:
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
-            scratch = log.new_scratch(self.request.operation_id)
+            scratch = new_scratch_folder(self.request.operation_id)
             log.lease(scratch).take()
         try:
             result = self._changed(statement, table, scratch, attempt, moment)
@@ -158,7 +165,7 @@ class Job:
         moment: StatementTime,
     ) -> JobResult:
         """A dry run: no earlier one counts, and nothing is left of it."""
-        scratch = log.dry_run_folder(self.request.operation_id)
+        scratch = dry_run_folder(self.request.operation_id)
         log.clear(scratch)
         log.lease(scratch).take()
         try:
@@ -229,7 +236,7 @@ class Job:
         scratch: str,
         attempt: int,
     ) -> MergeRun | OverwriteRun:
-        return _run_type(spec)(
+        return self._run_type(spec)(
             spark=self.spark,
             connector=self.connector,
             table=table,
@@ -246,6 +253,12 @@ class Job:
             dry_run=self.request.dry_run,
         )
 
+    def _run_type(
+        self, spec: RowStatement | PartitionStatement
+    ) -> Callable[..., MergeRun | OverwriteRun]:
+        is_merge = isinstance(spec, RowStatement)
+        return partial(MergeRun, limits=self.limits) if is_merge else OverwriteRun
+
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
         return JobResult(
             operation_id=self.request.operation_id,
@@ -256,10 +269,6 @@ class Job:
             try_number=self.request.origin.try_number,
             retries=self.request.origin.retries,
         )
-
-
-def _run_type(spec: RowStatement | PartitionStatement) -> Callable[..., MergeRun | OverwriteRun]:
-    return MergeRun if isinstance(spec, RowStatement) else OverwriteRun
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:

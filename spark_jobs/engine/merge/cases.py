@@ -11,10 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import NULL, Expression
-from spark_jobs.engine.analysis.store_assignment import Place, stored
-from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
+from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.spi import rows
 
@@ -106,7 +107,7 @@ def _assigned_column(
         # NULL is what a row has that no other case gives a value.
         if name in assigned and assigned[name] is not NULL:
             raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
-            place = Place(labels[number], name)
-            value = stored(raw, assigned[name].type, merge.stored_types[name], place)
+            location = ErrorLocation(labels[number], name)
+            value = stored(raw, assigned[name].type, merge.stored_types[name], location)
             chosen = F.when(is_case[number], value).otherwise(chosen)
     return chosen.alias(name)

@@ -42,8 +42,7 @@ class GeneralPlan:
     """One run of the general plan over planned files and a materialised source.
 
     ``source`` is None for DELETE and UPDATE. ``dynamic_filter``: what it tells of useful target
-    rows, where the scan shall make use of that. ``row_id_columns`` are table columns that change
-    rows need beside the row id.
+    rows, where the scan shall make use of that.
     """
 
     spark: SparkSession
@@ -56,7 +55,6 @@ class GeneralPlan:
     dynamic_filter: DynamicFilter | None
     update_layout: WriteLayout
     insert_layout: WriteLayout
-    row_id_columns: Sequence[str]
     broadcast_limit: int
     target_file_size: int
 
@@ -99,8 +97,8 @@ class GeneralPlan:
     def _joined(self, processor: RowChangeProcessor) -> DataFrame:
         """The rows that ON joins, or WHERE selects."""
         merge = processor.merge
-        needed = processor.target_columns.union(self.row_id_columns)
-        columns = [name for name in merge.table.column_names if name in needed]
+        names = merge.table.column_names
+        columns = [name for name in names if name in processor.target_columns]
         target = self.scan.read(self.spark, merge.table, self.files, columns, self.dynamic_filter)
         if self.source is None:
             return filtered(merge, target)

@@ -20,9 +20,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
-from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.spi import rows
 
 
@@ -67,7 +68,7 @@ def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataF
     projections, unless one of them makes a struct. What a row id costs is then paid for matching
     rows alone.
     """
-    if merge.has("not_matched_by_source") or not merge.region.join_keys:
+    if merge.has("not_matched_by_source") or not merge.read_set.join_keys:
         return target
     target = target.alias(merge.target_alias)
     source = source.alias(merge.source_alias)

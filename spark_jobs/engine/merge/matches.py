@@ -11,8 +11,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.analysis.catalyst import observed_metric
 from spark_jobs.engine.merge.cases import MATCHED
+from spark_jobs.engine.runtime.query_status import observed_metric
 from spark_jobs.spi import rows
 
 _OBSERVATION: Final = "merge_join"

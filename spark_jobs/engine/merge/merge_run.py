@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, field, replace
 
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
@@ -26,23 +26,16 @@ from spark_jobs.engine.write.statement_run import (
 )
 from spark_jobs.errors import JobError
 from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
-from spark_jobs.spi.writes import (
-    Fragment,
-    MergeHandle,
-    MergeWrite,
-    ReadRegion,
-    WriteLayout,
-    whole_table,
-)
-
-# Above this many source rows for each target row, a filter would let most rows pass.
-_FILTER_SHARE: Final = 0.25
+from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, whole_table
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     """One attempt of MERGE, DELETE or UPDATE."""
+
+    limits: PlanLimits = field(default_factory=PlanLimits)
 
     def check(self) -> None:
         """Hold the statement against the schemas.
@@ -69,7 +62,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            limit, filesystem = self.options.broadcast_limit, self.connector.storage.filesystem
+            limit, filesystem = self.limits.broadcast, self.connector.storage.filesystem
             keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
             pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
@@ -85,8 +78,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         )
         if _nothing_to_do(merge, files, source):
             return StatementOutcome(None, metrics)
-        region = whole_table if self.reads_itself else pruning.touched
-        return self._write(merge, processor, files, source, keys, metrics, region)
+        read_set = whole_table if self.reads_itself else pruning.touched
+        return self._write(merge, processor, files, source, keys, metrics, read_set)
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -97,6 +90,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
 
     def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
         metadata = self.connector.metadata
+        metadata.require_writable(self.table)
         paradigm = metadata.row_change_paradigm(self.table)
         return processor_for(paradigm, merge, metadata.insert_layout(self.table))
 
@@ -121,7 +115,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         source: MaterializedSource | None,
         keys: DynamicFilter | None,
         metrics: Metrics,
-        region: ReadRegion,
+        read_set: ReadSet,
     ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
@@ -131,7 +125,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation or "serializable",
-            region=region,
+            read_set=read_set,
             dry_run=self.dry_run,
         )
         writes = self.connector.writes
@@ -187,11 +181,9 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     ) -> GeneralPlan:
         """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
-        assigned = sorted({name for case in merge.cases for name in case.values})
         insert_layout = metadata.insert_layout(self.table)
-        share = _FILTER_SHARE if self.options.filter_share is None else self.options.filter_share
         rows = sum(file.row_count for file in files)
-        filters = source is not None and source.row_count <= share * rows
+        filters = source is not None and source.row_count <= self.limits.filter_share * rows
         return GeneralPlan(
             spark=self.spark,
             merge=merge,
@@ -203,8 +195,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
             dynamic_filter=keys if filters else None,
             update_layout=metadata.update_layout(self.table),
             insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
-            row_id_columns=metadata.merge_row_id_columns(self.table, assigned),
-            broadcast_limit=self.options.broadcast_limit,
+            broadcast_limit=self.limits.broadcast,
             target_file_size=self.options.target_file_size,
         )
 

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.statements import When
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.merge.matches import observed
-from spark_jobs.engine.runtime.names import column_of, quote
+from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.char_columns import noted_lengths, with_noted_lengths
-from spark_jobs.engine.runtime.names import find_name, quote
+from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import OpenSource
 
@@ -52,7 +53,7 @@ def materialize_views(
         The number of rows that were evaluated, or landed.
 
     Raises:
-        NotSupportedError: a column of a type that parquet can not hold.
+        NotSupportedError: a column of a type that parquet cannot hold.
     """
     row_count = 0
     for name, read in columns.items():

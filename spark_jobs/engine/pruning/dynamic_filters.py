@@ -63,9 +63,9 @@ def dynamic_filter(
 
 def comparable_keys(merge: AnalyzedMerge) -> list[JoinKey]:
     """The equalities of ON that a row must meet to be of use; none where others are of use too."""
-    if merge.region.by_source_predicates is not None:
+    if merge.read_set.by_source_predicates is not None:
         return []
-    return [key for key in merge.region.join_keys if _is_comparable(key)]
+    return [key for key in merge.read_set.join_keys if _is_comparable(key)]
 
 
 def _stored(

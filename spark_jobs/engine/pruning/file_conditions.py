@@ -31,7 +31,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_jobs.engine.analysis.catalyst import BoundExpression, attribute_ids, bound_condition
+from spark_jobs.engine.analysis.bound_expressions import BoundExpression, bound_condition
+from spark_jobs.engine.analysis.catalyst import attribute_ids
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.file_truth import Bounds, Truth, compared, is_among, is_null

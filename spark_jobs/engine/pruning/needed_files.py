@@ -51,14 +51,14 @@ class Pruning:
     moment: StatementTime
 
     def touched(self, files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
-        """Those of ``files`` in which a clause may apply: a ``ReadRegion``."""
+        """Those of ``files`` in which a clause may apply: a ``ReadSet``."""
         needed = self.needed(files)
         return [*needed.scanned, *needed.dropped]
 
     def needed(self, files: Sequence[PlannedFile]) -> NeededFiles:
         """The files in which a clause may apply."""
         source = self.source
-        region = self.merge.region
+        read_set = self.merge.read_set
         conditions = FileConditions(
             spark=self.spark,
             alias=self.merge.target_alias,
@@ -68,13 +68,13 @@ class Pruning:
             moment=self.moment,
         )
         if source is None:
-            truth = conditions.truth(region.on_predicates)
+            truth = conditions.truth(read_set.on_predicates)
             return _split(files, truth, dropping=self.merge.deletes_all_it_selects)
-        if region.by_source_predicates is None:
-            may_apply = [each.may for each in conditions.truth(region.on_predicates)]
+        if read_set.by_source_predicates is None:
+            may_apply = [each.may for each in conditions.truth(read_set.on_predicates)]
             kept = [file for file, may in zip(files, may_apply, strict=True) if may]
             return NeededFiles(self._by_source(kept, source), ())
-        tests = [region.on_predicates, *region.by_source_predicates]
+        tests = [read_set.on_predicates, *read_set.by_source_predicates]
         truths = zip(*map(conditions.truth, tests), strict=True)
         decided = zip(files, truths, strict=True)
         return NeededFiles([file for file, each in decided if any(t.may for t in each)], ())

@@ -13,15 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contract.operation_files import lease_path
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.storage import remove_folder, replace_file
+from spark_jobs.storage.files import remove_folder, replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs as pafs
 
     from spark_jobs.spi.arrow_tasks import ArrowFunction
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.writes import Fragment
 
 
@@ -35,7 +36,7 @@ class Lease:
     @property
     def path(self) -> str:
         """The file."""
-        return f"{self.scratch}/lease"
+        return lease_path(self.scratch)
 
     def take(self) -> None:
         """Let the run's tasks leave files."""

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow.fs as pafs
 
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.engine.runtime.operations import DRY_RUN_PREFIX, FOLDER, OperationLog
+from spark_jobs.contract.operation_files import FOLDER, is_dry_run, is_scratch
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, InternalError
 
 if TYPE_CHECKING:
     from spark_jobs.contract.maintenance import MaintenanceReport
     from spark_jobs.spi.storage import WarehouseStorage
 
-_SCRATCH: Final = re.compile(r".+-[0-9a-f]{32}")
-
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Scratch folders of runs that were abandoned; their sizes in bytes, below the warehouse."""
+    """Scratch folders of runs that were abandoned; their sizes in bytes, below the workspace."""
 
     storage: WarehouseStorage
     folders: Mapping[str, int]
@@ -51,7 +49,7 @@ class Leftovers:
 
 
 def leftovers_of(storage: WarehouseStorage, limit: datetime, now: datetime) -> Leftovers:
-    """Those of the whole warehouse into which nothing was stored since ``limit``.
+    """Those of the whole workspace into which nothing was stored since ``limit``.
 
     What may be of a job that still runs is not among them, however late the limit is.
 
@@ -71,11 +69,11 @@ def leftovers_of(storage: WarehouseStorage, limit: datetime, now: datetime) -> L
 
 
 def _scratch_folders(storage: WarehouseStorage) -> list[str]:
-    """The folders of runs, killed or not, and of dry runs; relative to the warehouse."""
+    """The folders of runs, killed or not, and of dry runs; relative to the workspace."""
     operations = _subfolders(storage, f"{storage.root}/{FOLDER}")
-    runs = [f"{FOLDER}/{name}" for name in operations if _SCRATCH.fullmatch(name)]
+    runs = [f"{FOLDER}/{name}" for name in operations if is_scratch(name)]
     others = _subfolders(storage, storage.root)
-    return runs + [name for name in others if name.startswith(DRY_RUN_PREFIX)]
+    return runs + [name for name in others if is_dry_run(name)]
 
 
 def _abandoned_size(storage: WarehouseStorage, folder: str, before: datetime) -> int | None:

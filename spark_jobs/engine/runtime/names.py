@@ -1,19 +1,10 @@
-"""Quoting and qualifying names in Spark SQL text."""
+"""Qualifying and finding names in Spark SQL text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-
-def quote(name: str) -> str:
-    """``name`` as a quoted Spark identifier."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def unquoted(part: str) -> str:
-    """The name behind an identifier, with or without backticks."""
-    quoted = len(part) > 1 and part[0] == part[-1] == "`"
-    return part[1:-1].replace("``", "`") if quoted else part
+from spark_jobs.contract.identifiers import quote
 
 
 def column_of(alias: str, column: str) -> str:

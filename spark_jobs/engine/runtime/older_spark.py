@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.types import DataType
@@ -60,3 +61,9 @@ def collected_as_arrow(frame: DataFrame) -> pa.Table:
         return frame.toArrow()
     old: Any = frame
     return pa.Table.from_batches(old._collect_as_arrow(), arrow_schema(frame.schema))  # noqa: SLF001
+
+
+def error_condition(error: PySparkException) -> str:
+    """Spark's name of an error, such as ``UNRESOLVED_COLUMN.WITH_SUGGESTION``; may be empty."""
+    get = getattr(error, "getCondition", None) or error.getErrorClass
+    return get() or ""

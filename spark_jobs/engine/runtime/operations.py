@@ -1,15 +1,12 @@
-"""The memory of operations: result files under the warehouse.
+"""The memory of operations: result files in the workspace.
 
-After Paimon's ``FileStoreCommit.filterCommitted`` and PyIceberg's idempotent commits: an operation
-that committed is found again by its id, so that a retry returns its result instead of applying the
-statement twice.
+After the idempotent commits of table formats: an operation that committed is found again by its id,
+so that a retry returns its result instead of applying the statement twice.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -17,46 +14,38 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.fs as pafs
 
 from spark_jobs.contract.lifetimes import RESULTS_KEPT
+from spark_jobs.contract.operation_files import (
+    FOLDER,
+    dry_run_result_path,
+    is_memory,
+    is_scratch_of,
+    is_unfinished_result_of,
+    result_path,
+)
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.storage import remove_folder, replace_file
+from spark_jobs.storage.files import remove_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_jobs.spi.storage import WarehouseStorage
 
-FOLDER = "_operations"
-# A dry run leaves nothing in the log: all that it stores meanwhile is in a folder of its own.
-DRY_RUN_PREFIX = "_dry_run-"
-_NAME: Final = r"[\w-]+(\.json|\.refused\.json|\.tries)"
-_RESULT: Final = re.compile(rf"{_NAME}|\.{_NAME}\.[0-9a-f]{{32}}\.tmp")
 # Removed by one run, which has a statement to do.
 _MOST_OUTDATED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class OperationLog:
-    """The results of operations in the warehouse's ``_operations`` folder."""
+    """The results of operations in the workspace."""
 
     storage: WarehouseStorage
 
-    @staticmethod
-    def new_scratch(operation_id: str) -> str:
-        """A folder below the warehouse for the temporary files of one run of an operation."""
-        return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
-
-    @staticmethod
-    def dry_run_folder(operation_id: str) -> str:
-        """The folder below the warehouse for everything that a dry run stores."""
-        return f"{DRY_RUN_PREFIX}{operation_id}"
-
     def hand_over(self, result: JobResult) -> None:
         """Store the result of a dry run for the one who asked, and who removes its folder."""
-        folder = self.dry_run_folder(result.operation_id)
-        path = f"{self.storage.root}/{folder}/result.json"
+        path = f"{self.storage.root}/{dry_run_result_path(result.operation_id)}"
         replace_file(self.storage.filesystem, path, result.to_json().encode())
 
     def read(self, operation_id: str) -> JobResult | None:
@@ -75,7 +64,7 @@ class OperationLog:
         """
         earlier = self.read(result.operation_id)
         refused = result.error is not None and earlier is not None and earlier.error is None
-        path = self._path(result.operation_id, ".refused" if refused else "")
+        path = self._path(result.operation_id, refused=refused)
         replace_file(self.storage.filesystem, path, result.to_json().encode())
 
     def lease(self, scratch: str) -> Lease:
@@ -95,14 +84,12 @@ class OperationLog:
         Results of any operation that are not kept any longer are removed in passing.
         """
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
-        own = re.escape(operation_id)
-        scratch = re.compile(f"{own}-[0-9a-f]{{32}}")
-        result = re.compile(rf"\.{own}(\.refused)?\.json\.[0-9a-f]{{32}}\.tmp")
         found = self.storage.filesystem.get_file_info(folder)
         for info in found:
-            if info.type == pafs.FileType.Directory and scratch.fullmatch(info.base_name):
-                self.clear(f"{FOLDER}/{info.base_name}")
-            elif result.fullmatch(info.base_name):
+            name = info.base_name
+            if info.type == pafs.FileType.Directory and is_scratch_of(operation_id, name):
+                self.clear(f"{FOLDER}/{name}")
+            elif is_unfinished_result_of(operation_id, name):
                 with contextlib.suppress(FileNotFoundError):
                     self.storage.filesystem.delete_file(info.path)
         self._remove_outdated(found)
@@ -112,15 +99,15 @@ class OperationLog:
         outdated = [
             info.path
             for info in found
-            if _RESULT.fullmatch(info.base_name) and info.mtime and info.mtime < limit
+            if is_memory(info.base_name) and info.mtime and info.mtime < limit
         ]
         for path in outdated[:_MOST_OUTDATED]:
             # Others may be at it, or have made what this job may not remove.
             with contextlib.suppress(OSError):
                 self.storage.filesystem.delete_file(path)
 
-    def _path(self, operation_id: str, suffix: str = "") -> str:
-        return f"{self.storage.root}/{FOLDER}/{operation_id}{suffix}.json"
+    def _path(self, operation_id: str, *, refused: bool = False) -> str:
+        return f"{self.storage.root}/{result_path(operation_id, refused=refused)}"
 
     @staticmethod
     def failed(request: JobRequest, error: JobError) -> JobResult:

@@ -5,7 +5,7 @@ Imported by executors: nothing here needs a table library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Self
@@ -104,22 +104,15 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class SpillReader:
-    """The function of ``mapInArrow``: numbers of tasks in (one column), rows of their files out.
-
-    ``files`` has each task's paths; batches have ``columns``, in their order. Picklable.
-    """
+    """Implements ``PartReader``: batches of ``columns``, in their order. Picklable."""
 
     filesystem: pafs.FileSystem
-    files: tuple[tuple[str, ...], ...]
     columns: tuple[str, ...]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the files of the tasks."""
-        with marked_errors():
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    for path in self.files[number]:
-                        yield from self._read(path)
+    def read(self, parts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the files at these paths."""
+        for path in parts:
+            yield from self._read(path)
 
     def _read(self, path: str) -> Iterator[pa.RecordBatch]:
         columns = list(self.columns)

@@ -1,11 +1,11 @@
-"""The executor half of reading files through pyarrow: without the JVM, or where it can not.
+"""The executor half of reading files through pyarrow: without the JVM, or where it cannot.
 
 Imported by executors: nothing here needs a table library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, changed
 
 # Of an INT96 value Spark keeps microseconds too.
@@ -40,29 +40,22 @@ class FileSplit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowFileReader:
-    """The function of ``mapInArrow``: numbers of ``loads`` in (one column), their rows out.
+    """Implements ``PartReader``: batches of the columns of ``schema``.
 
-    Batches have the columns of ``schema``; a column that a file does not have is NULL. Picklable.
+    A column that a file does not have is NULL. Picklable.
     """
 
     filesystem: pafs.FileSystem
     is_orc: bool
-    loads: tuple[tuple[FileSplit, ...], ...]
     schema: pa.Schema
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the splits of the loads.
+    def read(self, parts: Sequence[FileSplit]) -> Iterator[pa.RecordBatch]:
+        """The rows of splits.
 
         Raises:
-            RuntimeError: with the mark of a CatalogError, SOURCE_UNREADABLE.
+            CatalogError: SOURCE_UNREADABLE.
         """
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for split in self.loads[number]:
-                    yield from self._rows(split)
-
-    def _rows(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
-        with marked_errors():
+        for split in parts:
             try:
                 for rows in self._read(split):
                     yield self._conformed(rows)
@@ -133,6 +126,6 @@ def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:
 def _unreadable(path: str, error: Exception) -> CatalogError:
     return CatalogError(
         ErrorCode.SOURCE_UNREADABLE,
-        f"{path} can not be read: {str(error).strip().splitlines()[0]}",
+        f"{path} cannot be read: {str(error).strip().splitlines()[0]}",
         "Check that all files of the source have the same format and columns.",
     )

@@ -19,10 +19,11 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.arrow_types import arrow_schema
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
-from spark_jobs.engine.source.landing_schema import declared_schema
+from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.landing.files import FileVersion
-from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
+from spark_jobs.spi.packing import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,13 +106,12 @@ def read_files(
     *,
     is_orc: bool = False,
 ) -> DataFrame:
-    """The rows of ``splits`` as a frame of ``schema``; each split is read by one task."""
+    """The rows of ``splits`` as a frame of ``schema``."""
     if not splits:
         return spark.createDataFrame([], schema)
-    loads = tuple((split,) for split in splits)
-    reader = ArrowFileReader(filesystem, is_orc, loads, arrow_schema(schema))
-    numbers = spark.range(0, len(splits), 1, min(len(splits), _MAX_TASKS))
-    return map_in_arrow(numbers, reader, schema)
+    tasks = in_order(splits, _MAX_TASKS)
+    reader = ArrowFileReader(filesystem, is_orc, arrow_schema(schema))
+    return map_tasks(spark, len(tasks), ScanTasks(reader, tasks), schema)
 
 
 def whole_file(path: str, version: FileVersion | None = None) -> FileSplit:
@@ -153,7 +153,7 @@ def _is_default(name: str, value: str) -> bool:
     return name.lower() in ("mergeschema", "recursivefilelookup") and value.lower() == "false"
 
 
-def listed(source: FileSource, place: FileLocation) -> list[pafs.FileInfo]:
+def listed(source: FileSource, location: FileLocation) -> list[pafs.FileInfo]:
     """The source's files; names with ``_`` or ``.`` in front are no data, as in Spark.
 
     Raises:
@@ -162,10 +162,12 @@ def listed(source: FileSource, place: FileLocation) -> list[pafs.FileInfo]:
     """
     where = f"source {source.name} ({source.format} {source.path})"
     try:
-        info = place.filesystem.get_file_info(place.path)
+        info = location.filesystem.get_file_info(location.path)
         if info.type == pafs.FileType.File:
             return [info]
-        found = place.filesystem.get_file_info(pafs.FileSelector(place.path, allow_not_found=True))
+        found = location.filesystem.get_file_info(
+            pafs.FileSelector(location.path, allow_not_found=True)
+        )
     except OSError as error:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,

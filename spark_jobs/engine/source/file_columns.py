@@ -16,8 +16,9 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from spark_jobs.errors import CatalogError, ErrorCode, JobError, marked_errors
-from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
+from spark_jobs.spi.packing import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,14 +88,14 @@ def footers_of(spark: SparkSession, files: SourceFiles, frame: DataFrame) -> Foo
         return None
     paths = tuple(file.path for file in files.files)
     names = {file.path: file.name for file in files.files}
-    reader = FooterReader(files.filesystem, kind, paths)
+    reader = FooterReader(files.filesystem, kind)
     try:
         if len(paths) <= _BY_DRIVER:
             found = [reader.footer(path) for path in paths]
         else:
-            tasks = min(_TASKS, len(paths))
-            numbers = spark.range(0, len(paths), 1, tasks)
-            rows = map_in_arrow(numbers, reader, "footer string").collect()
+            tasks = in_order(paths, _TASKS)
+            scan = ScanTasks(reader, tasks)
+            rows = map_tasks(spark, len(tasks), scan, "footer string").collect()
             found = [_footer(row["footer"]) for row in rows]
     except JobError as error:
         raise CatalogError(
@@ -106,22 +107,19 @@ def footers_of(spark: SparkSession, files: SourceFiles, frame: DataFrame) -> Foo
 
 @dataclass(frozen=True, slots=True)
 class FooterReader:
-    """The function of ``mapInArrow``: numbers of ``paths`` in (one column), their footers out."""
+    """Implements ``PartReader``: the footers of files at some paths. Picklable."""
 
     filesystem: pafs.FileSystem
     format: str
-    paths: tuple[str, ...]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(self, parts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read footers.
 
         Yields:
             ``footer`` (string): a ``Footer`` as JSON.
         """
-        with marked_errors():
-            for batch in batches:
-                found = [self.footer(self.paths[i]) for i in batch.column(0).to_pylist()]
-                yield pa.RecordBatch.from_pydict({"footer": [*map(_text, found)]})
+        found = [_text(self.footer(path)) for path in parts]
+        yield pa.RecordBatch.from_pydict({"footer": found})
 
     def footer(self, path: str) -> Footer:
         """The footer of one file.
@@ -135,7 +133,7 @@ class FooterReader:
         except (OSError, pa.ArrowException) as error:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"{path} can not be read: {str(error).strip().splitlines()[0]}",
+                f"{path} cannot be read: {str(error).strip().splitlines()[0]}",
                 f"Check that it is a whole {self.format} file.",
             ) from None
 

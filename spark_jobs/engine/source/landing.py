@@ -26,9 +26,9 @@ from spark_jobs.landing.options import FORMATS, Reader, SourceOptions
 from spark_jobs.landing.records import Column
 from spark_jobs.landing.streams import codec_of
 from spark_jobs.landing.values import TextRules
-from spark_jobs.spi.arrow_tasks import map_in_arrow
-from spark_jobs.spi.packing import loads_of
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
+from spark_jobs.spi.packing import scan_tasks
+from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +93,7 @@ def landing_of(spark: SparkSession, source: FileSource, connector: Connector) ->
     files = source_files(spark, source, connector)
     if files.filesystem is None:
         raise NotSupportedError(
-            f"source {source.name}: {source.format} files at {source.path} can not be read: Python "
+            f"source {source.name}: {source.format} files at {source.path} cannot be read: Python "
             "has no file system for them.",
             "Land them on a local or shared folder, on s3:// or on hdfs://, or write parquet.",
         )
@@ -117,14 +117,14 @@ def land(
     operation_id: str,
     quarantine: Quarantine | None,
 ) -> LandedFiles:
-    """Read all files of a source into parquet files in ``folder`` (below the warehouse).
+    """Read all files of a source into parquet files in ``folder`` (below the workspace).
 
     It lies in the scratch folder of a run that has its lease.
 
     The rows have a constant ``row`` and the columns as ``c0``, ``c1`` …
 
     Raises:
-        CatalogError: SOURCE_UNREADABLE, a record or a file can not be read, or a file changed.
+        CatalogError: SOURCE_UNREADABLE, a record or a file cannot be read, or a file changed.
         DataError: VALUE_NOT_STORABLE; TOO_MANY_BAD_ROWS.
     """
     source, files = landing.source, landing.files
@@ -134,11 +134,10 @@ def land(
     fields += [pa.field(f"c{i}", column.kind) for i, column in enumerate(columns)]
     root = f"{storage.root}/{folder}"
     make_folder(storage.filesystem, root)
-    loads = _loads(landing, spark.sparkContext.defaultParallelism)
+    tasks = _scan_tasks(landing, spark.sparkContext.defaultParallelism)
     task = LandingTask(
         source=source.name,
         filesystem=files.filesystem,
-        loads=loads,
         reader=landing.reader,
         columns=tuple(column.name for column in columns),
         schema=pa.schema(fields),
@@ -149,9 +148,9 @@ def land(
         operation_id=operation_id,
         keeps_bad=source.on_bad_rows == "quarantine",
     )
-    numbers = spark.range(0, len(loads), 1, max(len(loads), 1))
     lease = Lease(storage.filesystem, root.rpartition("/")[0])
-    rows = map_in_arrow(numbers, LeasedTask(task, lease, root), REPORT_SCHEMA).collect()
+    leased = LeasedTask(ScanTasks(task, tasks), lease, root)
+    rows = map_tasks(spark, len(tasks), leased, REPORT_SCHEMA).collect()
     reports = [LandingReport.from_json(row["report"]) for row in rows]
     files.require_unchanged()
     _require_seen(landing, reports)
@@ -178,7 +177,7 @@ def land(
     )
 
 
-def _loads(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
+def _scan_tasks(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
     """The parts of all files, by task."""
     parts = [part for file in landing.files.files for part in _parts(landing, FilePart(file))]
     sizes = {
@@ -186,7 +185,7 @@ def _loads(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
         for ordinal, part in enumerate(parts)
     }
     tasks = max(cores, sum(sizes.values()) // _PART_BYTES)
-    return tuple(tuple(parts[ordinal] for ordinal in load) for load in loads_of(sizes, tasks))
+    return tuple(tuple(map(parts.__getitem__, each)) for each in scan_tasks(sizes, tasks))
 
 
 def _parts(landing: Landing, whole: FilePart) -> Sequence[FilePart]:
@@ -225,7 +224,7 @@ def _require_few(source: FileSource, metrics: SourceMetrics) -> None:
         of_all = f"{limit:.0f}" if limit >= 1 else f"{limit:.2%} of them"
         raise DataError(
             ErrorCode.TOO_MANY_BAD_ROWS,
-            f"source {source.name}: {metrics.quarantined} of {metrics.records} records can not be "
+            f"source {source.name}: {metrics.quarantined} of {metrics.records} records cannot be "
             f"read; max_bad_rows allows {of_all}.",
             f"Look at {metrics.quarantine or 'them'}, correct the files, or allow more.",
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LandingReport:
-    """Counts of one load; ``file`` and ``bad_file`` are names below the task's folder.
+    """Counts of one scan task; ``file`` and ``bad_file`` are names below the task's folder.
 
     ``row_bytes``: bytes of the rows as Arrow, ``column_bytes`` of each column. ``seen``: names of
     columns that occur in the files.
@@ -83,8 +83,8 @@ class BadRecords:
         problem = record.problem
         line = {
             "file": file,
-            "line": None if record.place.line is None else record.place.line + lines_before,
-            "record": record.place.record,
+            "line": None if record.location.line is None else record.location.line + lines_before,
+            "record": record.location.record,
             "column": problem.column,
             "value": problem.value,
             "expected": problem.expected,

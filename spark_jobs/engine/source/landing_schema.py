@@ -9,7 +9,6 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
-    CharType,
     DataType,
     DateType,
     MapType,
@@ -19,12 +18,12 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
-    VarcharType,
 )
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.engine.analysis.char_columns import char_lengths
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.runtime.older_spark import parsed_type
+from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 from spark_jobs.landing.csv_reader import CsvReader
 from spark_jobs.landing.files import FilePart
@@ -73,27 +72,6 @@ def source_schema(spark: SparkSession, files: SourceFiles) -> StructType:
     return StructType([*schema.fields, *added])
 
 
-def declared_schema(source: FileSource) -> StructType:
-    """The columns of ``source.schema``, in types that frames have.
-
-    Raises:
-        RequestError: REQUEST_INVALID, it is no list of columns.
-    """
-    declared = _declared(source)
-    return StructType([StructField(each.name, _without_length(each.dataType)) for each in declared])
-
-
-def declared_lengths(source: FileSource) -> dict[str, int]:
-    """The lengths of the columns that ``source.schema`` declares as CHAR.
-
-    Raises:
-        RequestError: as ``declared_schema``.
-    """
-    if source.schema is None:
-        return {}
-    return char_lengths({each.name: each.dataType for each in _declared(source)})
-
-
 def columns_of(source: FileSource, schema: StructType) -> tuple[Column, ...]:
     """The columns of ``schema`` as readers want them.
 
@@ -138,31 +116,6 @@ def _is_readable(kind: DataType, *, is_flat: bool) -> bool:
     return False
 
 
-def _declared(source: FileSource) -> StructType:
-    assert source.schema is not None  # noqa: S101 - the caller has looked
-    schema = parsed_type(source.schema)
-    if not isinstance(schema, StructType):
-        raise RequestError(
-            ErrorCode.REQUEST_INVALID,
-            f"source {source.name}: schema: {source.schema!r} is not a list of columns",
-            "Write it as id BIGINT, name STRING.",
-        )
-    return schema
-
-
-def _without_length(kind: DataType) -> DataType:
-    """VARCHAR and CHAR as STRING: the target's lengths are what counts."""
-    if isinstance(kind, VarcharType | CharType):
-        return StringType()
-    if isinstance(kind, ArrayType):
-        return ArrayType(_without_length(kind.elementType))
-    if isinstance(kind, MapType):
-        return MapType(_without_length(kind.keyType), _without_length(kind.valueType))
-    if isinstance(kind, StructType):
-        return StructType([StructField(each.name, _without_length(each.dataType)) for each in kind])
-    return kind
-
-
 def _of_header(files: SourceFiles) -> StructType:
     """Texts, by the names of the first header, or as ``_c0``, ``_c1`` … without one."""
     source, filesystem = files.source, _filesystem(files)
@@ -197,17 +150,17 @@ def _of_avro(files: SourceFiles) -> StructType:
     file = files.files[0]
     with _filesystem(files).open_input_stream(file.path, compression=None) as stream:
         types = avro_types(stream, file.name)
-    ddl = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in types.items())
+    ddl = ", ".join(f"{quote(name)} {kind}" for name, kind in types.items())
     return cast("StructType", parsed_type(ddl))
 
 
 def _inferred(spark: SparkSession, files: SourceFiles) -> StructType:
-    """What Spark finds in the files' values; a record that it can not read has no say."""
+    """What Spark finds in the files' values; a record that it cannot read has no say."""
     source = files.source
     if not files.is_listed_by_spark:
         raise NotSupportedError(
             f"source {source.name} ({source.format} {source.path}): Spark has no file system for "
-            "this path, so it can not look for the columns.",
+            "this path, so it cannot look for the columns.",
             "Give the source a schema.",
         )
     own = {"maxrecordbytes", "enforceschema", "mode", "columnnameofcorruptrecord"}

@@ -5,7 +5,7 @@ Imported by executors: nothing here needs a table library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,14 +16,7 @@ import pyarrow.fs as pafs
 from spark_jobs.engine.runtime.spill import Spill
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.source.landing_report import BadRecords, LandingReport
-from spark_jobs.errors import (
-    CatalogError,
-    DataError,
-    ErrorCode,
-    JobError,
-    error_of,
-    marked_errors,
-)
+from spark_jobs.errors import CatalogError, DataError, ErrorCode, JobError, error_of
 from spark_jobs.landing.blocks import RecordTooLongError
 from spark_jobs.landing.files import FilePart, require_version
 from spark_jobs.landing.records import BadRecord, Column, RowBlock, shown
@@ -39,7 +32,7 @@ _COUNT_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LandingTask:
-    """The function of ``mapInArrow``: numbers of ``loads`` in (one column), a report of each out.
+    """Implements ``PartReader``: stores the rows of a task's parts and yields a report of them.
 
     ``columns`` are those of the rows in the order of ``schema``, which begins with a constant;
     ``partition`` are those of them that stand in the names of folders. Bad records go to a file in
@@ -48,7 +41,6 @@ class LandingTask:
 
     source: str
     filesystem: pafs.FileSystem
-    loads: tuple[tuple[FilePart, ...], ...]
     reader: Reader
     columns: tuple[str, ...]
     schema: pa.Schema
@@ -59,25 +51,22 @@ class LandingTask:
     operation_id: str
     keeps_bad: bool
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the files of the loads.
+    def read(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task.
 
         Yields:
             ``report`` (string): a ``LandingReport`` as JSON.
         """
-        with marked_errors():
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    report = self._landed(number)
-                    yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+        report = self._landed(parts)
+        yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
-    def _landed(self, number: int) -> LandingReport:
+    def _landed(self, parts: Sequence[FilePart]) -> LandingReport:
         report = LandingReport()
-        key = f"{number}-{task_key()}"
+        key = task_key()
         with ExitStack() as opened:
             rows = opened.enter_context(Spill(self.storage, f"{self.folder}/{key}.parquet"))
             bad = opened.enter_context(BadRecords(self.storage, f"{self.folder}/{key}.jsonl"))
-            for part in self.loads[number]:
+            for part in parts:
                 for block in self._blocks(part):
                     report.add(block)
                     complete = self._complete(block.rows, part)
@@ -130,7 +119,8 @@ class LandingTask:
                 raise DataError(
                     ErrorCode.VALUE_NOT_STORABLE,
                     f"source {self.source}: {part.file.name}: the folder's value "
-                    f"{shown(text[0].as_py())} of column {column.name} is no {column.type_name}",
+                    f"{shown(text[0].as_py())} of column {column.name} is not a valid "
+                    f"{column.type_name}",
                     "Correct the type in the source's schema, or the name of the folder.",
                 )
             columns[column.name] = pa.repeat(values.values[0], count)
@@ -157,10 +147,10 @@ class LandingTask:
     def _bad(self, record: BadRecord, part: FilePart, before: int) -> JobError:
         problem = record.problem
         where = f"source {self.source}: {part.file.name}"
-        if record.place.line is not None:
-            where += f", line {record.place.line + before}"
-        if record.place.record is not None:
-            where += f", record {record.place.record}"
+        if record.location.line is not None:
+            where += f", line {record.location.line + before}"
+        if record.location.record is not None:
+            where += f", record {record.location.record}"
         if problem.value is None:
             return CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
@@ -177,6 +167,6 @@ class LandingTask:
     def _unreadable(self, name: str, problem: str, remedy: str) -> CatalogError:
         return CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"source {self.source}: {name} can not be read: {problem}",
+            f"source {self.source}: {name} cannot be read: {problem}",
             remedy,
         )

@@ -1,4 +1,4 @@
-"""Rows that are evaluated once, as files beside the warehouse's tables.
+"""Rows that are evaluated once, as files in the workspace.
 
 Spark's ``cache()`` would compute a lost block again, and two attempts of one task may both leave
 blocks of a nondeterministic source behind. So rows are written to files, and only the files that
@@ -7,7 +7,6 @@ successful tasks reported are read: every later step sees the same rows, whateve
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -24,14 +23,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
-from spark_jobs.engine.runtime.names import quote
 from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpillWriter
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.paths import escape_glob
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage
@@ -72,11 +72,11 @@ def materialize(
 ) -> MaterializedSource:
     """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
 
-    ``folder``, relative to the warehouse, is the scratch folder of a run that has its lease. The
+    ``folder``, relative to the workspace, is the scratch folder of a run that has its lease. The
     frame has the columns under their own names.
 
     Raises:
-        NotSupportedError: a column of a type that parquet can not hold.
+        NotSupportedError: a column of a type that parquet cannot hold.
     """
     schema = source.schema
     fields = [schema[name] for name in sorted(columns)]
@@ -87,7 +87,7 @@ def materialize(
     renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
     narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
     lease = Lease(storage.filesystem, f"{storage.root}/{folder}")
-    folder = f"{folder}/source-{uuid.uuid4().hex}"
+    folder = new_source_folder(folder)
     writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
     make_folder(storage.filesystem, writer.folder)
     task = LeasedTask(writer, lease, writer.folder)
@@ -110,7 +110,7 @@ def spilled_frame(
     fields: Sequence[StructField],
     stored_names: Mapping[str, str],
 ) -> DataFrame:
-    """The rows of the warehouse's files ``names``, with the columns ``fields``.
+    """The rows of the workspace's files ``names``, with the columns ``fields``.
 
     In the files these have ``stored_names``; one that is not among them is NULL.
     """
@@ -133,7 +133,7 @@ def spilled_frame(
 def _read(
     spark: SparkSession, storage: WarehouseStorage, names: list[str], schema: StructType
 ) -> DataFrame:
-    """The files ``names`` of the warehouse."""
+    """The files ``names`` of the workspace."""
     if not names:
         return spark.createDataFrame([], schema)
     if storage.uri is None:
@@ -152,7 +152,7 @@ def _refuse_unstorable(fields: Sequence[StructField]) -> None:
     for each in fields:
         if _holds_interval(each.dataType):
             raise NotSupportedError(
-                f"source column {each.name}: {each.dataType.simpleString()} can not be kept",
+                f"source column {each.name}: {each.dataType.simpleString()} cannot be kept",
                 "Cast it in the source.",
             )
 

@@ -9,16 +9,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.engine.analysis.analyzer import declared_types
-from spark_jobs.engine.analysis.catalyst import error_condition
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
-from spark_jobs.engine.runtime.names import quote
+from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
+from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
 from spark_jobs.engine.source.file_columns import Footers, footers_of
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
-from spark_jobs.engine.source.landing_schema import declared_lengths, declared_schema
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import TableHandle
@@ -38,7 +38,7 @@ class OpenSource:
     """A source of a statement. ``is_pinned``: it has the same rows whenever it is read.
 
     ``table``: it is this table of the connector, pinned; ``files``: it is these files, at
-    ``place`` if Spark has no file system for them; ``landing``: it is files whose rows are read
+    ``location`` if Spark has no file system for them; ``landing``: it is files whose rows are read
     later, in one go, and then ``landed``. All None: something else. ``footers`` are those of
     ``listed`` files that Spark reads.
     """
@@ -47,7 +47,7 @@ class OpenSource:
     is_pinned: bool
     table: TableHandle | None = None
     files: FileSource | None = None
-    place: FileLocation | None = None
+    location: FileLocation | None = None
     listed: SourceFiles | None = None
     footers: Footers | None = None
     landing: Landing | None = None
@@ -101,27 +101,27 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
         landing = landing_of(spark, source, connector)
         empty = padded(spark.createDataFrame([], landing.schema), declared_lengths(source))
         return OpenSource(empty, False, landing=landing)
-    place = None if spark_knows(spark, source.path) else connector.locate(source.path)
-    if place is not None:
+    location = None if spark_knows(spark, source.path) else connector.locate(source.path)
+    if location is not None:
         refuse_unsupported(source)
-        listed = located_files(source, place)
-        frame = read_source(spark, source, place.filesystem, listed.files)
+        listed = located_files(source, location)
+        frame = read_source(spark, source, location.filesystem, listed.files)
     else:
         frame = _read_by_spark(spark, source, {})
         listed = files_of_frame(spark, source, frame, connector)
     footers = footers_of(spark, listed, frame)
-    if footers is not None and place is None:
+    if footers is not None and location is None:
         rebase = footers.calendar_options(source)
         if rebase:
             frame = _read_by_spark(spark, source, rebase)
     frame = padded(frame, declared_lengths(source))
     return OpenSource(
-        frame, is_pinned=False, files=source, place=place, listed=listed, footers=footers
+        frame, is_pinned=False, files=source, location=location, listed=listed, footers=footers
     )
 
 
 def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]) -> DataFrame:
-    # Formats of Spark that know this option keep records that they can not read, by default.
+    # Formats of Spark that know this option keep records that they cannot read, by default.
     reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
     reader = reader.options(**source.options)
     schema = declared_schema(source) if source.schema else footer_schema(spark, source)
@@ -129,7 +129,7 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:
-    place = f" ({source.format} {source.path})" if isinstance(source, FileSource) else ""
+    location = f" ({source.format} {source.path})" if isinstance(source, FileSource) else ""
     if isinstance(error, _REFUSED):
         missing = error_condition(error).startswith(_NOT_FOUND)
         problem = str(error).strip().splitlines()[0]
@@ -139,6 +139,6 @@ def _unreadable(source: Source, error: Exception) -> Exception:
         return error
     return CatalogError(
         ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE,
-        f"source {source.name}{place}: {problem}",
+        f"source {source.name}{location}: {problem}",
         "Check the source's path, format and query.",
     )

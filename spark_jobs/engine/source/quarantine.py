@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -16,9 +15,11 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.unfinished_files import finished_name
 from spark_jobs.engine.source.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
-from spark_jobs.spi.storage import FileLocation, replace_file
+from spark_jobs.spi.storage import FileLocation
+from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +49,7 @@ class Quarantine:
         A dry run leaves all as it is.
 
         Raises:
-            InternalError: STORAGE_UNAVAILABLE, the file can not be written.
+            InternalError: STORAGE_UNAVAILABLE, the file cannot be written.
         """
         if self.dry_run:
             return metrics
@@ -62,7 +63,7 @@ class Quarantine:
         except OSError as error:
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
-                f"the quarantine {self.name} can not be written: {error}",
+                f"the quarantine {self.name} cannot be written: {error}",
                 "See that the job may write there; nothing was merged.",
             ) from error
         return replace(metrics, quarantine=self.name)
@@ -70,9 +71,8 @@ class Quarantine:
     def _clear_leftovers(self) -> None:
         """Remove what tries left that were killed while they wrote the file."""
         folder, _, name = self.path.rpartition("/")
-        unfinished = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{32}}\.tmp")
         for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
-            if unfinished.fullmatch(info.base_name):
+            if finished_name(info.base_name) == name:
                 with contextlib.suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
 
@@ -83,13 +83,13 @@ def quarantine_of(
     """The file for the bad records of ``source``; None where they are errors.
 
     Raises:
-        NotSupportedError: the folder is on a storage that Python can not reach.
+        NotSupportedError: the folder is on a storage that Python cannot reach.
     """
     if source.on_bad_rows != "quarantine" or source.quarantine is None:
         return None
-    place = connector.locate(default_uri(spark, source.quarantine))
-    place = place or _local(spark, source.quarantine)
-    if place is None:
+    location = connector.locate(default_uri(spark, source.quarantine))
+    location = location or _local(spark, source.quarantine)
+    if location is None:
         raise NotSupportedError(
             f"source {source.name}: quarantine: {source.quarantine} is neither a local path nor on "
             "a storage that the catalog connection knows.",
@@ -97,7 +97,7 @@ def quarantine_of(
         )
     below = f"{_task_folder(request)}/{_safe(source.name)}.jsonl"
     name = f"{source.quarantine.rstrip('/')}/{below}"
-    return Quarantine(place.filesystem, f"{place.path}/{below}", name, request.dry_run)
+    return Quarantine(location.filesystem, f"{location.path}/{below}", name, request.dry_run)
 
 
 def _local(spark: SparkSession, folder: str) -> FileLocation | None:

@@ -69,32 +69,32 @@ def source_files(spark: SparkSession, source: FileSource, connector: Connector) 
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE.
-        NotSupportedError: the connector can not list them in the way that the source asks for.
+        NotSupportedError: the connector cannot list them in the way that the source asks for.
     """
     if not spark_knows(spark, source.path):
-        place = connector.locate(source.path)
-        if place is None:
+        location = connector.locate(source.path)
+        if location is None:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
                 f"source {source.name} ({source.format} {source.path}): neither Spark nor the "
                 "catalog connection knows this kind of storage.",
                 "Put the Hadoop jar of the store on Spark's class path, or correct the path.",
             )
-        return located_files(source, place)
+        return located_files(source, location)
     options = {name: each for name, each in source.options.items() if name.lower() in LISTING}
     frame = spark.read.format("text").options(**options).load(source.path)
     types = {each.name: each.dataType for each in frame.schema.fields[1:]}
     return files_of_frame(spark, source, frame, connector, types)
 
 
-def located_files(source: FileSource, place: FileLocation) -> SourceFiles:
+def located_files(source: FileSource, location: FileLocation) -> SourceFiles:
     """List the files of a source that the connector has located; raises as ``source_files``."""
     scheme = source.path.partition("://")[0]
     files = tuple(
         LandedFile(info.path, f"{scheme}://{info.path}", FileVersion.of(info))
-        for info in listed(source, place)
+        for info in listed(source, location)
     )
-    return SourceFiles(source, place.filesystem, files, is_listed_by_spark=False)
+    return SourceFiles(source, location.filesystem, files, is_listed_by_spark=False)
 
 
 def files_of_frame(
@@ -120,8 +120,8 @@ def files_of_frame(
     if urlsplit(paths[0]).scheme in ("", "file"):
         filesystem: pafs.FileSystem | None = pafs.LocalFileSystem()
     else:
-        place = connector.locate(paths[0])
-        filesystem = place.filesystem if place else None
+        location = connector.locate(paths[0])
+        filesystem = location.filesystem if location else None
     return SourceFiles(source, filesystem, _landed(filesystem, paths, types), types)
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
-from spark_jobs.engine.source.landing_schema import declared_lengths
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.quarantine import quarantine_of
@@ -108,7 +108,7 @@ class Sources(Mapping[str, OpenSource]):
 
     def _landed(self, opened: OpenSource, landing: Landing) -> OpenSource:
         source, storage = landing.source, self.connector.storage
-        folder = f"{self.scratch}/source-{uuid.uuid4().hex}"
+        folder = new_source_folder(self.scratch)
         quarantine = quarantine_of(self.spark, source, self.connector, self.request)
         operation_id = self.request.operation_id
         landed = land(self.spark, landing, storage, folder, operation_id, quarantine)

@@ -14,7 +14,7 @@ from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import MergeSink
+    from spark_jobs.spi.sinks import MergeSink
 
 _NAMED_ROWS = 3
 

@@ -21,7 +21,7 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
 
 REPORT_SCHEMA = "report string"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment
 
@@ -19,8 +20,4 @@ def changed_partitions(
     if not table.partition_keys:
         return ()
     changed = connector.writes.changed_partitions(table, fragments)
-    names = {
-        "/".join(f"{name}={'NULL' if each is None else each}" for name, each in values.items())
-        for values in changed
-    }
-    return tuple(sorted(names))
+    return tuple(sorted(set(map(partition_name, changed))))

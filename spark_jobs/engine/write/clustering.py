@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
-from spark_jobs.engine.runtime.names import quote
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.engine.write.redistribution import keys_of_partitions
 from spark_jobs.spi import rows

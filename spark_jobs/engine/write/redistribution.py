@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.engine.runtime.names import quote
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.spi import rows
 from spark_jobs.spi.packing import packed

@@ -20,8 +20,9 @@ from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.stragglers import wait_for_stragglers
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation
+from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -136,7 +137,7 @@ class StatementRun(Generic[Spec]):
 
     def abort(self, handle: MergeHandle) -> None:
         """Leave no file and no guard."""
-        self.connector.writes.abort_merge(self.table, handle, [])
+        self.connector.writes.abort_merge(self.table, handle)
 
 
 def counted(metrics: Metrics, reports: Sequence[TaskReport]) -> Metrics:

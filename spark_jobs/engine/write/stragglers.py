@@ -10,7 +10,7 @@ import time
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.analysis.catalyst import running_tasks
+from spark_jobs.engine.runtime.query_status import running_tasks
 
 _STEP = 0.05
 _QUIET = 0.3

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.errors import marked_errors
 
 if TYPE_CHECKING:
-    from spark_jobs.spi.connector import MergeSink, MergeSinkFactory
+    from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.writes import Fragment
 
 log = logging.getLogger("airflow_provider_merge.job")
@@ -35,7 +35,7 @@ class TaskSinks:
         return [fragment for sink in self.opened for fragment in sink.finish()]
 
     def abort(self) -> None:
-        """Abort all sinks; the driver removes what one leaves that can not."""
+        """Abort all sinks; the driver removes what one leaves that cannot."""
         for sink in self.opened:
             try:
                 sink.abort()

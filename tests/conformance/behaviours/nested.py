@@ -116,7 +116,7 @@ BEHAVIOURS = [
         fails=fails(ErrorCode.NOT_NULL_VIOLATION, "deep.element.k"),
     ),
     Behaviour(
-        "an element that can not be stored",
+        "an element that cannot be stored",
         "VALUES (10, '1x') AS s(id, v)",
         (matched(update(attrs="map('a', s.v)")),),
         table=NESTED,

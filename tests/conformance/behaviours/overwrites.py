@@ -226,7 +226,7 @@ REFUSED = [
         "overwrite: an unknown column in the spec",
         overwrite("static", {"q": "1"}),
         ErrorCode.COLUMN_NOT_FOUND,
-        "q is no column",
+        "q is not a column",
     ),
     refused(
         "overwrite: a column in the spec that is no partition column",
@@ -235,7 +235,7 @@ REFUSED = [
         "id is not a partition column",
     ),
     refused(
-        "overwrite: a spec of a type that can not be stored",
+        "overwrite: a spec of a type that cannot be stored",
         overwrite("static", {"p": "array(1)"}),
         ErrorCode.TYPE_MISMATCH,
         "PARTITION",
@@ -335,14 +335,14 @@ REFUSED = [
         source="VALUES (1, 'a', 2) AS s(id, p, x)",
     ),
     refused(
-        "overwrite: a value of a type that can not be stored",
+        "overwrite: a value of a type that cannot be stored",
         overwrite("dynamic", by_name=True),
         ErrorCode.TYPE_MISMATCH,
         "n",
         source="VALUES (1, 'r', 'a', DATE '2026-01-01') AS s(id, req, p, n)",
     ),
     refused(
-        "overwrite: a value that can not be stored",
+        "overwrite: a value that cannot be stored",
         overwrite("dynamic", by_name=True),
         ErrorCode.VALUE_NOT_STORABLE,
         "n",

@@ -60,7 +60,7 @@ def mismatch(*says: str) -> Failure:
 
 
 def updates(name: str, value: str, failure: Failure) -> Behaviour:
-    """A value that can not be stored in a column of VALUES."""
+    """A value that cannot be stored in a column of VALUES."""
     column, expression = value.split(" = ", 1)
     return Behaviour(
         name,

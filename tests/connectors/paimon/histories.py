@@ -97,7 +97,7 @@ class History:
         line = self.random.choice(["main", "main", "main", *self.branches])
         changes = [self.append, self.merge, self.overwrite]
         if self._has_evolved(line):
-            changes = [self.append]  # rows of older files can not be changed here
+            changes = [self.append]  # rows of older files cannot be changed here
         self.random.choice(changes)(line)
         for guard in self.table.rglob("consumer/consumer-merge-*"):
             guard.unlink()  # the operation has ended

@@ -1,6 +1,6 @@
 """All options of Paimon's tables, and the page about them.
 
-``python -m tests.connectors.options_page docs/paimon-options.md`` writes the page.
+``python -m tests.connectors.paimon.options_page docs/paimon-options.md`` writes the page.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ NO_EFFECT: dict[str, list[str]] = {
 _HEAD = """\
 # Options of Paimon's tables
 
-What becomes of each option here: those of Paimon 1.4 and 2.0 and of pypaimon 2.1, of Iceberg's
-metadata, and of the connectors of Flink, Spark and Hive. `*` stands for any text. An option that is
-not on this page is taken for a property of yours. `python -m tests.connectors.options_page` makes
-the page; a test fails when pypaimon has an option that is not on it.
+How this project treats each table option: the options of Paimon 1.4 and 2.0, of pypaimon 2.1, of
+Iceberg metadata, and of the connectors for Flink, Spark and Hive. `*` matches any text. An option
+that is not on this page counts as a property of your own.
+
+`python -m tests.connectors.paimon.options_page docs/paimon-options.md` generates this page. A test
+fails if pypaimon has an option that is not on it.
 """
 
 
@@ -46,12 +48,13 @@ def kinds_of(option: str) -> list[str]:
 def page() -> str:
     """The page as Markdown."""
     lines = [_HEAD, "## Refused\n"]
-    lines += ["With `NOT_SUPPORTED`, by name, before any row is read.\n"]
-    lines += ["| Option | Accepted | Otherwise refused | Because the table |", "|---|---|---|---|"]
+    lines += ["With `NOT_SUPPORTED` and the name of the option, before any row is read.\n"]
+    lines += ["| Option | Accepted values | Other values are refused | Because the table |"]
+    lines += ["|---|---|---|---|"]
     lines += sorted(_refused_lines())
     lines += ["\n## Honoured\n", "| Option | For |", "|---|---|"]
     lines += [f"| `{name}` | {purpose} |" for name, purpose in sorted(HONOURED.items())]
-    lines += ["\n## Without effect\n", "| About | Options |", "|---|---|"]
+    lines += ["\n## Without effect\n", "| Because they concern | Options |", "|---|---|"]
     for reason, names in NO_EFFECT.items():
         lines.append(f"| {reason} | {' '.join(f'`{name}`' for name in sorted(names))} |")
     return "\n".join(lines) + "\n"

@@ -28,11 +28,11 @@ def test_abort_removes_all_files_of_the_write_reported_or_not(
     connector: Connector, warehouse: Path, table: TableHandle
 ) -> None:
     before = data_files(warehouse)
-    handle, fragments = delete_first_row(connector, table)
+    handle, _ = delete_first_row(connector, table)
     store(handle, inserts(table, [{"id": 99, "p": 77}]), task="never reported")
     assert len(data_files(warehouse) - before) == 2
 
-    connector.writes.abort_merge(table, handle, fragments)
+    connector.writes.abort_merge(table, handle)
 
     assert data_files(warehouse) == before
     assert consumers(warehouse).keys() == {"consumer-merge-one", "consumer-merge-two"}
@@ -45,7 +45,7 @@ def test_abort_after_a_commit_that_did_happen_removes_nothing(
     handle, fragments = delete_first_row(connector, table)
     connector.writes.finish_merge(table, handle, fragments, {})
 
-    connector.writes.abort_merge(table, handle, fragments)
+    connector.writes.abort_merge(table, handle)
 
     assert len(read(connector)) == 7
 
@@ -61,7 +61,7 @@ def test_the_slower_of_two_drivers_of_one_operation_removes_its_own_files_only(
     before = data_files(warehouse)
     code_of(lambda: connector.writes.finish_merge(table, second, of_second, {}))
 
-    connector.writes.abort_merge(table, second, of_second)
+    connector.writes.abort_merge(table, second)
 
     assert of_second_driver
     assert data_files(warehouse) == before - of_second_driver
@@ -74,12 +74,12 @@ def test_an_abort_where_an_earlier_try_may_have_committed_keeps_the_guard(
 ) -> None:
     before = data_files(warehouse)
     begin(connector, table)
-    handle, fragments = delete_first_row(connector, table)
+    handle, _ = delete_first_row(connector, table)
     append_with_pypaimon(table, [{"id": 50, "p": 1}])
     append_with_pypaimon(table, [{"id": 51, "p": 1}])
     (warehouse / "shop.db/orders/snapshot/snapshot-3").unlink()
 
-    connector.writes.abort_merge(table, handle, fragments)
+    connector.writes.abort_merge(table, handle)
 
     left = data_files(warehouse) - before
     assert not [path for path in left if path.name.startswith(handle.native.name_prefix)]

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pypaimon import CatalogFactory, Schema
 
-from airflow_provider_merge.metadata.avro import records
-from airflow_provider_merge.metadata.manifests import MAX_MANIFEST
-from airflow_provider_merge.metadata.partition_filter import typed_value
-from airflow_provider_merge.metadata.table import PaimonTable
+from airflow_provider_merge.metadata.paimon.avro import records
+from airflow_provider_merge.metadata.paimon.manifests import MAX_MANIFEST
+from airflow_provider_merge.metadata.paimon.partition_filter import typed_value
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, RequestError
 from spark_jobs.spi import rows
@@ -220,8 +220,8 @@ def test_tables_without_data_and_without_a_table(connector: Connector, warehouse
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"day": "2026-01-31"}, "'day' is no partition column of the table.*columns: k, n"),
-        ({"n": "seven"}, "n: 'seven' is no INT"),
+        ({"day": "2026-01-31"}, "'day' is not a partition column of the table.*columns: k, n"),
+        ({"n": "seven"}, "n: 'seven' is not a valid INT"),
     ],
 )
 def test_wrong_partitions(
@@ -239,7 +239,9 @@ def test_a_time_with_an_offset(connector: Connector, warehouse: Path) -> None:
     paimon_tables.append(connector, [{"id": 1, "k": datetime(2026, 1, 31, 5)}])  # noqa: DTZ001
     table = open_table(warehouse)
     assert len(table.partitions({"k": "2026-01-31T05:00:00"})) == 1
-    with pytest.raises(RequestError, match=r"k: '2026-01-31 05:00:00\+00:00' is no TIMESTAMP"):
+    with pytest.raises(
+        RequestError, match=r"k: '2026-01-31 05:00:00\+00:00' is not a valid TIMESTAMP"
+    ):
         table.partitions({"k": "2026-01-31 05:00:00+00:00"})
 
 

@@ -111,7 +111,7 @@ def test_abort_removes_the_files_and_the_guard(connector: Connector, folder: Pat
     store(handle, inserts(branch, [{"id": 3, "k": "x"}]))
     assert set(folder.parents[1].rglob("*.parquet")) > {p for p in before if p.suffix}
 
-    connector.writes.abort_merge(branch, handle, [])
+    connector.writes.abort_merge(branch, handle)
 
     assert set(folder.parents[1].rglob("*")) - before == {folder / "consumer"}
 

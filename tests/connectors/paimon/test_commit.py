@@ -18,8 +18,9 @@ from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle
+from spark_jobs.spi.writes import Fragment
 from spark_jobs.storage.hard_link import HardLinkFiles
 from tests.support.paimon_tables import (
     NAME,
@@ -208,7 +209,7 @@ def test_an_expired_snapshot_in_between_is_a_conflict(
 
     assert code is ErrorCode.COMMIT_CONFLICT
     assert "Snapshot 3, committed while the statement ran, has expired" in message
-    connector.writes.abort_merge(table, handle, fragments)
+    connector.writes.abort_merge(table, handle)
     assert data_files(warehouse) == before
     assert "consumer-merge-op" not in consumers(warehouse)
 

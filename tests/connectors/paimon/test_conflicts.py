@@ -14,8 +14,9 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, Operation, ReadRegion
+from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet
 from tests.support.paimon_tables import (
     NAME,
     append,
@@ -39,24 +40,24 @@ def table(connector: Connector, request: pytest.FixtureRequest) -> TableHandle:
     return connector.metadata.load_table(NAME)
 
 
-def partition(*values: int) -> ReadRegion:
-    """The region of a statement that reads these partitions."""
+def partition(*values: int) -> ReadSet:
+    """The read set of a statement that reads these partitions."""
     return lambda files: [file for file in files if file.partition["p"] in values]
 
 
-def ids_up_to(limit: int) -> ReadRegion:
-    """The region of a statement that looks for ids up to this one."""
+def ids_up_to(limit: int) -> ReadSet:
+    """The read set of a statement that looks for ids up to this one."""
 
-    def region(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+    def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
         lows = {file.ordinal: file.ranges["id"].minimum for file in files}
         return [f for f in files if lows[f.ordinal] is None or lows[f.ordinal] <= limit]
 
-    return region
+    return read_set
 
 
-def begun(connector: Connector, table: TableHandle, region: ReadRegion, **more: Any) -> MergeHandle:
-    files = tuple(region(connector.metadata.plan_files(table)))
-    write = MergeWrite(Operation("op", "digest", {}), files, ((),), (), 2**27, region=region)
+def begun(connector: Connector, table: TableHandle, read_set: ReadSet, **more: Any) -> MergeHandle:
+    files = tuple(read_set(connector.metadata.plan_files(table)))
+    write = MergeWrite(Operation("op", "digest", {}), files, ((),), (), 2**27, read_set=read_set)
     return connector.writes.begin_merge(table, replace(write, **more))
 
 
@@ -119,8 +120,8 @@ def test_files_whose_bounds_exclude_what_was_looked_for(
 
 
 def test_two_merges_that_insert_the_same_new_key(connector: Connector, table: TableHandle) -> None:
-    region = ids_up_to(99)
-    handle = begun(connector, table, region)
+    read_set = ids_up_to(99)
+    handle = begun(connector, table, read_set)
     fragments = store(handle, inserts(table, [{"id": 99, "p": 0}]))
     append(connector, [{"id": 99, "p": 7}], "other")
 

@@ -124,7 +124,7 @@ def test_all_differences_are_in_one_message(connector: Connector) -> None:
         (replace(SPEC, table_options={"file.format": "orc"}), "file.format = orc"),
         (
             replace(SPEC, table_options={"deletion-vectors.bitmap64": "true"}),
-            "deletion vectors of 64 bits",
+            "64-bit deletion vectors",
         ),
         (replace(SPEC, columns=columns(type="INTERVAL")), "INTERVAL"),
         (replace(SPEC, columns=columns(type="BINARY"), partition_keys=("name",)), "spell"),

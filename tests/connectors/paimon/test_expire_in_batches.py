@@ -42,19 +42,21 @@ class CountingRemover(SingleRemover):
 def counting(
     connector: Connector, batches: int | None = None, then: Callable[[], object] = lambda: None
 ) -> tuple[PaimonMaintenance, list[list[str]]]:
-    """The connector's care, and the names of the snapshots that it drops, by batch."""
-    care: Any = connector.maintenance
+    """The connector's maintenance, and the names of the snapshots that it drops, by batch."""
+    maintenance: Any = connector.maintenance
     dropped: list[list[str]] = []
-    remover = CountingRemover(care._storage.filesystem, batches, then, dropped)
-    return PaimonMaintenance(care._metadata, replace(care._storage, remover=remover)), dropped
+    remover = CountingRemover(maintenance._storage.filesystem, batches, then, dropped)
+    return PaimonMaintenance(
+        maintenance._metadata, replace(maintenance._storage, remover=remover)
+    ), dropped
 
 
 def test_by_default_all_that_may_go_do_in_batches(connector: Connector, table: Path) -> None:
     options(connector, **{"snapshot.expire.limit": "3"})
-    care, dropped = counting(connector)
+    maintenance, dropped = counting(connector)
 
     preview = expire(connector, dry_run=True)
-    report = care.expire_snapshots(NAME, NOW, dry_run=False)
+    report = maintenance.expire_snapshots(NAME, NOW, dry_run=False)
 
     assert dropped == [["snapshot-1", "snapshot-2", "snapshot-3"], ["snapshot-4"]]
     assert snapshot_ids(connector) == [5]
@@ -66,9 +68,9 @@ def test_by_default_all_that_may_go_do_in_batches(connector: Connector, table: P
 def test_without_an_option_fifty_go_at_a_time(connector: Connector, table: Path) -> None:
     for number in range(6, 54):
         overwrite(connector, number)
-    care, dropped = counting(connector)
+    maintenance, dropped = counting(connector)
 
-    report = care.expire_snapshots(NAME, NOW, dry_run=False)
+    report = maintenance.expire_snapshots(NAME, NOW, dry_run=False)
 
     assert [len(batch) for batch in dropped] == [50, 2]
     assert snapshot_ids(connector) == [53]
@@ -77,10 +79,10 @@ def test_without_an_option_fifty_go_at_a_time(connector: Connector, table: Path)
 
 def test_what_ends_after_a_batch_goes_on_with_the_next(connector: Connector, table: Path) -> None:
     options(connector, **{"snapshot.expire.limit": "2"})
-    care, dropped = counting(connector, batches=1)
+    maintenance, dropped = counting(connector, batches=1)
 
     with pytest.raises(JobError):
-        care.expire_snapshots(NAME, NOW, dry_run=False)
+        maintenance.expire_snapshots(NAME, NOW, dry_run=False)
 
     assert dropped == [["snapshot-1", "snapshot-2"]]
     assert snapshot_ids(connector) == [3, 4, 5]
@@ -91,9 +93,9 @@ def test_what_ends_after_a_batch_goes_on_with_the_next(connector: Connector, tab
 
 def test_a_consumer_that_appears_between_batches_is_seen(connector: Connector, table: Path) -> None:
     options(connector, **{"snapshot.expire.limit": "2"})
-    care, _ = counting(connector, then=lambda: consume(table, "reader", 4))
+    maintenance, _ = counting(connector, then=lambda: consume(table, "reader", 4))
 
-    report = care.expire_snapshots(NAME, NOW, dry_run=False)
+    report = maintenance.expire_snapshots(NAME, NOW, dry_run=False)
 
     assert snapshot_ids(connector) == [4, 5]
     assert stored(table) == needed(table)

@@ -204,7 +204,7 @@ def test_the_base_of_a_running_merge_is_kept(connector: Connector, table: Path) 
     with pytest.raises(JobError) as raised:
         connector.writes.finish_merge(merging, handle, fragments, {})
     assert raised.value.code is ErrorCode.COMMIT_CONFLICT
-    connector.writes.abort_merge(merging, handle, fragments)
+    connector.writes.abort_merge(merging, handle)
     expire(connector)
     assert snapshot_ids(connector) == [7]
 
@@ -222,9 +222,9 @@ def test_a_guard_counts_up_to_its_maximum_age(connector: Connector, table: Path)
 
 
 def test_a_tag_keeps_files_but_no_snapshot(connector: Connector, table: Path) -> None:
-    care = connector.maintenance
-    assert care is not None
-    care.create_tag(NAME, CreateTagSpec("second", 2))
+    maintenance = connector.maintenance
+    assert maintenance is not None
+    maintenance.create_tag(NAME, CreateTagSpec("second", 2))
 
     report = expire(connector)
 
@@ -232,9 +232,9 @@ def test_a_tag_keeps_files_but_no_snapshot(connector: Connector, table: Path) ->
     assert report.kept == (Kept("tag second", files=1),)
     assert stored(table) == needed(table)
     before = contents(table)
-    preview = care.delete_tag(NAME, DeleteTagSpec("second"), dry_run=True)
+    preview = maintenance.delete_tag(NAME, DeleteTagSpec("second"), dry_run=True)
     assert contents(table) == before
-    deleted = care.delete_tag(NAME, DeleteTagSpec("second"), dry_run=False)
+    deleted = maintenance.delete_tag(NAME, DeleteTagSpec("second"), dry_run=False)
     assert deleted == preview
     assert (deleted.tags, deleted.data_files) == (1, 1)
     assert deleted.manifests == len(before) - len(contents(table)) - 2
@@ -243,9 +243,9 @@ def test_a_tag_keeps_files_but_no_snapshot(connector: Connector, table: Path) ->
 
 
 def test_a_branch_keeps_what_it_shares(connector: Connector, table: Path) -> None:
-    care = connector.maintenance
-    assert care is not None
-    care.create_tag(NAME, CreateTagSpec("second", 2))
+    maintenance = connector.maintenance
+    assert maintenance is not None
+    maintenance.create_tag(NAME, CreateTagSpec("second", 2))
     connector.metadata.load_table(NAME).native.table.branch_manager().create_branch("b", "second")
     (table / "tag/tag-second").unlink()
     branch = TableName("shop", "orders$branch_b")
@@ -259,14 +259,14 @@ def test_a_branch_keeps_what_it_shares(connector: Connector, table: Path) -> Non
 
 
 def test_snapshots_of_a_branch_expire_on_their_own(connector: Connector, table: Path) -> None:
-    care = connector.maintenance
-    assert care is not None
-    care.create_tag(NAME, CreateTagSpec("second", 2))
+    maintenance = connector.maintenance
+    assert maintenance is not None
+    maintenance.create_tag(NAME, CreateTagSpec("second", 2))
     connector.metadata.load_table(NAME).native.table.branch_manager().create_branch("b", "second")
     branch = TableName("shop", "orders$branch_b")
     append_with_pypaimon(connector.metadata.load_table(branch), [{"id": 20, "k": "y"}])
 
-    report = care.expire_snapshots(branch, NOW, dry_run=False)
+    report = maintenance.expire_snapshots(branch, NOW, dry_run=False)
 
     assert report.snapshots == 1
     assert snapshot_ids(connector, branch) == [3]

@@ -152,7 +152,7 @@ def test_abort_removes_what_was_written_outside(
     store(handle, inserts(table, [{"id": i, "k": str(i)} for i in range(4)]))
     assert [len(parquet_files(root)) for root in roots] == [len(each) + 2 for each in before]
 
-    connector.writes.abort_merge(table, handle, [])
+    connector.writes.abort_merge(table, handle)
 
     assert [parquet_files(root) for root in roots] == before
 

@@ -110,7 +110,7 @@ def test_a_table_whose_number_of_buckets_was_changed_is_refused(
     with pytest.raises(
         NotSupportedError, match=r"now has 8 buckets .* is one of 4 buckets"
     ) as raised:
-        connector.metadata.row_change_paradigm(rescaled)
+        connector.metadata.require_writable(rescaled)
 
     assert "INSERT OVERWRITE" in raised.value.remedy
     assert len(connector.metadata.plan_files(rescaled)) == 8
@@ -120,7 +120,7 @@ def test_a_table_whose_number_of_buckets_was_changed_is_refused(
     ("option", "value", "reason"),
     [
         ("bucket-function.type", "mod", "bucket-function.type = mod"),
-        ("bucket-key", "id,missing", "Bucket key missing .* is no column"),
+        ("bucket-key", "id,missing", "Bucket key missing .* is not a column"),
         ("bucket-key", "id,p", "Bucket key p .* is a partition key too"),
         ("bucket-key", "deep", "Bucket key deep .* has the nested type ARRAY"),
         ("bucket-key", " ", "no bucket key"),
@@ -132,6 +132,6 @@ def test_buckets_that_are_not_hashed_here_are_refused(
     edit_schema(warehouse, set_option(option, value))
 
     with pytest.raises(NotSupportedError, match=reason) as raised:
-        connector.metadata.row_change_paradigm(connector.metadata.load_table(NAME))
+        connector.metadata.require_writable(connector.metadata.load_table(NAME))
 
     assert raised.value.remedy

@@ -113,7 +113,6 @@ def test_layouts_and_paradigm_of_an_append_table(connector: Connector) -> None:
     metadata = connector.metadata
 
     assert metadata.row_change_paradigm(table) is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
-    assert metadata.merge_row_id_columns(table, ["id"]) == ()
     assert metadata.insert_layout(table) == WriteLayout(("day",), ("day",))
     assert metadata.update_layout(table) == WriteLayout(
         ("__merge_row_id.file",),
@@ -135,7 +134,7 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
     [
         (lambda d: d.update({"primaryKeys": ["id"]}), r"has a primary key \(id\)"),
         (set_option("file.format", "orc"), r"not parquet \(option file.format = orc\)"),
-        (set_option("deletion-vectors.bitmap64", "true"), "deletion vectors of 64 bits"),
+        (set_option("deletion-vectors.bitmap64", "true"), "64-bit deletion vectors"),
         (set_option("row-tracking.enabled", "true"), "uses row tracking"),
         (set_option("data-evolution.enabled", "true"), "data evolution"),
         (set_option("scan.fallback-branch", "b"), "falls back to a branch"),
@@ -197,7 +196,7 @@ def test_tables_that_can_only_be_read_are_refused_as_targets(
     table = connector.metadata.load_table(NAME)
 
     with pytest.raises(NotSupportedError, match=reason):
-        connector.metadata.row_change_paradigm(table)
+        connector.metadata.require_writable(table)
 
 
 @pytest.mark.parametrize("damage", ["schema/schema-0", "snapshot/snapshot-1"])

@@ -110,7 +110,7 @@ def test_a_lost_race_leaves_no_manifest_behind(
         return create_file(self, path, text)
 
     operation = Operation("op", "digest", {})
-    write = MergeWrite(operation, (), ((),), (), 2**27, region=lambda _: ())
+    write = MergeWrite(operation, (), ((),), (), 2**27, read_set=lambda _: ())
     handle = connector.writes.begin_merge(table, write)
     fragments = store(handle, inserts(table, [{"id": 9}]))
     monkeypatch.setattr(HardLinkFiles, "create", late)

@@ -33,7 +33,7 @@ def names_for(use: str) -> list[str]:
 
 
 @pytest.fixture
-def care(connector: Connector) -> ConnectorMaintenance:
+def maintenance(connector: Connector) -> ConnectorMaintenance:
     assert connector.maintenance is not None
     return connector.maintenance
 
@@ -89,21 +89,21 @@ def test_refused_as_a_target(connector: Connector, schema: Path, option: str) ->
 
     assert read(connector) == [{"id": 1}], "it is read as before"
     with pytest.raises(NotSupportedError, match=f"option {option} = {BAD}"):
-        connector.metadata.row_change_paradigm(connector.metadata.load_table(NAME))
+        connector.metadata.require_writable(connector.metadata.load_table(NAME))
 
 
 @pytest.mark.parametrize("option", sorted({*names_for("tag")} - {*names_for("read")}))
 def test_refused_for_tags_and_rollback(
-    connector: Connector, care: ConnectorMaintenance, schema: Path, option: str
+    connector: Connector, maintenance: ConnectorMaintenance, schema: Path, option: str
 ) -> None:
     append(connector, [{"id": 2}])
-    care.create_tag(NAME, CreateTagSpec("one", 1))
+    maintenance.create_tag(NAME, CreateTagSpec("one", 1))
     set_option(schema, option, BAD)
 
     for refused in (
-        lambda: care.create_tag(NAME, CreateTagSpec("two")),
-        lambda: care.delete_tag(NAME, DeleteTagSpec("one"), dry_run=False),
-        lambda: care.roll_back(NAME, RollbackSpec(1, force=True), dag_id="", dry_run=False),
+        lambda: maintenance.create_tag(NAME, CreateTagSpec("two")),
+        lambda: maintenance.delete_tag(NAME, DeleteTagSpec("one"), dry_run=False),
+        lambda: maintenance.roll_back(NAME, RollbackSpec(1, force=True), dag_id="", dry_run=False),
     ):
         with pytest.raises(NotSupportedError, match=f"option {option} = {BAD}"):
             refused()
@@ -118,7 +118,7 @@ def test_refused_for_tags_and_rollback(
 def test_what_is_accepted(connector: Connector, schema: Path, option: str, value: str) -> None:
     set_option(schema, option, value.upper())
 
-    connector.metadata.row_change_paradigm(connector.metadata.load_table(NAME))
+    connector.metadata.require_writable(connector.metadata.load_table(NAME))
 
 
 @pytest.mark.parametrize("option", ["commit.callbacks", "scan.snapshot-id", "primary-key"])
@@ -134,23 +134,23 @@ def test_tables_with_refused_options_are_not_made(
 
 
 def test_a_tag_has_the_retention_of_the_table(
-    care: ConnectorMaintenance, connector: Connector, schema: Path
+    maintenance: ConnectorMaintenance, connector: Connector, schema: Path
 ) -> None:
     set_option(schema, "tag.default-time-retained", "0 ms")
 
-    care.create_tag(NAME, CreateTagSpec("short"))
-    care.create_tag(NAME, CreateTagSpec("long", retention="1 d"))
+    maintenance.create_tag(NAME, CreateTagSpec("short"))
+    maintenance.create_tag(NAME, CreateTagSpec("long", retention="1 d"))
 
-    assert care.delete_tag(NAME, DeleteTagSpec(None), dry_run=False).tags == 1
+    assert maintenance.delete_tag(NAME, DeleteTagSpec(None), dry_run=False).tags == 1
     assert [path.name for path in schema.parents[1].glob("tag/*")] == ["tag-long"]
 
 
 def test_a_retention_that_is_none_is_named(
-    care: ConnectorMaintenance, connector: Connector, schema: Path
+    maintenance: ConnectorMaintenance, connector: Connector, schema: Path
 ) -> None:
     set_option(schema, "tag.default-time-retained", "long")
 
-    with pytest.raises(NotSupportedError, match=r"tag\.default-time-retained: 'long' is no dur"):
-        care.create_tag(NAME, CreateTagSpec("short"))
+    with pytest.raises(NotSupportedError, match=r"tag\.default-time-retained: 'long' is not a dur"):
+        maintenance.create_tag(NAME, CreateTagSpec("short"))
 
     assert not list(schema.parents[1].glob("tag/*"))

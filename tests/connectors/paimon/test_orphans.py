@@ -55,13 +55,15 @@ def remove(connector: Connector, session: SparkSession | None) -> Remove:
 
     ``older_than`` is of a clock that is right.
     """
-    care: Any = connector.maintenance
+    maintenance: Any = connector.maintenance
 
     def remove(older_than: str = "", *, dry_run: bool = False) -> MaintenanceReport:
         ahead = timedelta(seconds=0 if older_than else 6)
-        maintenance = PaimonMaintenance(care._metadata, care._storage, lambda: utc_now() + ahead)
+        later = PaimonMaintenance(
+            maintenance._metadata, maintenance._storage, lambda: utc_now() + ahead
+        )
         spec = RemoveOrphanFilesSpec(older_than or "1 s")
-        return maintenance.remove_orphan_files(NAME, spec, dry_run=dry_run, spark=session)
+        return later.remove_orphan_files(NAME, spec, dry_run=dry_run, spark=session)
 
     return remove
 
@@ -198,11 +200,11 @@ def test_a_table_without_snapshots(connector: Connector, warehouse: Path, remove
 def test_what_a_tag_and_a_branch_need_stays(
     connector: Connector, table: Path, remove: Remove
 ) -> None:
-    care = connector.maintenance
-    assert care is not None
+    maintenance = connector.maintenance
+    assert maintenance is not None
     overwrite(connector, 5)
-    care.create_tag(NAME, CreateTagSpec("t", 2))
-    care.create_tag(NAME, CreateTagSpec("u", 3))
+    maintenance.create_tag(NAME, CreateTagSpec("t", 2))
+    maintenance.create_tag(NAME, CreateTagSpec("u", 3))
     connector.metadata.load_table(NAME).native.table.branch_manager().create_branch("b", "u")
     for path in (table / "snapshot").glob("snapshot-[1-4]"):
         path.unlink()  # as an expiry that was killed leaves it
@@ -251,7 +253,7 @@ def test_what_is_committed_after_the_listing_is_known(
 ) -> None:
     finish = stored_but_not_committed(connector)
     (table / "k=x/bucket-0/data-lost").touch()
-    care: Any = connector.maintenance
+    maintenance: Any = connector.maintenance
     listing: Any = (DriverSearch, SparkSearch)[session is not None]
 
     class Late(listing):  # type: ignore[misc]
@@ -261,10 +263,10 @@ def test_what_is_committed_after_the_listing_is_known(
             return listed
 
     native = connector.metadata.load_table(NAME).native
-    place = (native, care._storage.filesystem)
+    place = (native, maintenance._storage.filesystem)
     search = Late(*place) if session is None else Late(session, *place)
     now = utc_now() + timedelta(seconds=5)
-    report = orphans.remove(native, care._storage, search, now, now, dry_run=False)
+    report = orphans.remove(native, maintenance._storage, search, now, now, dry_run=False)
 
     assert report.files == ("k=x/bucket-0/data-lost",)
     assert read(connector) == [*ROWS, {"id": 9, "k": "x"}]
@@ -297,12 +299,12 @@ def test_a_removal_that_fails_is_finished_by_the_next_one(
     for number in range(20):
         (table / f"k=x/bucket-0/data-{number}").touch()
     monkeypatch.setattr(orphans, "_PART", 5)
-    care: Any = connector.maintenance
-    failing = replace(care._storage, remover=_Failing(care._storage.remover, 12))
+    maintenance: Any = connector.maintenance
+    failing = replace(maintenance._storage, remover=_Failing(maintenance._storage.remover, 12))
     later = utc_now() + timedelta(days=2)
 
     with pytest.raises(JobError) as raised:
-        PaimonMaintenance(care._metadata, failing, lambda: later).remove_orphan_files(
+        PaimonMaintenance(maintenance._metadata, failing, lambda: later).remove_orphan_files(
             NAME, RemoveOrphanFilesSpec(), dry_run=False, spark=session
         )
 

@@ -118,7 +118,7 @@ def test_well_known_spellings(value: Any, directory: str) -> None:
 def test_numbers_that_java_versions_spell_differently_are_refused(value: float) -> None:
     layout = PartitionLayout((PartitionKey("p"),), DEFAULT, legacy_names=True)
 
-    with pytest.raises(NotSupportedError, match=r"p = .* can not be a partition"):
+    with pytest.raises(NotSupportedError, match=r"p = .* cannot be a partition"):
         layout.directory([value])
 
 
@@ -127,7 +127,7 @@ def test_texts_that_are_blank_to_some_engines_are_refused(value: str) -> None:
     layout = PartitionLayout((PartitionKey("p"),), DEFAULT, legacy_names=True)
 
     assert layout.directory([f"x{value}"]).startswith("p=x")
-    with pytest.raises(NotSupportedError, match=r"p = .* can not be a partition"):
+    with pytest.raises(NotSupportedError, match=r"p = .* cannot be a partition"):
         layout.directory([value])
 
 

@@ -6,6 +6,7 @@ import multiprocessing
 import multiprocessing.synchronize
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def _merge_with_others(warehouse: str, worker: int, count: int, barrier: Any, re
     opened = open_connector(CatalogSpec("paimon", warehouse), {})
     filesystem = opened.storage.filesystem
     writes = PaimonMergeWrites(opened.metadata, filesystem, SnapshotFiles(Meeting(barrier)))
-    connector = Connector(opened.metadata, opened.scan, writes, opened.storage)
+    connector = replace(opened, writes=writes)
     conflicts = 0
     for i in range(count):
         while not _try_insert(connector, worker * 1000 + i):
@@ -125,7 +126,7 @@ def _try_insert(connector: Connector, value: int) -> bool:
     except JobError as error:
         if error.code is not ErrorCode.COMMIT_CONFLICT:
             raise
-        connector.writes.abort_merge(table, handle, fragments)
+        connector.writes.abort_merge(table, handle)
         return False
     connector.writes.release_guard(table, f"op-{value}")
     return True

@@ -100,7 +100,7 @@ def test_a_file_that_spark_calls_by_another_name_is_an_error(
     create(connector, {"id": "int"})
     append(connector, [{"id": 1}])
     monkeypatch.setattr(
-        "spark_jobs.connectors.paimon.read.scan._names_in_spark", lambda *_: ["other"]
+        "spark_jobs.connectors.paimon.read.spark_reader._names_in_spark", lambda *_: ["other"]
     )
 
     _, files, frame = scan(spark, connector, ["id"])

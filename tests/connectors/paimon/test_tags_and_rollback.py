@@ -35,7 +35,7 @@ ROWS = [{"id": number, "k": "x"} for number in range(1, 5)]
 
 
 @pytest.fixture
-def care(connector: Connector) -> ConnectorMaintenance:
+def maintenance(connector: Connector) -> ConnectorMaintenance:
     assert connector.maintenance is not None
     return connector.maintenance
 
@@ -52,8 +52,8 @@ def table(connector: Connector, warehouse: Path) -> Path:
     return warehouse / "shop.db/orders"
 
 
-def back(care: ConnectorMaintenance, dag_id: str = "mine", **spec: Any) -> MaintenanceReport:
-    return care.roll_back(NAME, RollbackSpec(**spec), dag_id=dag_id, dry_run=False)
+def back(maintenance: ConnectorMaintenance, dag_id: str = "mine", **spec: Any) -> MaintenanceReport:
+    return maintenance.roll_back(NAME, RollbackSpec(**spec), dag_id=dag_id, dry_run=False)
 
 
 def at_tag(connector: Connector, name: str) -> list[dict[str, Any]]:
@@ -66,12 +66,12 @@ def at_tag(connector: Connector, name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("snapshot_id", "expected"), [(None, ROWS), (2, ROWS[:2])])
 def test_a_tag_reads_as_its_snapshot(
     connector: Connector,
-    care: ConnectorMaintenance,
+    maintenance: ConnectorMaintenance,
     table: Path,
     snapshot_id: int | None,
     expected: list[dict[str, Any]],
 ) -> None:
-    report = care.create_tag(NAME, CreateTagSpec("t=1 ü", snapshot_id, "7 d"))
+    report = maintenance.create_tag(NAME, CreateTagSpec("t=1 ü", snapshot_id, "7 d"))
 
     assert report.snapshot_id == (snapshot_id or 4)
     append(connector, [{"id": 9, "k": "y"}])
@@ -81,26 +81,32 @@ def test_a_tag_reads_as_its_snapshot(
     assert len(document["tagCreateTime"]) >= 5
 
 
-def test_a_tag_of_the_name_is_left_alone(care: ConnectorMaintenance, table: Path) -> None:
-    care.create_tag(NAME, CreateTagSpec("t", 2))
+def test_a_tag_of_the_name_is_left_alone(maintenance: ConnectorMaintenance, table: Path) -> None:
+    maintenance.create_tag(NAME, CreateTagSpec("t", 2))
     before = (table / "tag/tag-t").read_bytes()
 
     with pytest.raises(JobError) as raised:
-        care.create_tag(NAME, CreateTagSpec("t", 3))
+        maintenance.create_tag(NAME, CreateTagSpec("t", 3))
     assert raised.value.code is ErrorCode.TAG_EXISTS
-    assert not care.create_tag(NAME, CreateTagSpec("t", 3, if_not_exists=True)).changes
+    assert not maintenance.create_tag(NAME, CreateTagSpec("t", 3, if_not_exists=True)).changes
 
     assert (table / "tag/tag-t").read_bytes() == before
 
 
-def test_unknown_snapshots_and_tags_are_named(care: ConnectorMaintenance, table: Path) -> None:
-    care.create_tag(NAME, CreateTagSpec("known", 2))
+def test_unknown_snapshots_and_tags_are_named(
+    maintenance: ConnectorMaintenance, table: Path
+) -> None:
+    maintenance.create_tag(NAME, CreateTagSpec("known", 2))
     cases = [
-        (lambda: care.create_tag(NAME, CreateTagSpec("t", 7)), "SNAPSHOT_NOT_FOUND", "snapshot 7"),
-        (lambda: back(care, snapshot_id=7), "SNAPSHOT_NOT_FOUND", "snapshot 7"),
-        (lambda: back(care, tag="lost"), "TAG_NOT_FOUND", "no tag lost"),
         (
-            lambda: care.delete_tag(NAME, DeleteTagSpec("lost"), dry_run=False),
+            lambda: maintenance.create_tag(NAME, CreateTagSpec("t", 7)),
+            "SNAPSHOT_NOT_FOUND",
+            "snapshot 7",
+        ),
+        (lambda: back(maintenance, snapshot_id=7), "SNAPSHOT_NOT_FOUND", "snapshot 7"),
+        (lambda: back(maintenance, tag="lost"), "TAG_NOT_FOUND", "no tag lost"),
+        (
+            lambda: maintenance.delete_tag(NAME, DeleteTagSpec("lost"), dry_run=False),
             "TAG_NOT_FOUND",
             "no tag lost",
         ),
@@ -110,17 +116,19 @@ def test_unknown_snapshots_and_tags_are_named(care: ConnectorMaintenance, table:
             call()
         assert raised.value.code.name == code
     assert "known" in raised.value.remedy
-    assert not care.delete_tag(NAME, DeleteTagSpec("lost", if_exists=True), dry_run=False).changes
+    assert not maintenance.delete_tag(
+        NAME, DeleteTagSpec("lost", if_exists=True), dry_run=False
+    ).changes
 
 
-def test_tags_whose_retention_is_over_go(care: ConnectorMaintenance, table: Path) -> None:
-    care.create_tag(NAME, CreateTagSpec("forever", 1))
-    care.create_tag(NAME, CreateTagSpec("long", 2, "1 h"))
-    care.create_tag(NAME, CreateTagSpec("short", 2, "1 ms"))
+def test_tags_whose_retention_is_over_go(maintenance: ConnectorMaintenance, table: Path) -> None:
+    maintenance.create_tag(NAME, CreateTagSpec("forever", 1))
+    maintenance.create_tag(NAME, CreateTagSpec("long", 2, "1 h"))
+    maintenance.create_tag(NAME, CreateTagSpec("short", 2, "1 ms"))
 
-    preview = care.delete_tag(NAME, DeleteTagSpec(None), dry_run=True)
+    preview = maintenance.delete_tag(NAME, DeleteTagSpec(None), dry_run=True)
     assert len(list((table / "tag").iterdir())) == 3
-    report = care.delete_tag(NAME, DeleteTagSpec(None), dry_run=False)
+    report = maintenance.delete_tag(NAME, DeleteTagSpec(None), dry_run=False)
 
     assert report == preview
     assert report.tags == 1
@@ -129,13 +137,13 @@ def test_tags_whose_retention_is_over_go(care: ConnectorMaintenance, table: Path
 
 @pytest.mark.parametrize("spec", [{"snapshot_id": 2}, {"tag": "t"}])
 def test_rollback(
-    connector: Connector, care: ConnectorMaintenance, table: Path, spec: dict[str, Any]
+    connector: Connector, maintenance: ConnectorMaintenance, table: Path, spec: dict[str, Any]
 ) -> None:
-    care.create_tag(NAME, CreateTagSpec("t", 2))
-    preview = care.roll_back(NAME, RollbackSpec(**spec), dag_id="mine", dry_run=True)
+    maintenance.create_tag(NAME, CreateTagSpec("t", 2))
+    preview = maintenance.roll_back(NAME, RollbackSpec(**spec), dag_id="mine", dry_run=True)
     assert snapshot_ids(connector) == [1, 2, 3, 4]
 
-    report = back(care, **spec)
+    report = back(maintenance, **spec)
 
     assert report == preview
     assert (report.snapshots, report.latest_snapshot_id) == (2, 2)
@@ -147,14 +155,14 @@ def test_rollback(
 
 
 def test_a_tag_of_an_expired_snapshot_comes_back(
-    connector: Connector, care: ConnectorMaintenance, table: Path
+    connector: Connector, maintenance: ConnectorMaintenance, table: Path
 ) -> None:
-    care.create_tag(NAME, CreateTagSpec("t", 2, "7 d"))
+    maintenance.create_tag(NAME, CreateTagSpec("t", 2, "7 d"))
     expire = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
-    care.expire_snapshots(NAME, expire, dry_run=False)
+    maintenance.expire_snapshots(NAME, expire, dry_run=False)
     assert snapshot_ids(connector) == [4]
 
-    back(care, tag="t")
+    back(maintenance, tag="t")
 
     assert snapshot_ids(connector) == [2]
     assert read(connector) == ROWS[:2]
@@ -163,56 +171,56 @@ def test_a_tag_of_an_expired_snapshot_comes_back(
 
 
 def test_commits_of_others_are_not_dropped(
-    connector: Connector, care: ConnectorMaintenance, table: Path
+    connector: Connector, maintenance: ConnectorMaintenance, table: Path
 ) -> None:
     append_with_pypaimon(connector.metadata.load_table(NAME), [{"id": 9, "k": "y"}])
 
     for dag_id, number in (("mine", 5), ("", 3), ("another", 3)):
         with pytest.raises(JobError, match=rf"snapshot {number} \(APPEND\) of") as raised:
-            back(care, dag_id, snapshot_id=2)
+            back(maintenance, dag_id, snapshot_id=2)
         assert raised.value.code is ErrorCode.COMMITS_OF_OTHERS
     assert snapshot_ids(connector) == [1, 2, 3, 4, 5]
 
-    back(care, snapshot_id=2, force=True)
+    back(maintenance, snapshot_id=2, force=True)
     assert read(connector) == ROWS[:2]
 
 
 def test_what_others_count_on_is_not_dropped(
-    connector: Connector, care: ConnectorMaintenance, table: Path
+    connector: Connector, maintenance: ConnectorMaintenance, table: Path
 ) -> None:
-    care.create_tag(NAME, CreateTagSpec("later", 3))
+    maintenance.create_tag(NAME, CreateTagSpec("later", 3))
     begin(connector, connector.metadata.load_table(NAME), "running")
     (table / "consumer/consumer-reader").write_text('{"nextSnapshot": 5}')
 
     with pytest.raises(JobError) as raised:
-        back(care, snapshot_id=2)
+        back(maintenance, snapshot_id=2)
 
     assert raised.value.code is ErrorCode.COMMITS_OF_OTHERS
     assert "tag later, operation running, consumer reader" in raised.value.message
-    report = back(care, snapshot_id=2, force=True)
+    report = back(maintenance, snapshot_id=2, force=True)
     assert report.tags == 1
     assert not list((table / "tag").iterdir())
 
 
 def test_the_base_of_a_running_operation_is_not_dropped(
-    connector: Connector, care: ConnectorMaintenance, table: Path
+    connector: Connector, maintenance: ConnectorMaintenance, table: Path
 ) -> None:
     begin(connector, connector.metadata.load_table(NAME), "running")
 
     with pytest.raises(JobError) as raised:
-        back(care, snapshot_id=3)
+        back(maintenance, snapshot_id=3)
 
     assert raised.value.code is ErrorCode.COMMITS_OF_OTHERS
     assert raised.value.message.endswith("would take from others: operation running.")
     assert snapshot_ids(connector) == [1, 2, 3, 4]
-    assert not back(care, snapshot_id=4).changes
+    assert not back(maintenance, snapshot_id=4).changes
 
 
 def test_a_reader_that_has_read_no_dropped_snapshot_hinders_nothing(
-    connector: Connector, care: ConnectorMaintenance, table: Path
+    connector: Connector, maintenance: ConnectorMaintenance, table: Path
 ) -> None:
     (table / "consumer").mkdir(exist_ok=True)
     (table / "consumer/consumer-reader").write_text('{"nextSnapshot": 4}')
 
-    assert back(care, snapshot_id=3).snapshots == 1
+    assert back(maintenance, snapshot_id=3).snapshots == 1
     assert snapshot_ids(connector) == [1, 2, 3]

@@ -115,7 +115,7 @@ def test_nested_types_that_spark_can_not_read_are_refused(name: str) -> None:
     "text", ["interval", "variant", "void", "decimal(39,1)", "decimal(3,4)", "varchar", "int(3)"]
 )
 def test_types_that_paimon_can_not_hold_are_refused_with_the_column(text: str) -> None:
-    with pytest.raises(NotSupportedError, match=r"Column c\.element: a Paimon table can not"):
+    with pytest.raises(NotSupportedError, match=r"Column c\.element: a Paimon table cannot"):
         to_paimon(f"array<{text}>", "c", nullable=True)
 
 

@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.format.vectors import (
     copied_index,
     read_vector,
 )
-from spark_jobs.connectors.paimon.table.table_handle import paimon_table
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -71,7 +71,7 @@ def vectors(connector: Connector) -> dict[int, int]:
 
 
 def index_files(connector: Connector) -> list[Path]:
-    return [Path(f.path) for f in paimon_table(connector.metadata.load_table(NAME)).index_files]
+    return [Path(f.path) for f in pinned_table(connector.metadata.load_table(NAME)).index_files]
 
 
 def test_deleted_rows_are_marked_and_no_data_file_is_written(
@@ -240,7 +240,7 @@ def test_a_file_without_rows_left_goes_with_its_vector(connector: Connector) -> 
     assert ids(connector) == set(range(11, 30))
     assert [f.row_count for f in connector.metadata.plan_files(table)] == [10, 10]
     assert [
-        next(iter(f.vectors.values())).cardinality for f in paimon_table(table).index_files
+        next(iter(f.vectors.values())).cardinality for f in pinned_table(table).index_files
     ] == [1]
 
 
@@ -256,7 +256,7 @@ def test_a_dropped_file_takes_its_vector_along(connector: Connector) -> None:
 
     assert planned[0].live_row_count == 9
     assert ids(connector) == set(range(11, 30))
-    assert len(paimon_table(connector.metadata.load_table(NAME)).vectors) == 1
+    assert len(pinned_table(connector.metadata.load_table(NAME)).vectors) == 1
 
 
 def test_vectors_of_a_table_that_switched_them_off_are_refused(connector: Connector) -> None:
@@ -285,9 +285,9 @@ def test_an_aborted_merge_leaves_no_index_file(connector: Connector, warehouse: 
     before = {path for path in warehouse.rglob("*") if path.is_file()}
     table = connector.metadata.load_table(NAME)
     handle = begin(connector, table, "two")
-    fragments = store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 1}]))
+    store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 1}]))
 
-    connector.writes.abort_merge(table, handle, fragments)
+    connector.writes.abort_merge(table, handle)
 
     assert {path for path in warehouse.rglob("*") if path.is_file()} == before
 
@@ -353,7 +353,7 @@ def test_a_vector_that_deletes_more_rows_than_there_are_is_an_error(connector: C
     filled(connector)
     delete(connector, "one", {0: [0]})
     table = connector.metadata.load_table(NAME)
-    for _, entry in paimon_table(table).located_entries:
+    for _, entry in pinned_table(table).located_entries:
         entry.file.row_count = 0
 
     with pytest.raises(CatalogError, match="deletes 1 rows of 0") as raised:

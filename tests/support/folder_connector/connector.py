@@ -24,9 +24,10 @@ from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeHandle, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import Fragment, MergeWrite, WriteLayout
 from tests.support.folder_connector import storage
 from tests.support.folder_connector.sink import FolderSinks
 
@@ -52,13 +53,11 @@ class FolderMetadata:
         storage.write_schema(self.folder(name), spec)
         return True
 
+    def require_writable(self, table: TableHandle) -> None:
+        return None
+
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
-
-    def merge_row_id_columns(
-        self, table: TableHandle, updated_columns: Sequence[str]
-    ) -> tuple[str, ...]:
-        return ()
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
         return WriteLayout(table.partition_keys, table.partition_keys)
@@ -176,9 +175,7 @@ class FolderWrites:
         storage.publish(folder, snapshot_id, [*kept, *added], found)
         return CommittedSnapshot(snapshot_id, found)
 
-    def abort_merge(
-        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
-    ) -> None:
+    def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         write_id, _ = handle.native
         for path in self.metadata.folder(table.name).glob(f"{write_id}-*"):
             path.unlink()

@@ -6,7 +6,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
 from spark_jobs.connectors.paimon.library import rest_catalog, stored_snapshots
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.errors import JobError
 
 
@@ -16,7 +16,7 @@ class CatalogServer:
     def __init__(self, catalog: Any) -> None:
         self._catalog = catalog
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Ask the server; False when another snapshot has the id."""
         if rest_catalog.commit_snapshot(
             self._catalog, latest.table, latest.snapshot, new.snapshot, new.entries

@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.format.sequence_numbers import (
     numbers_of,
 )
 from spark_jobs.connectors.paimon.library import data_files, manifest_files
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.datafiles.statistics import ColumnStatistics
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
@@ -32,7 +32,7 @@ class Changes:
 
     def __init__(
         self,
-        table: PaimonTable,
+        table: PinnedTable,
         fragments: Sequence[Fragment],
         filesystem: pafs.FileSystem,
         index_prefix: str,
@@ -104,7 +104,7 @@ class Changes:
         return manifest_files.added_entry(table, place, new)
 
 
-def partitions_of(table: PaimonTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
+def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
     """Values by partition column, for each file that comes, goes or has rows marked."""
     found = []
     for document in (fragment.document for fragment in fragments):

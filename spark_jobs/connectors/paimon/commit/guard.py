@@ -10,19 +10,25 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
+from spark_jobs.contract.paimon_files import (
+    FIRST_SNAPSHOT,
+    consumer_document,
+    entry_name,
+    guard_name,
+    guard_path,
+    next_snapshot,
+)
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 
-FIRST_SNAPSHOT = 1
 # Of a consumer's file, in bytes.
 _LONGEST = 4096
-OPERATION_PREFIX = "merge-"
-_PREFIX = f"consumer-{OPERATION_PREFIX}"
+_GUARDS = entry_name("consumer", guard_name(""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class BaseGuard:
     @property
     def path(self) -> str:
         """The consumer's file."""
-        return f"{self.root}/consumer/{_PREFIX}{self.operation_id}"
+        return guard_path(self.root, self.operation_id)
 
     def set(self, base_id: int | None) -> bool:
         """Guard the base snapshot and all later ones; whether there was no guard before.
@@ -47,7 +53,7 @@ class BaseGuard:
         self._remove_abandoned()
         first = FIRST_SNAPSHOT if base_id is None else base_id
         earlier = self.base()
-        text = json.dumps({"nextSnapshot": min(first, earlier or first)})
+        text = json.dumps(consumer_document(min(first, earlier or first)))
         replace_file(self.filesystem, self.path, text.encode())
         return earlier is None
 
@@ -79,19 +85,12 @@ class BaseGuard:
     def _remove_abandoned(self) -> None:
         folder = pafs.FileSelector(f"{self.root}/consumer", allow_not_found=True)
         for info in self.filesystem.get_file_info(folder):
-            is_guard = info.base_name.startswith(_PREFIX)
+            is_guard = info.base_name.startswith(_GUARDS)
             if is_guard and info.mtime and info.mtime < datetime.now(UTC) - ABANDONED_AFTER:
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
 
 
-def next_snapshot(consumer: Any) -> int:
-    """The snapshot at which a consumer goes on, from its file's document.
-
-    Raises:
-        ValueError, KeyError, TypeError: it is no consumer's.
-    """
-    value = consumer["nextSnapshot"]
-    if type(value) is not int or value < FIRST_SNAPSHOT:
-        raise ValueError(f"nextSnapshot: {str(value)[:100]} is no snapshot's id")
-    return value
+def guard_of(filesystem: pafs.FileSystem, table: PinnedTable, operation_id: str) -> BaseGuard:
+    """The guard of an operation on a table, or on its branch."""
+    return BaseGuard(filesystem, table.branch_path, operation_id)

@@ -15,7 +15,7 @@ from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, VectorRange, copied_index
 from spark_jobs.connectors.paimon.library import index_manifest
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.errors import ErrorCode, InternalError
 
 Vectors = Mapping[str, VectorLocation]
@@ -45,7 +45,7 @@ class _NewIndex(NamedTuple):
 
 
 def index_changes(
-    table: PaimonTable,
+    table: PinnedTable,
     written: Iterable[Mapping[str, Any]],
     gone: Collection[str],
     filesystem: pafs.FileSystem,
@@ -84,7 +84,7 @@ def index_changes(
     return changes
 
 
-def _new_index(table: PaimonTable, document: Mapping[str, Any]) -> tuple[BucketKey, _NewIndex]:
+def _new_index(table: PinnedTable, document: Mapping[str, Any]) -> tuple[BucketKey, _NewIndex]:
     """A sink's index file and its bucket."""
     entries = {each[0]: table.located_entries[each[0]][1] for each in document["vectors"]}
     vectors = {
@@ -102,7 +102,7 @@ def _new_index(table: PaimonTable, document: Mapping[str, Any]) -> tuple[BucketK
 
 
 def _replaced(
-    table: PaimonTable, touched: Collection[str], new: Collection[BucketKey]
+    table: PinnedTable, touched: Collection[str], new: Collection[BucketKey]
 ) -> dict[BucketKey, list[IndexFile]]:
     """The snapshot's index files that go, by bucket."""
     hit = [file for file in table.index_files if not file.vectors.keys().isdisjoint(touched)]
@@ -115,7 +115,7 @@ def _replaced(
     return replaced
 
 
-def _kept(table: PaimonTable, file: IndexFile, touched: Collection[str]) -> Vectors:
+def _kept(table: PinnedTable, file: IndexFile, touched: Collection[str]) -> Vectors:
     return {name: table.vectors[name] for name in file.vectors if name not in touched}
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
-from spark_jobs.connectors.paimon.library import manifest_files as library
+from spark_jobs.connectors.paimon.library import manifest_files
 
 _MEGABYTE: Final = 1024 * 1024
 
@@ -39,9 +39,9 @@ class Thresholds:
         """What a table's options say."""
         full = "manifest.full-compaction-threshold-size"
         return cls(
-            library.bytes_option(table, "manifest.target-file-size", 8 * _MEGABYTE),
+            manifest_files.bytes_option(table, "manifest.target-file-size", 8 * _MEGABYTE),
             int(options.get("manifest.merge-min-count", "30")),
-            library.bytes_option(table, full, 16 * _MEGABYTE),
+            manifest_files.bytes_option(table, full, 16 * _MEGABYTE),
         )
 
 
@@ -99,16 +99,18 @@ class _Merging:
         if len(candidates) == 1:
             listed += candidates
             return
-        entries = [e for each in candidates for e in library.manifest_entries(self.table, each)]
+        entries = [
+            e for each in candidates for e in manifest_files.manifest_entries(self.table, each)
+        ]
         new = self._write(merged_entries(entries), len(written))
         listed += new
         written += new
 
     def fully(self, manifests: Sequence[Any]) -> Merged:
         """Leave out what was removed; large manifests that nothing was removed from stay."""
-        read = {id(each): library.manifest_entries(self.table, each) for each in manifests}
+        read = {id(each): manifest_files.manifest_entries(self.table, each) for each in manifests}
         removed = {
-            library.file_key(entry)
+            manifest_files.file_key(entry)
             for entries in read.values()
             for entry in entries
             if entry.kind != ADD
@@ -117,7 +119,7 @@ class _Merging:
         merged: list[Any] = []
         for manifest in manifests:
             entries = read[id(manifest)]
-            is_hit = any(library.file_key(entry) in removed for entry in entries)
+            is_hit = any(manifest_files.file_key(entry) in removed for entry in entries)
             if is_hit or self.is_unsettled(manifest):
                 merged += entries
             else:
@@ -129,7 +131,9 @@ class _Merging:
 
     def _write(self, entries: Sequence[Any], number: int) -> list[Any]:
         prefix = f"{self.prefix}-{number}"
-        return library.write_manifests(self.table, entries, self.thresholds.target_size, prefix)
+        return manifest_files.write_manifests(
+            self.table, entries, self.thresholds.target_size, prefix
+        )
 
 
 def merged_entries(entries: Iterable[Any]) -> list[Any]:
@@ -140,7 +144,7 @@ def merged_entries(entries: Iterable[Any]) -> list[Any]:
     """
     left: dict[Any, Any] = {}
     for entry in entries:
-        key = library.file_key(entry)
+        key = manifest_files.file_key(entry)
         if entry.kind != ADD and key in left and left[key].kind == ADD:
             del left[key]
         elif entry.kind == ADD and key in left and left[key].kind == ADD:

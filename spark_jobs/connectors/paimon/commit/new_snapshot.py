@@ -13,8 +13,8 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds, merge_manifests
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
-from spark_jobs.connectors.paimon.library import manifest_files as library
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.library import manifest_files
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class NewSnapshot:
 class SnapshotWriter:
     """Writes the files of one attempt to publish after the other."""
 
-    def __init__(self, table: PaimonTable, commit: Commit) -> None:
+    def __init__(self, table: PinnedTable, commit: Commit) -> None:
         self._table = table.table
         self._thresholds = Thresholds.of(table.table, table.options)
         self._commit = commit
@@ -73,33 +73,35 @@ class SnapshotWriter:
         try:
             return self._written(change, previous, names)
         except BaseException:
-            library.remove_manifests(self._table, names)
+            manifest_files.remove_manifests(self._table, names)
             raise
 
     def discard(self, lost: NewSnapshot) -> None:
         """Remove the files of a snapshot that certainly was not and will not be published."""
-        library.remove_manifests(self._table, lost.names)
+        manifest_files.remove_manifests(self._table, lost.names)
 
     def _written(self, change: Change, previous: Any | None, names: list[str]) -> NewSnapshot:
         token = uuid.uuid4()
         size = self._thresholds.target_size
-        delta = library.write_manifests(self._table, change.entries, size, f"manifest-{token}")
+        delta = manifest_files.write_manifests(
+            self._table, change.entries, size, f"manifest-{token}"
+        )
         names += [each.file_name for each in delta]
-        listed = library.listed_manifests(self._table, previous)
+        listed = manifest_files.listed_manifests(self._table, previous)
         merged = merge_manifests(self._table, listed, self._thresholds, f"manifest-{token}-merged")
         names += [each.file_name for each in merged.written]
         lists = {}
         for which, manifests in (("base", merged.manifests), ("delta", delta)):
             name = f"manifest-list-{token}-{which}"
             names.append(name)
-            lists[which] = name, library.write_list(self._table, name, manifests)
+            lists[which] = name, manifest_files.write_list(self._table, name, manifests)
         before = previous.index_manifest if previous else None
-        index_manifest = library.write_index_manifest(
+        index_manifest = manifest_files.write_index_manifest(
             self._table, before, change.index_adds, change.index_deletes
         )
         if index_manifest is not None and index_manifest != before:
             names.append(index_manifest)
-        snapshot = library.new_snapshot(
+        snapshot = manifest_files.new_snapshot(
             self._table,
             previous,
             lists,

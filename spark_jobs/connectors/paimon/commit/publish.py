@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.connectors.paimon.library import snapshot_files
+from spark_jobs.contract.paimon_files import entry_path, hint_path
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
-    from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+    from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
     from spark_jobs.storage.exclusive_files import ExclusiveFiles
 
 
 class SnapshotStore(Protocol):
     """Decides which of several writers makes a table's next snapshot."""
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Make ``new`` the snapshot after that of ``latest``; False: its id is another one's.
 
         Called again with the same snapshot after a failure, it may answer False for it.
@@ -39,11 +40,11 @@ class SnapshotFiles:
 
     files: ExclusiveFiles
 
-    def publish(self, latest: PaimonTable, new: NewSnapshot) -> bool:
+    def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Create the snapshot's file, then renew the hint."""
-        directory = f"{latest.branch_path}/snapshot"
+        root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)
-        is_created = self.files.create(f"{directory}/snapshot-{new.snapshot.id}", text)
+        is_created = self.files.create(entry_path(root, "snapshot", new.snapshot.id), text)
         if is_created:
-            self.files.write_hint(f"{directory}/LATEST", str(new.snapshot.id))
+            self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created

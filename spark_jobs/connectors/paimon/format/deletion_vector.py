@@ -1,11 +1,10 @@
 """Paimon's 32-bit deletion vector of one data file, as bytes.
 
-After ``BitmapDeletionVector`` of Apache Paimon and the portable form of the Roaring format
-specification (https://github.com/RoaringBitmap/RoaringFormatSpec). A vector is, in this order,
+After ``BitmapDeletionVector`` of Apache Paimon. A vector is, in this order,
 
 - 4 bytes, big-endian: the length of magic number and bitmap together,
 - 4 bytes, big-endian: the magic number,
-- a 32-bit Roaring bitmap, little-endian,
+- a 32-bit Roaring bitmap, little-endian (``datafiles.roaring``),
 - 4 bytes, big-endian: the CRC-32 of magic number and bitmap.
 """
 
@@ -14,10 +13,8 @@ from __future__ import annotations
 import struct
 import zlib
 
-import numpy as np
-import numpy.typing as npt
-
 from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_bytes, bitmap_positions
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _MAGIC = 1581511376
@@ -25,16 +22,6 @@ _MAGIC = 1581511376
 _MAGIC_64 = struct.unpack(">I", struct.pack("<I", 1681511377))[0]
 _HEAD = struct.Struct(">II")
 _CRC = struct.Struct(">I")
-
-_COOKIE = 12346
-_COOKIE_WITH_RUNS = 12347
-# Bitmaps with runs leave out the offsets of fewer containers than this.
-_FIRST_WITH_OFFSETS = 4
-_CONTAINER_BITS = 16
-_CONTAINER_SIZE = 1 << _CONTAINER_BITS
-_ARRAY_LIMIT = 4096
-_U2 = np.dtype("<u2")
-_U4 = np.dtype("<u4")
 
 
 def decode(data: bytes, source: str, cardinality: int | None = None) -> Positions:
@@ -63,20 +50,15 @@ def decode(data: bytes, source: str, cardinality: int | None = None) -> Position
     if zlib.crc32(data[4:-4]) != _CRC.unpack_from(data, len(data) - 4)[0]:
         raise _damaged(source, "its checksum is wrong")
     try:
-        return _bitmap_positions(memoryview(data)[_HEAD.size : -_CRC.size], cardinality)
-    except _BrokenBitmapError as error:
+        return bitmap_positions(memoryview(data)[_HEAD.size : -_CRC.size], cardinality)
+    except BrokenBitmapError as error:
         raise _damaged(source, str(error)) from None
 
 
 def encode(positions: Positions) -> bytes:
     """The vector of these positions, which are ascending, distinct and below ``2**32``."""
-    bitmap = _bitmap(positions)
-    body = _MAGIC.to_bytes(4, "big") + bitmap
+    body = _MAGIC.to_bytes(4, "big") + bitmap_bytes(positions)
     return b"".join((len(body).to_bytes(4, "big"), body, _CRC.pack(zlib.crc32(body))))
-
-
-class _BrokenBitmapError(Exception):
-    """What is wrong with a bitmap."""
 
 
 def _damaged(source: str, reason: str) -> CatalogError:
@@ -85,109 +67,3 @@ def _damaged(source: str, reason: str) -> CatalogError:
         f"The deletion vector {source} is damaged: {reason}.",
         "Restore the index file, or roll the table back to a snapshot before it.",
     )
-
-
-class _Reader:
-    """Takes arrays off the front of a buffer that may be shorter than it claims."""
-
-    def __init__(self, data: memoryview) -> None:
-        self.rest = data
-
-    def take(self, dtype: np.dtype[np.unsignedinteger], count: int) -> npt.NDArray[np.int64]:
-        """The next ``count`` numbers."""
-        size = count * dtype.itemsize
-        if size > len(self.rest):
-            raise _BrokenBitmapError(f"{size} bytes were expected where {len(self.rest)} are left")
-        taken, self.rest = self.rest[:size], self.rest[size:]
-        return np.frombuffer(taken, dtype).astype(np.int64)
-
-
-def _bitmap_positions(data: memoryview, expected: int | None) -> Positions:
-    reader = _Reader(data)
-    has_runs, has_offsets = _container_kinds(reader)
-    count = len(has_runs)
-    keys, cardinalities = reader.take(_U2, 2 * count).reshape(count, 2).T
-    if (np.diff(keys) <= 0).any():
-        raise _BrokenBitmapError("its containers are out of order")
-    stated = int(cardinalities.sum()) + count
-    if expected is not None and stated != expected:
-        raise _BrokenBitmapError(f"it has {stated} positions instead of {expected}")
-    if has_offsets:
-        reader.take(_U4, count)  # not needed: containers follow one another
-    containers = [
-        _container(reader, int(cardinality) + 1, bool(runs)) + (key << _CONTAINER_BITS)
-        for key, cardinality, runs in zip(keys, cardinalities, has_runs, strict=True)
-    ]
-    if len(reader.rest):
-        raise _BrokenBitmapError(f"{len(reader.rest)} bytes follow its last container")
-    return np.concatenate(containers) if containers else np.empty(0, np.int64)
-
-
-def _container_kinds(reader: _Reader) -> tuple[npt.NDArray[np.bool_], bool]:
-    """For each container whether it holds runs; and whether offsets of the containers follow."""
-    cookie = int(reader.take(_U4, 1)[0])
-    if cookie & 0xFFFF == _COOKIE_WITH_RUNS:
-        count = (cookie >> 16) + 1
-        flags = reader.take(np.dtype("u1"), -(-count // 8)).astype(np.uint8)
-        has_runs = np.unpackbits(flags, count=count, bitorder="little").astype(np.bool_)
-        return has_runs, count >= _FIRST_WITH_OFFSETS
-    if cookie != _COOKIE:
-        raise _BrokenBitmapError(f"its cookie is {cookie}")
-    count = int(reader.take(_U4, 1)[0])
-    if count > _CONTAINER_SIZE:
-        raise _BrokenBitmapError(f"{count} containers are more than there can be")
-    return np.zeros(count, np.bool_), True
-
-
-def _container(reader: _Reader, cardinality: int, has_runs: bool) -> Positions:
-    """The ascending positions of the next container, counted from its start."""
-    if has_runs:
-        found = _run_positions(reader)
-    elif cardinality <= _ARRAY_LIMIT:
-        found = reader.take(_U2, cardinality)
-        if (np.diff(found) <= 0).any():
-            raise _BrokenBitmapError("a container's positions are out of order")
-    else:
-        words = reader.take(np.dtype("u1"), _CONTAINER_SIZE // 8).astype(np.uint8)
-        found = np.flatnonzero(np.unpackbits(words, bitorder="little"))
-    if len(found) != cardinality:
-        raise _BrokenBitmapError(f"a container of {cardinality} positions has {len(found)}")
-    return found
-
-
-def _run_positions(reader: _Reader) -> Positions:
-    count = int(reader.take(_U2, 1)[0])
-    starts, longer_than_one = reader.take(_U2, 2 * count).reshape(count, 2).T
-    ends = starts + longer_than_one + 1
-    if (starts[1:] < ends[:-1]).any() or (ends > _CONTAINER_SIZE).any():
-        raise _BrokenBitmapError("a container's runs are out of order")
-    steps = np.zeros(_CONTAINER_SIZE + 1, np.int8)
-    # A run may start where the one before it ends.
-    np.add.at(steps, starts, 1)
-    np.add.at(steps, ends, -1)
-    return np.flatnonzero(np.cumsum(steps[:-1]))
-
-
-def _bitmap(positions: Positions) -> bytes:
-    keys = positions >> _CONTAINER_BITS
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    cardinalities = np.diff(starts, append=len(positions))
-    head = np.stack((keys[starts], cardinalities - 1), axis=1).astype(_U2).tobytes()
-    low = (positions & (_CONTAINER_SIZE - 1)).astype(_U2)
-    containers = [
-        _container_bytes(low[start : start + cardinality])
-        for start, cardinality in zip(starts, cardinalities, strict=True)
-    ]
-    first = 8 + len(head) + 4 * len(containers)
-    sizes = np.array([len(container) for container in containers], np.int64)
-    offsets = (first + np.cumsum(sizes) - sizes).astype(_U4).tobytes()
-    cookie = struct.pack("<II", _COOKIE, len(containers))
-    return b"".join((cookie, head, offsets, *containers))
-
-
-def _container_bytes(low: npt.NDArray[np.uint16]) -> bytes:
-    if len(low) <= _ARRAY_LIMIT:
-        return low.tobytes()
-    bits = np.zeros(_CONTAINER_SIZE, np.uint8)
-    bits[low] = 1
-    return np.packbits(bits, bitorder="little").tobytes()

@@ -38,7 +38,7 @@ def external_paths(options: Mapping[str, str]) -> ExternalPaths | None:
     """What a table's options say; None: new files go to the table's directory.
 
     Raises:
-        NotSupportedError: a strategy, a path or weights that can not be honoured.
+        NotSupportedError: a strategy, a path or weights that cannot be honoured.
     """
     strategy = options.get(_STRATEGY, "none").lower()
     paths = [path.strip() for path in options.get(OPTION, "").split(",") if path.strip()]
@@ -56,7 +56,7 @@ def external_paths(options: Mapping[str, str]) -> ExternalPaths | None:
     if not paths or not all(path.startswith("file:") for path in paths):
         raise NotSupportedError(
             f"Option {OPTION} = {options[OPTION]} with the strategy {strategy} names no path, or "
-            "one that is no file: URI, which is all that is supported.",
+            "one that is not a file: URI, which is all that is supported.",
             _REMEDY,
         )
     weights = _weights(options) if strategy == "weight-robin" and len(paths) > 1 else None

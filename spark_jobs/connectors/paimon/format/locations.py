@@ -5,12 +5,10 @@ Never imports a table library.
 
 from __future__ import annotations
 
-from typing import Final
-
+from spark_jobs.contract.hdfs_options import SCHEME as HDFS
+from spark_jobs.contract.locations import FILE_SCHEME
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.errors import NotSupportedError
-
-_S3: Final = ("s3", "s3a", "s3n")
-_HDFS: Final = "hdfs"
 
 
 def filesystem_path(location: str) -> str:
@@ -25,9 +23,9 @@ def filesystem_path(location: str) -> str:
     if location.startswith("/") or not colon:
         return location
     path = rest.removeprefix("//") if rest.startswith("//") else rest
-    if scheme in (*_S3, _HDFS) and rest.startswith("//"):
+    if scheme in (*S3_SCHEMES, HDFS) and rest.startswith("//"):
         return path.rstrip("/")
-    if scheme != "file" or not path.startswith("/"):
+    if scheme != FILE_SCHEME or not path.startswith("/"):
         raise NotSupportedError(
             f"{location} is neither on a local file system nor on hdfs:// or s3://, which is all "
             "that is supported.",
@@ -57,6 +55,6 @@ def on_same_storage(one: str, other: str) -> bool:
 
 def _storage(location: str) -> str:
     scheme, _, rest = location.partition(":")
-    if scheme in _S3:
+    if scheme in S3_SCHEMES:
         return "s3"
-    return f"hdfs:{rest.split('/')[2]}" if location.startswith("hdfs://") else "local"
+    return f"{HDFS}:{rest.split('/')[2]}" if location.startswith(f"{HDFS}://") else "local"

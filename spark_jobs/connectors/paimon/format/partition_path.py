@@ -65,7 +65,7 @@ class PartitionLayout:
             return text
         if not _BLANK_FOR_SOME.isdisjoint(text):
             raise NotSupportedError(
-                f"{key.name} = {text!a} can not be a partition: engines differ in whether it is "
+                f"{key.name} = {text!a} cannot be a partition: engines differ in whether it is "
                 "blank, and so in its directory.",
                 "Store NULL or another text for such values.",
             )
@@ -95,7 +95,7 @@ def _float_text(key: PartitionKey, value: float) -> str:
     smallest, end = _SPELLED_ALIKE
     if not smallest <= abs(value) < end and (value != 0 or math.copysign(1, value) < 0):
         raise NotSupportedError(
-            f"{key.name} = {value} can not be a partition: Java versions spell it differently.",
+            f"{key.name} = {value} cannot be a partition: Java versions spell it differently.",
             f"Partition by 0 or by numbers from {smallest:g} to below {end:g}, or by a DECIMAL.",
         )
     number = np.float32(value) if key.single else np.float64(value)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.ddl import SparkField, SparkType, parse_type
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.errors import NotSupportedError
 
 _MAX_LENGTH: Final = 2147483647
@@ -128,7 +129,7 @@ def _nested_to_spark(paimon: Mapping[str, Any], column: str) -> str:
     if name == "ROW":
         if not paimon["fields"]:
             raise NotSupportedError(
-                f"Column {column} is a ROW without fields, which parquet files can not hold.",
+                f"Column {column} is a ROW without fields, which parquet files cannot hold.",
                 "Drop the column, or give it a field.",
             )
         fields = [_field_to_spark(field, column) for field in paimon["fields"]]
@@ -138,7 +139,7 @@ def _nested_to_spark(paimon: Mapping[str, Any], column: str) -> str:
 
 def _field_to_spark(field: Mapping[str, Any], column: str) -> str:
     name = field["name"]
-    text = f"{_quote(name)}:{to_spark(field['type'], f'{column}.{name}')}"
+    text = f"{_spelled(name)}:{to_spark(field['type'], f'{column}.{name}')}"
     if not is_nullable(field["type"]):
         text += " NOT NULL"
     if field.get("description"):
@@ -197,20 +198,20 @@ def _atomic_to_paimon(spark: SparkType, column: str) -> str:
         return f"{'VARCHAR' if name == 'varchar' else 'CHAR'}({arguments[0]})"
     text = name.upper() + (f"({', '.join(map(str, arguments))})" if arguments else "")
     raise NotSupportedError(
-        f"Column {column}: a Paimon table can not hold Spark's type {text}.",
+        f"Column {column}: a Paimon table cannot hold Spark's type {text}.",
         "Choose another type; docs/paimon.md lists those that are possible.",
     )
 
 
 def _unknown_to_spark(name: str, column: str) -> NotSupportedError:
     return NotSupportedError(
-        f"Column {column} is of Paimon's type {name}, which Spark can not read.",
+        f"Column {column} is of Paimon's type {name}, which Spark cannot read.",
         _OTHER_TYPE,
     )
 
 
-def _quote(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name.replace('`', '``')}`"
+def _spelled(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else quote(name)
 
 
 def _int(text: str | None) -> int | None:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.deletion_vector import decode, encode
 from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.storage import make_folder
+from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.parallel import in_parallel
 
 # Of new index files: small ones, because writers that replace the same one are in conflict.
@@ -28,10 +28,6 @@ _TARGET_SIZE: Final = 2 * 1024 * 1024
 _VERSION: Final = b"\x01"
 _LENGTH_BYTES: Final = 4
 _CHECKSUM_BYTES: Final = 4
-
-WORD_BITS: Final = 6
-# A row number has 32 bits.
-WORDS_PER_FILE_BITS: Final = 32 - WORD_BITS
 
 
 class VectorRange(NamedTuple):
@@ -70,7 +66,7 @@ def read_bytes(
 
     Raises:
         CatalogError: METADATA_UNREADABLE when a file ends before a vector.
-        OSError: a file can not be read.
+        OSError: a file cannot be read.
     """
     by_path: dict[str, list[VectorLocation]] = defaultdict(list)
     for location in locations:
@@ -207,24 +203,11 @@ class DeletedWords:
         """Read the vectors.
 
         Yields:
-            ``word_key`` (bigint: ordinal << 26 | row >> 6) and ``word`` (bigint: bit row & 63 is
-            set for each deleted row); words without a bit are left out.
+            Those of ``marked_words``.
         """
         for batch in batches:
             for row in batch.to_pylist():
                 location = VectorLocation(
                     row["path"], row["start"], row["length"], row["cardinality"]
                 )
-                yield _words(row["ordinal"], read_vector(self.filesystem, location))
-
-
-def _words(ordinal: int, positions: Positions) -> pa.RecordBatch:
-    keys, starts = np.unique(positions >> WORD_BITS, return_index=True)
-    bits = np.left_shift(np.uint64(1), (positions & 63).astype(np.uint64))
-    words = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
-    return pa.RecordBatch.from_pydict(
-        {
-            "word_key": pa.array(keys + (ordinal << WORDS_PER_FILE_BITS), pa.int64()),
-            "word": pa.array(words.view(np.int64)),
-        }
-    )
+                yield marked_words(row["ordinal"], read_vector(self.filesystem, location))

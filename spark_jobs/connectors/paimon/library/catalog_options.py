@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
-from spark_jobs.contract.s3_options import S3Options
+from spark_jobs.contract.s3_options import (
+    ACCESS_KEY,
+    ENDPOINT,
+    REGION,
+    SECRET_KEY,
+    SESSION_TOKEN,
+    S3Options,
+)
 
 
 def catalog_options(access: S3Options | HdfsOptions | None) -> Mapping[str, str]:
@@ -20,11 +27,11 @@ def catalog_options(access: S3Options | HdfsOptions | None) -> Mapping[str, str]
 
 def _s3_options(access: S3Options) -> dict[str, str]:
     named = {
-        "fs.s3.endpoint": access.endpoint,
-        "fs.s3.region": access.region,
-        "fs.s3.accessKeyId": access.access_key,
-        "fs.s3.accessKeySecret": access.secret_key,
-        "fs.s3.securityToken": access.session_token,
+        ENDPOINT: access.endpoint,
+        REGION: access.region,
+        ACCESS_KEY: access.access_key,
+        SECRET_KEY: access.secret_key,
+        SESSION_TOKEN: access.session_token,
     }
     given = {name: value for name, value in named.items() if value}
     return {**given, "s3.path-style-access": str(access.path_style).lower()}

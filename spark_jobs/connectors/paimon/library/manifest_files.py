@@ -19,6 +19,8 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_sound_entry,
 )
+from spark_jobs.connectors.paimon.library.table_paths import table_path
+from spark_jobs.contract.paimon_files import manifest_folder
 
 _SNAPSHOT_VERSION: Final = 3
 
@@ -93,7 +95,7 @@ def named_files(table: Any, name: str) -> list[NamedFile]:
 
     with reading_metadata(place_of_metadata(table)):
         require_file_name("manifest", name)
-        path = f"{table.table_path.rstrip('/')}/manifest/{name}"
+        path = f"{manifest_folder(table_path(table))}/{name}"
         with table.file_io.new_input_stream(path) as stream:
             return [named_file(record) for record in fastavro.reader(stream)]
 
@@ -174,7 +176,7 @@ def _index_manifest_file(table: Any) -> Any:
 def remove_manifests(table: Any, names: Iterable[str]) -> None:
     """Remove manifests and lists that no snapshot refers to; failures are ignored."""
     for name in names:
-        table.file_io.delete_quietly(f"{table.table_path.rstrip('/')}/manifest/{name}")
+        table.file_io.delete_quietly(f"{manifest_folder(table_path(table))}/{name}")
 
 
 def file_key(entry: Any) -> Any:

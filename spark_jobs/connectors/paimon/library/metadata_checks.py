@@ -27,7 +27,7 @@ _TYPES: Final = {"delta_record_count": int, "commit_identifier": int, "commit_us
 
 @contextmanager
 def reading_metadata(place: str) -> Iterator[None]:
-    """Within it, whatever metadata can not be read for becomes a ``JobError``.
+    """Within it, whatever metadata cannot be read for becomes a ``JobError``.
 
     ``place`` is the table or its directory. The library, its Avro reader and its codecs raise
     exceptions of every kind for damaged files.
@@ -53,7 +53,7 @@ def require_sound_snapshot(snapshot: Any, expected_id: int | None = None) -> Non
     """Check the fields of a snapshot that anything here uses.
 
     Raises:
-        ValueError: a field has a value that it can not have, or the id is not ``expected_id``.
+        ValueError: a field has a value that it cannot have, or the id is not ``expected_id``.
     """
     for field in _NUMBERS:
         _require_number(f"snapshot: {field}", getattr(snapshot, field))
@@ -78,7 +78,7 @@ def require_sound_schema(schema: Any) -> None:
     """Check a table's schema, as pypaimon reads it.
 
     Raises:
-        ValueError: a field has a value that it can not have.
+        ValueError: a field has a value that it cannot have.
     """
     _require_number("schema: id", schema.id)
     names = [field.name for field in schema.fields]
@@ -101,30 +101,30 @@ def require_sound_entry(entry: Any) -> None:
     """Check a manifest entry of a data file.
 
     Raises:
-        ValueError: a field has a value that it can not have.
+        ValueError: a field has a value that it cannot have.
     """
     file = entry.file
     require_file_name("data file", file.file_name)
     for field in ("row_count", "file_size", "schema_id"):
         _require_number(f"{file.file_name}: {field}", getattr(file, field))
     if type(entry.bucket) is not int:
-        raise ValueError(f"{file.file_name}: bucket {entry.bucket!r} is no number")
+        raise ValueError(f"{file.file_name}: bucket {entry.bucket!r} is not a number")
     if file.external_path is not None and type(file.external_path) is not str:
-        raise ValueError(f"{file.file_name}: its external path is no text")
+        raise ValueError(f"{file.file_name}: its external path is not text")
 
 
 def require_sound_index(entry: Any) -> None:
     """Check an index manifest's entry.
 
     Raises:
-        ValueError: a field has a value that it can not have.
+        ValueError: a field has a value that it cannot have.
     """
     file = entry.index_file
     require_file_name("index file", file.file_name)
     if type(entry.bucket) is not int or type(file.index_type) is not str:
         raise ValueError(f"{file.file_name}: its bucket or type is none")
     if file.external_path is not None and type(file.external_path) is not str:
-        raise ValueError(f"{file.file_name}: its external path is no text")
+        raise ValueError(f"{file.file_name}: its external path is not text")
     for name, vector in (file.dv_ranges or {}).items():
         require_file_name("data file of a deletion vector", name)
         _require_number(f"{name}: offset of its deletion vector", vector.offset)

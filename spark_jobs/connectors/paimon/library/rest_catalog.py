@@ -6,12 +6,10 @@ Of a server's answer only the kind is repeated: its text may hold what was sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
+from spark_jobs.contract.paimon_options import BEARER, TOKEN, TOKEN_PROVIDER, URI
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
-
-# Paimon's Java and Python libraries call a bearer token so.
-_BEARER: Final = "bear"
 
 
 def open_rest_catalog(options: Mapping[str, str]) -> Any:
@@ -24,7 +22,7 @@ def open_rest_catalog(options: Mapping[str, str]) -> Any:
     """
     from pypaimon import CatalogFactory
 
-    uri = options.get("uri", "")
+    uri = options.get(URI, "")
     if not uri.strip():
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
@@ -33,7 +31,7 @@ def open_rest_catalog(options: Mapping[str, str]) -> Any:
         )
     _require_bearer_token(options)
     try:
-        catalog = CatalogFactory.create({**options, "token.provider": _BEARER})
+        catalog = CatalogFactory.create({**options, TOKEN_PROVIDER: BEARER})
     except Exception as error:
         found = server_error(error)
         if found is None:
@@ -42,20 +40,20 @@ def open_rest_catalog(options: Mapping[str, str]) -> Any:
     if catalog.data_token_enabled:
         raise NotSupportedError(
             f"The catalog's server at {uri} hands out a key of the storage for each table (option "
-            "data-token.enabled), which this job can not pass to its executors yet.",
+            "data-token.enabled), which this job cannot pass to its executors yet.",
             "Switch the option off, and give the storage's key to the catalog connection.",
         )
     return catalog
 
 
 def _require_bearer_token(options: Mapping[str, str]) -> None:
-    provider = options.get("token.provider", _BEARER)
-    if provider != _BEARER:
+    provider = options.get(TOKEN_PROVIDER, BEARER)
+    if provider != BEARER:
         raise NotSupportedError(
             f"Catalog option token.provider = {provider} is not supported: it was never run.",
-            f"Use a bearer token: token.provider = {_BEARER}.",
+            f"Use a bearer token: token.provider = {BEARER}.",
         )
-    if not options.get("token"):
+    if not options.get(TOKEN):
         raise CatalogError(
             ErrorCode.WAREHOUSE_ACCESS_DENIED,
             "The catalog connection has no token for the catalog's server.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from spark_jobs.connectors.paimon.library.metadata_checks import (
@@ -11,6 +10,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_sound_snapshot,
 )
 from spark_jobs.connectors.paimon.library.snapshot_files import parse_snapshot
+from spark_jobs.contract.paimon_files import ids_of
 
 
 def latest_snapshot(table: Any) -> Any | None:
@@ -64,5 +64,4 @@ def snapshot_ids(table: Any) -> list[int]:
         if not table.file_io.exists(directory):
             return []
         names = (info.path.rpartition("/")[2] for info in table.file_io.list_status(directory))
-        found = (re.fullmatch(r"snapshot-([0-9]{1,18})", name) for name in names)
-        return sorted(int(match[1]) for match in found if match)
+        return ids_of("snapshot", names)

@@ -20,14 +20,14 @@ def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
 
     catalog.create_database(name.database, True)
     fields = _new_fields(schema.columns)
-    native = Schema(
+    new = Schema(
         fields,
         list(schema.partition_keys),
         list(schema.primary_keys),
         dict(schema.options),
         schema.comment,
     )
-    catalog.create_table(Identifier.create(name.database, name.table), native, True)
+    catalog.create_table(Identifier.create(name.database, name.table), new, True)
 
 
 def _new_fields(columns: Sequence[PaimonColumn]) -> list[Any]:

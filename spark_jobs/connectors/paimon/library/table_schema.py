@@ -48,17 +48,17 @@ def schema_of(table: Any) -> PaimonSchema:
     Raises:
         ValueError: it has values that no schema has.
     """
-    native = table.table_schema
-    require_sound_schema(native)
+    schema = table.table_schema
+    require_sound_schema(schema)
     return PaimonSchema(
         columns=tuple(
             PaimonColumn(f.name, f.type.to_dict(), f.description, f.default_value)
-            for f in native.fields
+            for f in schema.fields
         ),
-        partition_keys=tuple(native.partition_keys),
-        primary_keys=tuple(native.primary_keys),
-        options=dict(native.options),
-        comment=native.comment,
+        partition_keys=tuple(schema.partition_keys),
+        primary_keys=tuple(schema.primary_keys),
+        options=dict(schema.options),
+        comment=schema.comment,
     )
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from spark_jobs.connectors.paimon.maintenance.branch_history import Consumer, Line
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory, Consumer
 from spark_jobs.contract.durations import before, parse_limit, parse_option
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
@@ -41,7 +41,7 @@ class Limits:
         """Those of the statement, else of the table, else Paimon's defaults.
 
         Raises:
-            NotSupportedError: an option of the table has a value that it can not have.
+            NotSupportedError: an option of the table has a value that it cannot have.
             RequestError: REQUEST_INVALID: more snapshots must stay than may stay.
         """
         limits = cls(
@@ -99,12 +99,12 @@ def _origin(given: int | None, options: Mapping[str, str], name: str) -> str:
     return f"option {name}" if name in options else f"default of option {name}"
 
 
-def first_retained(line: Line, limits: Limits, held: int) -> int:
-    """The id before which all snapshots of a line expire.
+def first_retained(history: BranchHistory, limits: Limits, held: int) -> int:
+    """The id before which all snapshots of a branch expire.
 
     ``held``: the first one that a consumer needs.
     """
-    ids = list(line.snapshots)
+    ids = list(history.snapshots)
     if not ids:
         return 0
     earliest, latest = ids[0], ids[-1]
@@ -112,15 +112,15 @@ def first_retained(line: Line, limits: Limits, held: int) -> int:
     end = min(latest - limits.retain_min + 1, held, earliest + limits.max_deletes)
     limit = limits.older_than.timestamp() * 1000
     for snapshot_id, successor in pairwise(ids):
-        if first <= snapshot_id < end and line.snapshots[successor].time_millis >= limit:
+        if first <= snapshot_id < end and history.snapshots[successor].time_millis >= limit:
             return snapshot_id
     return max(end, earliest)
 
 
-def holding(line: Line, now: datetime) -> list[Consumer]:
-    """The consumers of a line that count: a guard of an operation only until it is abandoned."""
+def holding(history: BranchHistory, now: datetime) -> list[Consumer]:
+    """The consumers of a branch that count: an operation's guard until it is abandoned."""
     limit = now - ABANDONED_AFTER
-    return [each for each in line.consumers if not (each.guards and each.modified < limit)]
+    return [each for each in history.consumers if not (each.guards and each.modified < limit)]
 
 
 def held_from(consumers: list[Consumer]) -> int:

@@ -22,9 +22,10 @@ from spark_jobs.connectors.paimon.maintenance.orphan_tasks import (
     ReadManifests,
 )
 from spark_jobs.connectors.paimon.maintenance.orphans import NAMED_FILES, Summary
-from spark_jobs.connectors.paimon.maintenance.removal_plan import Unneeded
+from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
 from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.paimon_files import manifest_folder
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class SparkSearch:
     """Implements ``OrphanSearch`` by tasks that list folders, read manifests and compare names."""
 
     def __init__(
-        self, spark: SparkSession, table: PaimonTable, filesystem: pafs.FileSystem
+        self, spark: SparkSession, table: PinnedTable, filesystem: pafs.FileSystem
     ) -> None:
         self._spark = spark
         self._table = table
@@ -64,11 +65,11 @@ class SparkSearch:
         listed = self._rows([(each,) for each in folders], "folder string")
         return _kept(map_in_arrow(listed, listing, _ddl(LISTED)))
 
-    def orphans(self, listed: DataFrame, unneeded: Unneeded, before: int) -> SparkOrphans:
+    def orphans(self, listed: DataFrame, planner: RemovalPlanner, before: int) -> SparkOrphans:
         """Those whose names are not among those of the files in use."""
-        references = unneeded.references()
+        references = planner.references()
         numbers = {name: number for number, name in enumerate(references.manifests)}
-        folder = f"{self._table.path}/manifest"
+        folder = manifest_folder(self._table.path)
         manifests = [(number, f"{folder}/{name}") for name, number in numbers.items()]
         unread = self._rows(manifests, "manifest int, path string")
         named = map_in_arrow(unread, ReadManifests(self._filesystem), _ddl(NAMED))

@@ -144,7 +144,7 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Within it, whatever can not be read becomes a marked error of the job."""
+    """Within it, whatever cannot be read becomes a marked error of the job."""
     with marked_errors():
         try:
             yield

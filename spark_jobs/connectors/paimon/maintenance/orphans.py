@@ -15,14 +15,14 @@ from typing import Final, Protocol, TypeVar
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.maintenance.removal_plan import Unneeded
+from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
 from spark_jobs.connectors.paimon.maintenance.stored_files import (
     StoredFile,
     microseconds,
     orphans_among,
     stored_files,
 )
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.storage.warehouse import Warehouse
 
@@ -62,7 +62,7 @@ class OrphanSearch(Protocol[L]):
         """The files that are stored now, and were before a moment, and can be orphans."""
         ...
 
-    def orphans(self, listed: L, unneeded: Unneeded, before: int) -> Orphans:
+    def orphans(self, listed: L, planner: RemovalPlanner, before: int) -> Orphans:
         """Those that were stored before a moment, and that nothing needs now.
 
         Raises:
@@ -72,7 +72,7 @@ class OrphanSearch(Protocol[L]):
 
 
 def remove(
-    table: PaimonTable,
+    table: PinnedTable,
     storage: Warehouse,
     search: OrphanSearch[L],
     limit: datetime,
@@ -87,9 +87,9 @@ def remove(
         InternalError: STORAGE_UNAVAILABLE.
     """
     listed = search.list_files(microseconds(limit))
-    unneeded = Unneeded(table, storage)
-    before = microseconds(min([limit, *unneeded.operations_since(now)]))
-    orphans = search.orphans(listed, unneeded, before)
+    planner = RemovalPlanner(table, storage)
+    before = microseconds(min([limit, *planner.operations_since(now)]))
+    orphans = search.orphans(listed, planner, before)
     summary = orphans.summary()
     if not dry_run:
         paths = orphans.paths()
@@ -110,7 +110,7 @@ def remove(
 class DriverSearch:
     """Implements ``OrphanSearch`` without Spark: the driver lists and reads everything."""
 
-    table: PaimonTable
+    table: PinnedTable
     filesystem: pafs.FileSystem
 
     def list_files(self, before: int) -> list[StoredFile]:
@@ -119,10 +119,10 @@ class DriverSearch:
         return [each for each in files if each.stored < before]
 
     def orphans(
-        self, listed: Sequence[StoredFile], unneeded: Unneeded, before: int
+        self, listed: Sequence[StoredFile], planner: RemovalPlanner, before: int
     ) -> DriverOrphans:
         """Those whose names are not among those of the files in use."""
-        needed = {path.rpartition("/")[2] for path in unneeded.in_use()}
+        needed = {path.rpartition("/")[2] for path in planner.in_use()}
         return DriverOrphans(orphans_among(listed, needed, before))
 
 

@@ -28,7 +28,8 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_within,
 )
 from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.paimon_files import manifest_folder
 from spark_jobs.errors import CatalogError, NotSupportedError
 from spark_jobs.storage.parallel import in_parallel
 
@@ -65,12 +66,12 @@ class References:
 class Reachability:
     """Reads each metadata file once; ``facts`` are of every file that was met."""
 
-    def __init__(self, table: PaimonTable) -> None:
+    def __init__(self, table: PinnedTable) -> None:
         self._table = table
         self._roots: dict[tuple[Any, ...], _Root] = {}
         self._manifests: dict[str, ManifestFiles] = {}
         self._directories: dict[tuple[bytes, int], str] = {}
-        self._folder = f"{table.path}/manifest"
+        self._folder = manifest_folder(table.path)
         self._allowed: set[str] | None = None
         self.facts: dict[str, FileFact] = {}
 

@@ -12,7 +12,8 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata, require_within
 from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind, stored_kind
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.contract.paimon_files import entry_path, names_of
+from spark_jobs.storage.files import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class RemovalNotes:
 
     def write(self, files: Iterable[tuple[str, FileKind]]) -> str:
         """Store a note; its path."""
-        path = f"{self._folder}/removal-{uuid.uuid4()}.json"
+        path = entry_path(self.table_path, "removal", f"{uuid.uuid4()}.json")
         content = json.dumps({"files": sorted(files)}).encode()
         replace_file(self.filesystem, path, content)
         return path
@@ -43,7 +44,7 @@ class RemovalNotes:
         for info in self.filesystem.get_file_info(
             pafs.FileSelector(self._folder, allow_not_found=True)
         ):
-            if info.base_name.startswith("removal-") and info.base_name.endswith(".json"):
+            if names_of("removal", [info.base_name]) and info.base_name.endswith(".json"):
                 with reading_metadata(info.path):
                     found[info.path] = self._files(info.path)
         return found

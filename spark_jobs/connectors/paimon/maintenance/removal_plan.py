@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.maintenance.branch_history import MAIN, Line, Lines
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
 from spark_jobs.connectors.paimon.maintenance.expiry import held_from, holding, utc_now
 from spark_jobs.connectors.paimon.maintenance.reachability import (
     FileFact,
@@ -22,8 +22,9 @@ from spark_jobs.connectors.paimon.maintenance.reachability import (
     refuse_changelogs,
 )
 from spark_jobs.connectors.paimon.maintenance.removal_notes import RemovalNotes
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import Kept, MaintenanceReport
+from spark_jobs.contract.paimon_files import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.warehouse import Warehouse
 
@@ -32,7 +33,7 @@ _ATTEMPTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """Ids of snapshots and names of tags of one line that shall go."""
+    """Ids of snapshots and names of tags of one branch that shall go."""
 
     snapshots: frozenset[int] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -43,42 +44,42 @@ class Dropping:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RemovalPlan:
     """``files`` are those that go; ``notes`` those of interrupted removals, done with this one."""
 
     dropping: Dropping
-    line: Line
+    history: BranchHistory
     files: frozenset[str]
     kept: tuple[Kept, ...]
     notes: frozenset[str]
 
 
-class Unneeded:
-    """Plans and carries out what drops snapshots and tags of the line ``table`` is of."""
+class RemovalPlanner:
+    """Plans and carries out what drops snapshots and tags of the branch that ``table`` is of."""
 
-    def __init__(self, table: PaimonTable, storage: Warehouse) -> None:
+    def __init__(self, table: PinnedTable, storage: Warehouse) -> None:
         self._table = table
         self._storage = storage
-        self._lines = Lines(storage.filesystem, table.path)
+        self._histories = BranchHistories(storage.filesystem, table.path)
         self._reach = Reachability(table)
         self._notes = RemovalNotes(storage.filesystem, table.path, self._reach.roots)
 
-    def line(self) -> Line:
-        """The table's own line now."""
-        return self._own(self._lines.read())
+    def history(self) -> BranchHistory:
+        """The history of the table's branch now."""
+        return self._own(self._histories.read())
 
-    def plan(self, choose: Callable[[Line], Dropping]) -> Plan:
+    def plan(self, choose: Callable[[BranchHistory], Dropping]) -> RemovalPlan:
         """What goes when what ``choose`` names is dropped; nothing happens yet.
 
         Raises:
             CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
             CommitError: COMMIT_CONFLICT: what is in use changes all the time.
         """
-        lines = self._lines.read()
+        histories = self._histories.read()
         for _ in range(_ATTEMPTS):
-            plan = self._plan(lines, choose(self._own(lines)))
-            lines = self._lines.read()
-            if plan.dropping.within(choose(self._own(lines))):
+            plan = self._plan(histories, choose(self._own(histories)))
+            histories = self._histories.read()
+            if plan.dropping.within(choose(self._own(histories))):
                 return plan
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
@@ -86,26 +87,26 @@ class Unneeded:
             "Run it again.",
         )
 
-    def carry_out(self, plan: Plan) -> Plan:
+    def carry_out(self, plan: RemovalPlan) -> RemovalPlan:
         """Remove it; what somebody began to use meanwhile stays, as the answer says."""
         notes = set(plan.notes)
         if plan.files and (plan.dropping.snapshots or plan.dropping.tags):
             facts = self._reach.facts
             notes.add(self._notes.write((path, facts[path].kind) for path in plan.files))
-        remover, line = self._storage.remover, plan.line
-        remover.remove_in_order([line.tag_path(name) for name in sorted(plan.dropping.tags)])
-        remover.remove_in_order([line.snapshot_path(i) for i in sorted(plan.dropping.snapshots)])
-        files = self._still_unneeded(plan)
+        remover, history = self._storage.remover, plan.history
+        remover.remove_in_order([history.tag_path(name) for name in sorted(plan.dropping.tags)])
+        remover.remove_in_order([history.snapshot_path(i) for i in sorted(plan.dropping.snapshots)])
+        files = self._still_removable(plan)
         manifests = {path for path in files if self._reach.facts[path].kind == "manifest"}
         remover.remove(files - manifests)
         remover.remove(manifests)
         remover.remove(notes)
-        return Plan(plan.dropping, line, frozenset(files), plan.kept, frozenset())
+        return RemovalPlan(plan.dropping, history, frozenset(files), plan.kept, frozenset())
 
-    def report(self, plans: Sequence[Plan], kept: Sequence[Kept] = ()) -> MaintenanceReport:
+    def report(self, plans: Sequence[RemovalPlan], kept: Sequence[Kept] = ()) -> MaintenanceReport:
         """What plans that follow each other remove."""
         facts = [self._reach.facts[path] for plan in plans for path in plan.files]
-        ids = sorted(set(plans[-1].line.snapshots) - plans[-1].dropping.snapshots)
+        ids = sorted(set(plans[-1].history.snapshots) - plans[-1].dropping.snapshots)
         kinds = [fact.kind for fact in facts]
         files = Counter[str]()
         for plan in plans:
@@ -126,7 +127,7 @@ class Unneeded:
 
     def operations_since(self, now: datetime) -> list[datetime]:
         """When each operation at work on the table, or a branch of it, began."""
-        consumers = [each for line in self._lines.read() for each in holding(line, now)]
+        consumers = [each for history in self._histories.read() for each in holding(history, now)]
         return [each.modified for each in consumers if each.guards]
 
     def in_use(self, files: set[str] | None = None) -> set[str]:
@@ -146,50 +147,56 @@ class Unneeded:
         return self._reach.references(self._roots())
 
     def _roots(self) -> list[Any]:
-        roots = [root for line in self._lines.read() for root in _roots(line)]
+        roots = [root for history in self._histories.read() for root in _roots(history)]
         refuse_changelogs(roots)
         return roots
 
-    def _plan(self, lines: Sequence[Line], dropping: Dropping) -> Plan:
-        line = self._own(lines)
-        refuse_changelogs(root for each in lines for root in _roots(each))
+    def _plan(self, histories: Sequence[BranchHistory], dropping: Dropping) -> RemovalPlan:
+        history = self._own(histories)
+        refuse_changelogs(root for each in histories for root in _roots(each))
         notes = self._notes.read()
         left = {path: kind for files in notes.values() for path, kind in files.items()}
         for path, kind in left.items():
             self._reach.facts.setdefault(path, FileFact(kind, 0))
-        dropped = [line.snapshots[each] for each in dropping.snapshots]
-        dropped += [line.tags[each] for each in dropping.tags]
+        dropped = [history.snapshots[each] for each in dropping.snapshots]
+        dropped += [history.tags[each] for each in dropping.tags]
         files = self._reach.held(dropped) | set(left)
-        retained = [s for i, s in line.snapshots.items() if i not in dropping.snapshots]
+        retained = [s for i, s in history.snapshots.items() if i not in dropping.snapshots]
         files -= self._reach.needed(retained, files)
         kept, needed = [], set()
-        for by, roots in _keepers(lines, line, dropping):
+        for by, roots in _keepers(histories, history, dropping):
             own = self._reach.needed(roots, files)
             needed |= own
             data = sum(self._reach.facts[path].kind == "data" for path in own)
             if own:
                 kept.append(Kept(by, files=data))
-        return Plan(dropping, line, frozenset(files - needed), tuple(kept), frozenset(notes))
+        return RemovalPlan(
+            dropping, history, frozenset(files - needed), tuple(kept), frozenset(notes)
+        )
 
-    def _still_unneeded(self, plan: Plan) -> set[str]:
+    def _still_removable(self, plan: RemovalPlan) -> set[str]:
         """Without what is in use by now, be it by who began to read before the snapshots went."""
         files = set(plan.files)
         files -= self.in_use(files)
-        held = held_from(holding(self.line(), utc_now()))
-        read = [plan.line.snapshots[each] for each in plan.dropping.snapshots if each >= held]
+        held = held_from(holding(self.history(), utc_now()))
+        read = [plan.history.snapshots[each] for each in plan.dropping.snapshots if each >= held]
         return files - self._reach.needed(read, files)
 
-    def _own(self, lines: Sequence[Line]) -> Line:
-        return next(each for each in lines if each.folder == self._table.branch_path)
+    def _own(self, histories: Sequence[BranchHistory]) -> BranchHistory:
+        return next(each for each in histories if each.folder == self._table.branch_path)
 
 
-def _roots(line: Line) -> list[Any]:
-    return [*line.snapshots.values(), *line.tags.values()]
+def _roots(history: BranchHistory) -> list[Any]:
+    return [*history.snapshots.values(), *history.tags.values()]
 
 
-def _keepers(lines: Sequence[Line], own: Line, dropping: Dropping) -> list[tuple[str, list[Any]]]:
+def _keepers(
+    histories: Sequence[BranchHistory], own: BranchHistory, dropping: Dropping
+) -> list[tuple[str, list[Any]]]:
     """Who else needs files, by the name that a result shows."""
     tags = [(f"tag {n}", [tag]) for n, tag in own.tags.items() if n not in dropping.tags]
-    others = [each for each in lines if each.folder != own.folder]
-    names = ["main branch" if each.name == MAIN else f"branch {each.name}" for each in others]
+    others = [each for each in histories if each.folder != own.folder]
+    names = [
+        "main branch" if each.name == MAIN_BRANCH else f"branch {each.name}" for each in others
+    ]
     return [*tags, *((name, _roots(each)) for name, each in zip(names, others, strict=True))]

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_jobs.connectors.paimon.library import snapshot_files
-from spark_jobs.connectors.paimon.maintenance.branch_history import Consumer, Line
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory, Consumer
 from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
+from spark_jobs.contract.paimon_files import hint_path
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.storage import replace_file
+from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 # How many reasons an error names.
@@ -27,21 +28,21 @@ _NAMED = 10
 class Rollback:
     """``target`` becomes the latest snapshot; ``snapshots`` (newest first) and ``tags`` go."""
 
-    line: Line
+    history: BranchHistory
     target: Any
     snapshots: Sequence[int]
     tags: Sequence[str]
 
     @classmethod
-    def to(cls, line: Line, spec: RollbackSpec) -> Rollback:
+    def to(cls, history: BranchHistory, spec: RollbackSpec) -> Rollback:
         """What a statement drops; its snapshot or tag exists."""
         if spec.tag is not None:
-            target = snapshot_files.snapshot_of_tag(line.tags[spec.tag])
+            target = snapshot_files.snapshot_of_tag(history.tags[spec.tag])
         else:
-            target = line.snapshots[spec.snapshot_id or 0]
-        later = [each for each in line.snapshots if each > target.id]
-        tags = [name for name, tag in line.tags.items() if tag.id > target.id]
-        return cls(line, target, sorted(later, reverse=True), tags)
+            target = history.snapshots[spec.snapshot_id or 0]
+        later = [each for each in history.snapshots if each > target.id]
+        tags = [name for name, tag in history.tags.items() if tag.id > target.id]
+        return cls(history, target, sorted(later, reverse=True), tags)
 
     def refuse_loss(self, name: TableName, dag_id: str, consumers: Sequence[Consumer]) -> None:
         """Refuse to drop what others made or count on.
@@ -51,7 +52,7 @@ class Rollback:
         """
         reasons = []
         for snapshot_id in self.snapshots:
-            snapshot = self.line.snapshots[snapshot_id]
+            snapshot = self.history.snapshots[snapshot_id]
             maker = (snapshot.properties or {}).get(DAG_ID)
             if not maker or maker != dag_id:
                 by = f"DAG {maker}" if maker else f"user {snapshot.commit_user}"
@@ -74,16 +75,16 @@ class Rollback:
         Raises:
             CommitError: COMMIT_CONFLICT: somebody else committed meanwhile.
         """
-        path = self.line.snapshot_path(self.target.id)
-        if self.target.id not in self.line.snapshots:
+        path = self.history.snapshot_path(self.target.id)
+        if self.target.id not in self.history.snapshots:
             storage.files.create(path, snapshot_files.snapshot_json(self.target))
-            earliest = f"{self.line.folder}/snapshot/EARLIEST"
+            earliest = hint_path(self.history.folder, "EARLIEST")
             replace_file(storage.filesystem, earliest, str(self.target.id).encode())
-        ordered = [self.line.snapshot_path(each) for each in self.snapshots]
+        ordered = [self.history.snapshot_path(each) for each in self.snapshots]
         storage.remover.remove_in_order(ordered)
-        storage.remover.remove_in_order([self.line.tag_path(each) for each in self.tags])
-        storage.files.write_hint(f"{self.line.folder}/snapshot/LATEST", str(self.target.id))
-        after = self.line.snapshot_path(max(self.snapshots, default=self.target.id) + 1)
+        storage.remover.remove_in_order([self.history.tag_path(each) for each in self.tags])
+        storage.files.write_hint(hint_path(self.history.folder, "LATEST"), str(self.target.id))
+        after = self.history.snapshot_path(max(self.snapshots, default=self.target.id) + 1)
         if storage.filesystem.get_file_info(after).is_file:
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
@@ -93,7 +94,7 @@ class Rollback:
 
     def report(self) -> MaintenanceReport:
         """What is dropped."""
-        ids = [each for each in self.line.snapshots if each <= self.target.id]
+        ids = [each for each in self.history.snapshots if each <= self.target.id]
         return MaintenanceReport(
             snapshots=len(self.snapshots),
             tags=len(self.tags),

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.paimon_files import Kind
 from spark_jobs.storage.parallel import in_parallel
 
 FileKind = Literal["data", "index", "manifest"]
@@ -21,7 +22,7 @@ _METADATA: Final[Mapping[str, FileKind]] = {
     "statistics": "manifest",
     "index": "index",
 }
-_OTHERS: Final = ("branch", "changelog", "consumer", "removal", "schema", "snapshot", "tag")
+_OTHERS: Final = ("changelog", *get_args(Kind))
 _BUCKET: Final = re.compile(r"bucket-(-?[0-9]+|postpone)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

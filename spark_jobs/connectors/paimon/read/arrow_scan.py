@@ -5,7 +5,7 @@ Imported by executors: nothing here needs a table library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.scan import FileScan
-from spark_jobs.errors import marked_errors
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 
 # Of a batch that goes to the JVM.
 _MOST_ROWS: Final = 16_384
@@ -35,38 +34,34 @@ class ScannedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowScan:
-    """The function of ``mapInArrow``: numbers of ``loads`` in, the rows of their files out.
+    """Implements ``PartReader``: the live rows of data files.
 
     ``fields`` are the columns to read. Rows that have none of the values of a column in ``keys``
     are left out. Picklable.
     """
 
     filesystem: pafs.FileSystem
-    loads: tuple[tuple[ScannedFile, ...], ...]
     fields: tuple[pa.Field, ...]
     keys: Mapping[str, pa.Array]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the files of the loads whose numbers are in the only column.
+    def read(self, parts: Sequence[ScannedFile]) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task.
 
         Yields:
             The columns of ``fields`` in their order, then the row id; named ``c0``, ``c1`` ….
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
         scan = FileScan(self.filesystem, self.fields, probes)
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for file in self.loads[number]:
-                    yield from self._rows(scan, file)
+        for file in parts:
+            yield from self._rows(scan, file)
 
     def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:
-        with marked_errors():
-            deleted = self._deleted(file)
-            with reading_file(file.path):
-                for positions, columns in scan.rows(file.path, deleted):
-                    arrays = [*columns.columns, _row_ids(file.ordinal, positions)]
-                    table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
-                    yield from table.to_batches(max_chunksize=_MOST_ROWS)
+        deleted = self._deleted(file)
+        with reading_file(file.path):
+            for positions, columns in scan.rows(file.path, deleted):
+                arrays = [*columns.columns, _row_ids(file.ordinal, positions)]
+                table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
+                yield from table.to_batches(max_chunksize=_MOST_ROWS)
 
     def _deleted(self, file: ScannedFile) -> Positions:
         if file.vector is None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.library import data_files, table_schema
-from spark_jobs.connectors.paimon.table.refusals import refuse_file, refuse_indexes
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable, paimon_table
+from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
 
@@ -41,10 +41,10 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     """All data files, ordered by path; the index is the ordinal.
 
     Raises:
-        NotSupportedError: a file that can not be read right here, with the reason.
+        NotSupportedError: a file that cannot be read right here, with the reason.
         ValueError: a deletion vector deletes more rows than its file has.
     """
-    table = paimon_table(handle)
+    table = pinned_table(handle)
     refuse_indexes(table, handle.name)
     schema_id = table_schema.schema_id(table.table)
     older = {entry.file.schema_id for _, entry in table.located_entries} - {schema_id}
@@ -55,12 +55,12 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     return _described(table, table.located_entries)
 
 
-def described_files(table: PaimonTable, entries: Sequence[Any]) -> tuple[PlannedFile, ...]:
+def described_files(table: PinnedTable, entries: Sequence[Any]) -> tuple[PlannedFile, ...]:
     """Files of later snapshots, to look at their partitions and statistics only."""
     return _described(table, [(entry.file.file_name, entry) for entry in entries])
 
 
-def _described(table: PaimonTable, located: Sequence[tuple[str, Any]]) -> tuple[PlannedFile, ...]:
+def _described(table: PinnedTable, located: Sequence[tuple[str, Any]]) -> tuple[PlannedFile, ...]:
     columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
     return tuple(
         PlannedFile(
@@ -76,7 +76,7 @@ def _described(table: PaimonTable, located: Sequence[tuple[str, Any]]) -> tuple[
     )
 
 
-def _deleted_row_count(table: PaimonTable, file: Any) -> int:
+def _deleted_row_count(table: PinnedTable, file: Any) -> int:
     vector = table.vectors.get(file.file_name)
     if vector is None:
         return 0

@@ -1,30 +1,28 @@
 """What this connector does not do, refused by name before any row is read.
 
 ``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows,
-``refuse_tagging`` for its tags, ``refuse_file`` for a single data file. docs/paimon.md explains
-each entry.
+``refuse_tagging`` for its tags; ``file_refusals`` has those of files. docs/paimon.md explains each
+entry.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.external_paths import OPTION, external_paths
 from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseconds
-from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.refused_options import Use, refused
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.contract.paimon_files import BRANCH_MARK
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.rows import RESERVED_PREFIX
 
 REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
 
-_BRANCH: Final = re.compile(r"[^$]+\$branch_[^$]+")
+_BRANCH: Final = re.compile(rf"[^$]+{re.escape(BRANCH_MARK)}[^$]+")
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 
 _UNSAFE_PARTITION_TYPES: Final = {
@@ -47,13 +45,13 @@ def refuse_new_branch(name: TableName) -> None:
     """Refuse to make a branch as if it were a table of its own."""
     if "$" in name.table:
         raise NotSupportedError(
-            f"{name} is a branch, which can not be created as a table.",
+            f"{name} is a branch, which cannot be created as a table.",
             "Create the branch of the table with Paimon's own engines first.",
         )
 
 
 def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
-    """Refuse tables whose rows this connector can not read right.
+    """Refuse tables whose rows this connector cannot read right.
 
     Raises:
         NotSupportedError: with the reason.
@@ -67,33 +65,6 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
     _refuse_options(name, schema, "read")
     _refuse_names(name, schema)
     _refuse_partition_types(name, schema)
-
-
-def refuse_indexes(table: PaimonTable, name: TableName) -> None:
-    """Refuse a snapshot with an index other than deletion vectors that are in use.
-
-    Raises:
-        NotSupportedError: with the kind of index.
-    """
-    if table.vectors and not table.marks_rows:
-        raise NotSupportedError(
-            f"{name} has deletion vectors, but its option deletion-vectors.enabled is not true: "
-            "engines do not agree on whether the rows are deleted.",
-            "Switch the option on, or compact the table fully with Paimon's own engines first.",
-        )
-    for file in table.index_files:
-        if file.kind != DELETION_VECTORS:
-            raise NotSupportedError(
-                f"{name} has an index of the kind {file.kind}, which this would not keep.",
-                _OTHER_ENGINE,
-            )
-        for data_file, vector in file.vectors.items():
-            if vector.cardinality is None:
-                raise NotSupportedError(
-                    f"The deletion vector of {data_file} of {name} does not tell how many rows it "
-                    "deletes (Paimon before 1.0).",
-                    "Compact the table fully with Paimon's own engines first.",
-                )
 
 
 def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
@@ -110,7 +81,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
-                f"Column {column.name} of {name} has timestamps of precision 7 to 9, which can not "
+                f"Column {column.name} of {name} has timestamps of precision 7 to 9, which cannot "
                 "be written so that every engine reads them.",
                 "Change the column to TIMESTAMP(6).",
             )
@@ -123,56 +94,6 @@ def refuse_tagging(name: TableName, schema: PaimonSchema) -> None:
         NotSupportedError: with the reason.
     """
     _refuse_options(name, schema, "tag")
-
-
-def refuse_rescaled(
-    name: TableName, buckets: int, located_entries: Sequence[tuple[str, Any]]
-) -> None:
-    """Refuse a table with data files from before its option ``bucket`` was changed.
-
-    Paimon's own writers refuse it as well, or put rows where readers do not look for them.
-
-    Raises:
-        NotSupportedError: with the file.
-    """
-    for path, entry in located_entries:
-        if entry.total_buckets != buckets:
-            raise NotSupportedError(
-                f"{name} now has {buckets} buckets (option bucket), but data file {path} is one of "
-                f"{entry.total_buckets} buckets.",
-                "Rescale the whole table with INSERT OVERWRITE in Paimon's own engines first.",
-            )
-
-
-def refuse_file(
-    table: PaimonTable,
-    name: TableName,
-    entry: Any,
-    current_schema: int,
-    differing_schemas: Collection[int],
-) -> None:
-    """Refuse a data file that Spark's parquet reader would not read right.
-
-    ``differing_schemas`` have other columns than ``current_schema``.
-
-    Raises:
-        NotSupportedError: with the reason and the file.
-    """
-    file = entry.file
-    if file.schema_id in differing_schemas:
-        problem = f"was written with schema {file.schema_id}, the table now has {current_schema}"
-    elif not file.file_name.endswith(".parquet"):
-        problem = "is not a parquet file"
-    elif file.file_name.startswith(("_", ".")):
-        problem = "has a name that Spark takes for a hidden file"
-    elif file.write_cols is not None or file.first_row_id is not None:
-        problem = "holds only some columns of its rows (data evolution)"
-    else:
-        return
-    raise NotSupportedError(
-        f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
-        "Compact the table fully with Paimon's own engines first.",
-    )
 
 
 def _refuse_options(name: TableName, schema: PaimonSchema, use: Use) -> None:
@@ -255,7 +176,7 @@ def _refuse_buckets(name: TableName, schema: PaimonSchema) -> None:
 
 def _refuse_bucket_key(name: TableName, schema: PaimonSchema, key: str, kind: Any) -> None:
     if kind is None:
-        problem = "is no column"
+        problem = "is not a column"
     elif key in schema.partition_keys:
         problem = "is a partition key too"
     elif not isinstance(kind, str):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-# ``read``: the table can not be used at all; ``write``: not as a target; ``tag``: not by statements
+# ``read``: the table cannot be used at all; ``write``: not as a target; ``tag``: not by statements
 # that make or drop tags.
 Use = Literal["read", "write", "tag"]
 
@@ -32,7 +32,7 @@ class Refusal:
 
 
 _ANY: Final[tuple[Use, ...]] = ("read", "write", "tag")
-_OTHER_ROWS: Final = "is read by its options at another place than the latest snapshot"
+_OTHER_ROWS: Final = "is not read at its latest snapshot"
 _BLOB: Final = "has columns of the type BLOB"
 _DEFAULTS: Final = "Use column defaults of Paimon 1.2 or later instead."
 
@@ -46,7 +46,7 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "branch": _always("points to a branch", "main"),
     "file.format": _always("has data files that are not parquet", "parquet"),
     "manifest.format": _always("has manifests that are not Avro", "avro"),
-    "deletion-vectors.bitmap64": _always("has deletion vectors of 64 bits", "false"),
+    "deletion-vectors.bitmap64": _always("has 64-bit deletion vectors", "false"),
     "row-tracking.enabled": _always("uses row tracking", "false"),
     "data-evolution.enabled": _always("uses data evolution", "false"),
     "query-auth.enabled": _always("restricts what each user may read", "false"),
@@ -76,8 +76,8 @@ REFUSED: Final[Mapping[str, Refusal]] = {
         ),
         _always(_OTHER_ROWS),
     ),
-    "scan.bucket": _always("is read in part"),
-    "scan.partitions": _always("is read in part"),
+    "scan.bucket": _always("is read only in part"),
+    "scan.partitions": _always("is read only in part"),
     "batch-scan-mode": _always("is read for a compaction", "none"),
     "read.changelog": _always("is read as a changelog", "false"),
     "bucket-function.type": Refusal(
@@ -87,11 +87,11 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "commit.callbacks": Refusal(("write",), "calls callbacks at every commit"),
     "commit.custom-listeners": Refusal(("write",), "calls listeners at every commit"),
     "commit.strict-mode.last-safe-snapshot": Refusal(
-        ("write",), "refuses commits after some of others"
+        ("write",), "refuses commits after certain other commits"
     ),
     "metadata.iceberg.storage": Refusal(
         ("write", "tag"),
-        "keeps metadata for readers of Iceberg, who would go on with old rows",
+        "keeps metadata for Iceberg readers, who would still see the old rows",
         ("disabled",),
     ),
     "metastore.partitioned-table": Refusal(
@@ -111,12 +111,12 @@ REFUSED: Final[Mapping[str, Refusal]] = {
         remedy="Unset the option, and drop old partitions with DropPartitionsOperator.",
     ),
     "primary-key": Refusal(("write",), "names its primary key in an option"),
-    "rowkind.field": Refusal(("write",), "takes from a column what becomes of a row"),
+    "rowkind.field": Refusal(("write",), "stores in a column whether a row is inserted or deleted"),
     "tag.automatic-creation": Refusal(
         ("write",),
-        "makes tags when it is written",
+        "creates tags when it is written",
         ("none",),
-        "Unset the option, and make tags with CreateTagOperator.",
+        "Unset the option, and create tags with CreateTagOperator.",
     ),
     "tag.callbacks": Refusal(("tag",), "calls callbacks for its tags"),
     "tag.create-success-file": Refusal(("tag",), "has a success file for each tag", ("false",)),
@@ -134,7 +134,7 @@ REFUSED: Final[Mapping[str, Refusal]] = {
 
 
 def refused(options: Mapping[str, str], use: Use) -> Iterator[tuple[str, Refusal]]:
-    """The options of a table, each with why the table can not be used so."""
+    """The options of a table, each with why the table cannot be used so."""
     for option, value in options.items():
         for pattern, refusal in REFUSED.items():
             fits = use in refusal.uses and fnmatchcase(option, pattern)

@@ -35,7 +35,7 @@ from spark_jobs.spi.tables import TableHandle
 
 
 @dataclass(frozen=True)
-class PaimonTable:
+class PinnedTable:
     """A table pinned at a snapshot (None: it has none yet).
 
     All paths are those of the warehouse's file system.
@@ -114,7 +114,7 @@ class PaimonTable:
         """Where new files go instead of the table's directory.
 
         Raises:
-            NotSupportedError: the table's options say what can not be honoured.
+            NotSupportedError: the table's options say what cannot be honoured.
         """
         found = external_paths(self.options)
         if found is not None and not self.path.startswith("/"):
@@ -148,7 +148,7 @@ class PaimonTable:
         }
 
 
-def paimon_table(handle: TableHandle) -> PaimonTable:
+def pinned_table(handle: TableHandle) -> PinnedTable:
     """The connector's own object behind a handle."""
-    assert isinstance(handle.native, PaimonTable)  # noqa: S101
+    assert isinstance(handle.native, PinnedTable)  # noqa: S101
     return handle.native

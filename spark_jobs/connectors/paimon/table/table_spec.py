@@ -13,7 +13,7 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     """The schema that ``spec`` describes; keys are spelled as the columns are.
 
     Raises:
-        NotSupportedError: a type that Paimon can not hold.
+        NotSupportedError: a type that Paimon cannot hold.
         AnalysisError: EXPRESSION_INVALID for what is no type.
     """
     spelled = {column.name.lower(): column.name for column in spec.columns}

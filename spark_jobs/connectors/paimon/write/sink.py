@@ -10,29 +10,24 @@ import posixpath
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.connectors.paimon.format.vectors import (
     VectorIndexWriter,
     VectorLocation,
     read_vector,
 )
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
-from spark_jobs.datafiles.conform import conform
-from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
+from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.datafiles.row_position_sink import RowPositionSink
 from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.datafiles.values import encode_value
-from spark_jobs.errors import ErrorCode, InternalError
-from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
 
@@ -83,29 +78,25 @@ class PaimonMergeSink:
         self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
         self._paths: list[str] = []
         self._fragments: list[Fragment] = []
-        self._file: int | None = None
-        self._changes: list[pa.RecordBatch] = []
-        self._done: set[int] = set()
+        self._filesystem = factory.layout.files.filesystem
         self._new_rows = NewRowsWriter(factory.layout, self._new_path)
         self._vectors = VectorIndexWriter(
-            factory.layout.filesystem, factory.index_directory, self._new_index_path
+            self._filesystem, factory.index_directory, self._new_index_path
+        )
+        self._rows = RowPositionSink(
+            factory.layout.files.schema,
+            factory.assigned_columns,
+            self._change_file,
+            self._new_rows.write,
         )
 
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
         """Take change rows: UPDATE and DELETE by file and position, then INSERT by partition."""
-        operations = batch.column(rows.OPERATION).to_numpy()
-        change_count = int(np.count_nonzero(operations != rows.INSERT))
-        if np.any(operations[:change_count] == rows.INSERT):
-            raise _out_of_order("INSERT rows stand before others")
-        if change_count:
-            self._take_changes(batch.slice(0, change_count))
-        if change_count < batch.num_rows:
-            self._change_file()
-            self._new_rows.write(batch.slice(change_count))
+        self._rows.take(batch)
 
     def finish(self) -> list[Fragment]:
         """Write what is open; a fragment for each file that came, went, or was replaced."""
-        self._change_file()
+        self._rows.finish()
         for index in self._vectors.finish():
             self._fragments.append(
                 Fragment(
@@ -125,14 +116,14 @@ class PaimonMergeSink:
         self._new_rows.close_quietly()
         for path in self._paths:
             try:
-                self._factory.layout.filesystem.delete_file(path)
+                self._filesystem.delete_file(path)
             except FileNotFoundError:
                 continue
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """``columns`` of the target row as Python values."""
         path = self._factory.files[row_id[FILE_FIELD]].path
-        return read_row(self._factory.layout.filesystem, path, row_id[POSITION_FIELD], columns)
+        return read_row(self._filesystem, path, row_id[POSITION_FIELD], columns)
 
     def _new_path(self, directory: str) -> str:
         number = len(self._paths)
@@ -146,28 +137,10 @@ class PaimonMergeSink:
         self._paths.append(posixpath.join(directory, name))
         return self._paths[-1]
 
-    def _take_changes(self, batch: pa.RecordBatch) -> None:
-        files = pc.struct_field(batch.column(rows.ROW_ID), FILE_FIELD).to_numpy()
-        bounds = [0, *(np.flatnonzero(files[1:] != files[:-1]) + 1).tolist(), len(files)]
-        for start, end in pairwise(bounds):
-            if self._file != files[start]:
-                self._change_file()
-                self._file = int(files[start])
-            self._changes.append(batch.slice(start, end - start))
-
-    def _change_file(self) -> None:
-        if self._file is None:
-            return
-        ordinal, changes = self._file, self._collect_changes()
-        self._file, self._changes = None, []
-        if ordinal in self._done:
-            raise _out_of_order(f"changes of file {ordinal} are not together")
-        self._done.add(ordinal)
+    def _change_file(self, ordinal: int, changes: FileChanges) -> None:
         source = self._factory.files[ordinal]
         if source.vector is not None:
-            changes = changes.and_deleted(
-                read_vector(self._factory.layout.filesystem, source.vector)
-            )
+            changes = changes.and_deleted(read_vector(self._filesystem, source.vector))
         if self._may_keep(source, changes):
             self._vectors.add(ordinal, source.bucket, _directory(source), changes.positions)
         else:
@@ -183,29 +156,10 @@ class PaimonMergeSink:
 
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         target = self._new_path(_directory(source))
-        layout = self._factory.layout
-        written = rewrite(layout.filesystem, source.path, target, changes, layout.compression)
+        compression = self._factory.layout.files.compression
+        written = rewrite(self._filesystem, source.path, target, changes, compression)
         carried = source.row_count - len(changes.positions)
         self._fragments.append(_replacement(ordinal, source, written, carried))
-
-    def _collect_changes(self) -> FileChanges:
-        table = pa.Table.from_batches(self._changes).combine_chunks()
-        row_ids = table.column(rows.ROW_ID)
-        updated = table.column(rows.OPERATION).to_numpy() == rows.UPDATE
-        cases = table.column(rows.CASE_NUMBER).to_numpy()
-        columns = {}
-        for name in sorted({name for names in self._factory.assigned_columns for name in names}):
-            assigning = [
-                i for i, names in enumerate(self._factory.assigned_columns) if name in names
-            ]
-            changed = np.flatnonzero(updated & np.isin(cases, assigning))
-            if len(changed):
-                values = pa.concat_arrays(table.column(name).take(pa.array(changed)).chunks)
-                # To the table's type first: a file may be finer, or admit NULL.
-                field = self._factory.layout.schema.field(name)
-                columns[name] = ColumnChange(changed, conform(values, field))
-        positions = pc.struct_field(row_ids, POSITION_FIELD).to_numpy()
-        return FileChanges(positions, ~updated, columns)
 
 
 def _directory(source: SourceFile) -> str:
@@ -241,11 +195,3 @@ def _file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, A
         "bucket": None if place is None else place.bucket,
         "statistics": {name: each.to_json() for name, each in written.statistics.items()},
     }
-
-
-def _out_of_order(problem: str) -> InternalError:
-    return InternalError(
-        ErrorCode.INTERNAL_ERROR,
-        f"The sink's rows are not in the order of its layout: {problem}.",
-        "This is a defect: report it with the statement.",
-    )

@@ -11,9 +11,10 @@ from spark_jobs.connectors.paimon.format.partition_path import PartitionKey, Par
 from spark_jobs.connectors.paimon.format.types import atomic_parts, timestamp_precision
 from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
-from spark_jobs.connectors.paimon.table.table_handle import PaimonTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
 from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
 
 _CODECS: Final = {
@@ -30,7 +31,7 @@ _CODECS: Final = {
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 
 
-def rewrite_share(table: PaimonTable, asked: float | None) -> float | None:
+def rewrite_share(table: PinnedTable, asked: float | None) -> float | None:
     """The share of deleted rows above which a file is rewritten; None: it always is.
 
     ``asked`` is the statement's own; else the table's option or the default holds.
@@ -42,22 +43,22 @@ def rewrite_share(table: PaimonTable, asked: float | None) -> float | None:
     return float(table.options.get(REWRITE_SHARE_OPTION, _DEFAULT_REWRITE_SHARE))
 
 
-def data_file_prefix(table: PaimonTable) -> str:
+def data_file_prefix(table: PinnedTable) -> str:
     """How the names of data files begin (option ``data-file.prefix``)."""
     return table.options.get("data-file.prefix", "data-")
 
 
-def data_root(table: PaimonTable) -> str:
+def data_root(table: PinnedTable) -> str:
     """The directory above those of the partitions (option ``data-file.path-directory``)."""
     directory = table.options.get("data-file.path-directory", "").strip("/")
     return f"{table.path}/{directory}" if directory else table.path
 
 
-def compression(table: PaimonTable) -> Compression:
+def compression(table: PinnedTable) -> Compression:
     """The codec of new files (options ``file.compression``, ``file.compression.zstd-level``).
 
     Raises:
-        NotSupportedError: a codec that pyarrow can not write.
+        NotSupportedError: a codec that pyarrow cannot write.
     """
     name = table.options.get("file.compression", "zstd").lower()
     if name not in _CODECS:
@@ -70,7 +71,7 @@ def compression(table: PaimonTable) -> Compression:
 
 
 def new_file_layout(
-    table: PaimonTable, filesystem: pafs.FileSystem, target_file_size: int
+    table: PinnedTable, filesystem: pafs.FileSystem, target_file_size: int
 ) -> NewFileLayout:
     """Everything that an executor has to know to write new files of the table."""
     types = {column.name: column.type for column in table.schema.columns}
@@ -80,23 +81,25 @@ def new_file_layout(
         for k in table.schema.partition_keys
     ]
     return NewFileLayout(
-        filesystem=filesystem,
+        files=NewFiles(
+            filesystem=filesystem,
+            schema=table_schema.arrow_schema(table.table),
+            target_file_size=target_file_size,
+            compression=compression(table),
+        ),
         root=data_root(table),
-        schema=table_schema.arrow_schema(table.table),
         partitions=PartitionLayout(
             keys=tuple(keys),
             default_name=table.options.get("partition.default-name", "__DEFAULT_PARTITION__"),
             legacy_names=legacy,
         ),
-        target_file_size=target_file_size,
-        compression=compression(table),
         table_path=table.path,
         external=table.external,
         bucketed=table.buckets is not None,
     )
 
 
-def bucket_function(table: PaimonTable, buckets: int) -> BucketFunction:
+def bucket_function(table: PinnedTable, buckets: int) -> BucketFunction:
     """What tells executors the bucket of a row in a table with fixed buckets."""
     schema = table_schema.arrow_schema(table.table)
     return BucketFunction(tuple(schema.field(name) for name in table.schema.bucket_key), buckets)

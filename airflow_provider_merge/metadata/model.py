@@ -1,0 +1,96 @@
+"""What the metadata of a table tells, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_jobs.contract.partition_names import partition_name
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot. ``time_millis`` counts from 1970-01-01 UTC; ``properties`` are the writer's.
+
+    ``snapshot_id`` is above 0; ids are neither consecutive nor in the order of time.
+    ``commit_kind`` is the format's own word. ``keeps_rows``: the table has the same rows as before,
+    in other files. ``total_record_count`` counts the rows of data files, among them those that are
+    marked as deleted and older versions of keys; None: the snapshot does not tell.
+    """
+
+    snapshot_id: int
+    schema_id: int
+    commit_kind: str
+    keeps_rows: bool
+    time_millis: int
+    total_record_count: int | None
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A named snapshot, which stays readable after it has expired from the list of snapshots."""
+
+    name: str
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; ``type`` is the format's, such as ``DECIMAL(10, 2) NOT NULL``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """One schema of a table. ``options`` are the table's, and may hold what its owner put there."""
+
+    schema_id: int
+    columns: tuple[Column, ...]
+    partition_keys: tuple[str, ...]
+    primary_keys: tuple[str, ...]
+    options: Mapping[str, str]
+
+    @property
+    def partition_types(self) -> tuple[str, ...]:
+        """The types of the partition columns."""
+        types = {column.name: column.type for column in self.columns}
+        return tuple(types[key] for key in self.partition_keys)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """What metadata tells of one partition.
+
+    ``values`` has the text of each partition column, None for NULL. ``rows`` is what a reader
+    finds, without the rows that deletion vectors mark; None where only reading can tell: on a
+    primary-key table with versions of keys that are not compacted yet, and where an old writer did
+    not count what its deletion vectors mark. ``records`` is the number of rows stored in files.
+    ``size`` is in bytes. ``last_file_millis`` is when the newest file was made, by its writer's
+    clock and in its writer's time zone; None: no file tells.
+    """
+
+    values: Mapping[str, str | None]
+    rows: int | None
+    records: int
+    files: int
+    size: int
+    last_file_millis: int | None
+
+    @property
+    def name(self) -> str:
+        """Such as ``day=2026-01-31/hour=7``, as results of statements name it; empty without."""
+        return partition_name(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChange:
+    """What two snapshots differ in, in one partition; rows as in ``PartitionFacts``."""
+
+    values: Mapping[str, str | None]
+    files_added: int
+    files_removed: int
+    rows_before: int | None
+    rows_after: int | None

@@ -1,0 +1,135 @@
+"""Where the server of a Paimon REST catalog says that a table lies: two requests, no pypaimon.
+
+After the calls *config* and *get table* of Paimon's REST catalog API. Of a server's answer nothing
+but the kind is repeated: its text may hold what was sent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from spark_jobs.contract.paimon_options import DATA_TOKENS
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+
+_SECONDS: Final = 30.0
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RestCatalog:
+    """The catalog that the server at ``uri`` calls ``warehouse``; ``token`` is a bearer token."""
+
+    uri: str
+    warehouse: str
+    token: str = field(repr=False)
+
+    def options(self) -> dict[str, str]:
+        """The catalog options that the server decides; whether it can be reached.
+
+        Raises:
+            CatalogError: WAREHOUSE_ACCESS_DENIED, WAREHOUSE_NOT_FOUND.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        answer = self._get("/v1/config", {"warehouse": self.warehouse})
+        if answer is None:
+            raise CatalogError(
+                ErrorCode.WAREHOUSE_NOT_FOUND,
+                f"The catalog's server at {self.uri} does not know the warehouse {self.warehouse}.",
+                "Correct uri, or the option rest.warehouse, of the catalog connection.",
+            )
+        merged: dict[str, Any] = {}
+        for part in ("defaults", "overrides"):
+            given = answer.get(part) or {}
+            if not isinstance(given, dict):
+                raise self._failed(f"{part} that are not a JSON object")
+            merged |= given
+        return {str(name): str(value) for name, value in merged.items()}
+
+    def location(self, name: TableName) -> str:
+        """The path or URI of a table; of a branch, that of its table.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND. And as ``options`` does.
+            NotSupportedError: the server hands out a key of the storage for each table.
+        """
+        options = self.options()
+        if options.get(DATA_TOKENS, "").lower() == "true":
+            raise NotSupportedError(
+                f"The catalog's server at {self.uri} hands out a key of the storage for each table "
+                "(option data-token.enabled).",
+                "Switch the option off, and give the storage's key to the catalog connection.",
+            )
+        prefix = options.get("prefix", "")
+        base = f"/v1/{quote(prefix, safe='')}" if prefix else "/v1"
+        table = name.table.partition("$")[0]
+        parts = (quote(part, safe="") for part in (name.database, table))
+        answer = self._get("{}/databases/{}/tables/{}".format(base, *parts))
+        path = (answer or {}).get("path")
+        if not isinstance(path, str) or not path:
+            raise CatalogError(
+                ErrorCode.TABLE_NOT_FOUND,
+                f"the catalog's server at {self.uri} knows no table {name}",
+                "Correct the table's name, or the connection.",
+            )
+        return path
+
+    def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
+        """The JSON object of an answer; None: the server knows nothing of that name."""
+        import requests
+
+        def authorized(request: Any) -> Any:
+            request.headers["Authorization"] = f"Bearer {self.token}"
+            return request
+
+        url, content = f"{self.uri.rstrip('/')}{path}", b""
+        try:
+            # A redirect would take the token elsewhere.
+            with requests.get(
+                url,
+                query,
+                auth=authorized,
+                timeout=_SECONDS,
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                status = response.status_code
+                for chunk in response.iter_content(_CHUNK_BYTES):
+                    content += chunk
+                    if len(content) > _MAX_BYTES:
+                        raise self._failed("an answer that is too long")
+        except requests.RequestException as error:
+            raise self._failed(type(error).__name__) from None
+        if status == HTTPStatus.NOT_FOUND:
+            return None
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            raise CatalogError(
+                ErrorCode.WAREHOUSE_ACCESS_DENIED,
+                f"The catalog's server at {self.uri} does not accept the token.",
+                "Correct the token (password) of the catalog connection, or its rights.",
+            )
+        if status != HTTPStatus.OK:
+            raise self._failed(f"status {status}")
+        return self._parsed(content)
+
+    def _parsed(self, content: bytes) -> dict[str, Any]:
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            raise self._failed("an answer that is not JSON") from None
+        if not isinstance(answer, dict):
+            raise self._failed("an answer that is not a JSON object")
+        return answer
+
+    def _failed(self, problem: str) -> JobError:
+        return InternalError(
+            ErrorCode.STORAGE_UNAVAILABLE,
+            f"The catalog's server at {self.uri} did not answer as it should ({problem}).",
+            "Check the field uri of the catalog connection, and look at the server's own log.",
+        )

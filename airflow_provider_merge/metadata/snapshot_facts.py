@@ -1,0 +1,48 @@
+"""What is told of a snapshot: to other tasks as facts, and to people as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_provider_merge.metadata.model import Snapshot
+from spark_jobs.contract import properties
+
+_PROPERTIES = {
+    "operation_id": properties.OPERATION_ID,
+    "statement": properties.STATEMENT,
+    "dag_id": properties.DAG_ID,
+    "run_id": properties.RUN_ID,
+    "task_id": properties.TASK_ID,
+}
+
+
+def snapshot_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """A snapshot as XCom and as the payload of an event: ids, time, who made it.
+
+    ``time`` is ISO 8601 in UTC, ``time_millis`` counts from 1970.
+    """
+    facts: dict[str, Any] = {
+        "snapshot_id": snapshot.snapshot_id,
+        "commit_kind": snapshot.commit_kind,
+        "time": _time(snapshot),
+        "time_millis": snapshot.time_millis,
+        "total_records": snapshot.total_record_count,
+    }
+    made_by = {name: snapshot.properties.get(key) for name, key in _PROPERTIES.items()}
+    return {**facts, **{name: value for name, value in made_by.items() if value is not None}}
+
+
+def described(snapshot: Snapshot) -> str:
+    """A snapshot for people."""
+    made_by = snapshot.properties.get(properties.STATEMENT, snapshot.commit_kind)
+    return f"snapshot {snapshot.snapshot_id} ({made_by}, {_time(snapshot)})"
+
+
+def _time(snapshot: Snapshot) -> str:
+    try:
+        return datetime.fromtimestamp(snapshot.time_millis / 1000, UTC).isoformat(
+            timespec="seconds"
+        )
+    except (ValueError, OverflowError, OSError):
+        return f"{snapshot.time_millis} ms"

@@ -1,0 +1,64 @@
+"""What consumers of a table's asset learn of the task that changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_merge.assets import same_asset, table_asset
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.operators._shared.event_keys import partition_keys
+from airflow_provider_merge.operators._shared.results import asset_extra
+from airflow_provider_merge.table_names import quoted_name
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import JobResult
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What one statement did; ``kind`` is that of the statement, such as ``merge``."""
+
+    table: TableName
+    kind: str
+    result: JobResult
+
+    def extra(self) -> dict[str, Any]:
+        """The change as the extra of an event."""
+        return asset_extra(self.kind, self.result)
+
+
+def emit_event(
+    operator: SparkJobOperator,
+    context: Context,
+    hook: CatalogHook,
+    changes: Sequence[TableChange],
+    *,
+    with_partition_keys: bool,
+) -> None:
+    """Fill the task's event of the one table of ``changes``.
+
+    The extra is that of the last change; of several, ``statements`` has that of each.
+    """
+    table = changes[-1].table
+    asset = table_asset(operator.catalog_conn_id, quoted_name(table))
+    outlet = same_asset(operator.outlets, asset)
+    if outlet is None:
+        operator.log.info(
+            "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",
+            operator.catalog_conn_id,
+            str(table),
+        )
+        return
+    event = context["outlet_events"][outlet]
+    event.extra = changes[-1].extra()
+    if len(changes) > 1:
+        event.extra["statements"] = [each.extra() for each in changes]
+    if with_partition_keys:
+        keys = [key for each in changes for key in partition_keys(hook, table, each.result)]
+        event.add_partitions(list(dict.fromkeys(keys)))

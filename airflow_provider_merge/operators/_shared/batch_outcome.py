@@ -1,0 +1,80 @@
+"""What became of the statements of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+
+from airflow_provider_merge.exceptions import airflow_exception
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.operators._shared.outcome import no_result, statement_outcome
+from airflow_provider_merge.submit.submitter import SubmissionError
+from spark_jobs.contract.operation_files import FOLDER
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import JobError
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOutcome:
+    """By the names of the statements: results, errors, and those that left neither.
+
+    ``failure``: how the process of the job ended, if it failed; ``location``: where results are.
+    """
+
+    results: Mapping[str, JobResult]
+    errors: Mapping[str, AirflowException]
+    missing: Sequence[str]
+    failure: SubmissionError | None
+    location: str
+
+    def require_all(self) -> None:
+        """Fail unless each statement has a result.
+
+        Raises:
+            AirflowFailException: all errors are final.
+            AirflowException: a retry may help; it repeats none that has a result.
+        """
+        if self.errors:
+            final = all(isinstance(each, AirflowFailException) for each in self.errors.values())
+            kind = AirflowFailException if final else AirflowException
+            raise kind(self._told())
+        if self.missing:
+            missing = f"No result: {', '.join(self.missing)}. {self._done()}"
+            raise AirflowException(f"{no_result(self.location, self.failure)}\n{missing}")
+
+    def _told(self) -> str:
+        total = len(self.results) + len(self.errors) + len(self.missing)
+        lines = [f"{len(self.errors)} of {total} statements failed:"]
+        lines += [f"{name}: {error}" for name, error in self.errors.items()]
+        if self.missing:
+            lines.append(f"Not run, because one before failed: {', '.join(self.missing)}")
+        return "\n".join([*lines, self._done()])
+
+    def _done(self) -> str:
+        return f"Done, and not repeated by a retry: {', '.join(self.results) or 'none'}."
+
+
+def batch_outcome(
+    requests: Mapping[str, JobRequest], hook: CatalogHook, failure: SubmissionError | None
+) -> BatchOutcome:
+    """Read what the statements left; ``requests`` by their names, at least one."""
+    results: dict[str, JobResult] = {}
+    errors: dict[str, AirflowException] = {}
+    missing: list[str] = []
+    for name, request in requests.items():
+        try:
+            result = statement_outcome(request, hook)
+        except JobError as error:
+            errors[name] = airflow_exception(error)
+        except AirflowException as error:
+            errors[name] = error
+        else:
+            if result is None:
+                missing.append(name)
+            else:
+                results[name] = result
+    workspace = next(iter(requests.values())).catalog.workspace_location
+    return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}")

@@ -1,0 +1,155 @@
+"""What became of a job: the result that it stored, else what the table itself tells."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_provider_merge.exceptions import airflow_exception
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.metadata.operations import (
+    forget_tries,
+    read_result,
+    read_result_of_try,
+    remove_leftovers,
+    result_location,
+    store_result,
+)
+from airflow_provider_merge.submit.submitter import SubmissionError
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CommitError, ErrorCode, JobError
+
+log = logging.getLogger(__name__)
+
+
+def job_outcome(
+    request: JobRequest, hook: CatalogHook, failure: SubmissionError | None
+) -> JobResult:
+    """The result of a job that has done its work; ``failure`` is how its process ended.
+
+    Raises:
+        JobError: the result cannot be read, or is OPERATION_ID_REUSED.
+        AirflowException: the job failed, or nothing is known of it.
+    """
+    read = read_result_of_try if failure else read_result
+    result = _left(request, hook, read(request, hook.workspace_options()))
+    if result is None:
+        raise AirflowException(no_result(result_location(request), failure))
+    if failure is not None:
+        log.warning("The job was done, then its process failed: %s", failure)
+    return result
+
+
+def statement_outcome(request: JobRequest, hook: CatalogHook) -> JobResult | None:
+    """The result of one of the statements of a job, of this try or an earlier one.
+
+    None: it was not run, or died without a trace.
+
+    Raises:
+        JobError, AirflowException: as ``job_outcome``.
+    """
+    options = hook.workspace_options()
+    result = read_result_of_try(request, options) or read_result(request, options)
+    return _left(request, hook, result)
+
+
+def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
+    """Forget the tries of a task that ends well: no later one has to look for what they did.
+
+    ``ended``: what became of the task before it could.
+    """
+    if request.dry_run:
+        return
+    if ended:
+        log.warning("The task was ended after its job had done the work: %s.", ended)
+        return
+    try:
+        forget_tries(request, hook.workspace_options())
+    except OSError as error:
+        log.warning("If this task is cleared, it will take this try for an ended one: %s", error)
+
+
+def give_up(requests: Iterable[JobRequest], hook: CatalogHook) -> None:
+    """Take from a job that may run on what its requests need to publish."""
+    for request in requests:
+        try:
+            remove_leftovers(request, hook.workspace_options())
+        except OSError as error:
+            log.warning("Operation %s may still publish: %s", request.operation_id, error)
+
+
+def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> JobResult | None:
+    """What the job left: the result that it stored, else what the table tells, checked."""
+    if request.dry_run:
+        _clean_up(request, hook)
+    elif result is None:
+        result = _recorded(request, hook)
+    if result is None:
+        return None
+    if result.error is not None:
+        raise airflow_exception(result.error)
+    if result.request_digest != request.digest():
+        raise _reused(result_location(request), "belongs to another request")
+    return result
+
+
+def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
+    """The result of a job that died between its commit and the end, from the table's snapshots."""
+    try:
+        result = hook.recorded_result(request.target, request.operation_id)
+    except JobError as error:
+        log.warning("The table could not be asked for the job's outcome: %s", error)
+        return None
+    if result is None:
+        return None
+    snapshot = f"snapshot {result.new_snapshot_id} of {request.target}"
+    if result.request_digest != request.digest():
+        raise _reused(snapshot, "belongs to another request")
+    if result.retries != request.origin.retries or result.try_number > request.origin.try_number:
+        raise _reused(snapshot, "was made before the task's number of retries was changed")
+    log.warning(
+        "The job committed %s and ended before it stored its result; the snapshot tells it.",
+        snapshot,
+    )
+    _settle(request, hook, result)
+    return result
+
+
+def _clean_up(request: JobRequest, hook: CatalogHook) -> None:
+    """Leave the workspace as it was before a dry run."""
+    try:
+        remove_leftovers(request, hook.workspace_options())
+    except OSError as error:
+        log.warning("%s stays behind: %s", result_location(request), error)
+
+
+def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:
+    """Do what the job did not get to: first the result, then the guard that held the history."""
+    options = hook.workspace_options()
+    try:
+        store_result(request, result, options)
+        hook.release_guard(request.target, request.operation_id)
+        remove_leftovers(request, options)
+    except OSError as error:
+        log.warning("Files of operation %s stay behind: %s", request.operation_id, error)
+
+
+def _reused(what: str, problem: str) -> CommitError:
+    return CommitError(
+        ErrorCode.OPERATION_ID_REUSED,
+        f"{what} {problem}",
+        "Clear the task, so that it runs as new work.",
+    )
+
+
+def no_result(location: str, failure: SubmissionError | None) -> str:
+    """What is said of a job that left nothing of this try at ``location``."""
+    ended = f"The Spark job failed: {failure}" if failure else "The Spark job ended"
+    return (
+        f"{ended}\nIt left no result of this try at {location}. The reason stands "
+        "in the driver's log: above in client mode, in the cluster's application log in cluster "
+        "mode."
+    )

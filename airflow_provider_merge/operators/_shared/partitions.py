@@ -1,0 +1,53 @@
+"""Partition specs as parameters: a dict of partition column → value, each value plain.
+
+A value is never an expression: text means itself, whatever the column's type, and is cast to it in
+the job. So templates can stand in values.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from airflow_provider_merge.exceptions import invalid
+
+_PLAIN = (str, int, Decimal, dt.date)
+
+
+def partition_spec(field: str, value: Any) -> dict[str, str]:
+    """The contract's spec: SQL text by column.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the place below ``field``.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        problem = f"expected a dict of partition column → value, found {type(value).__name__}"
+        raise invalid(field, problem)
+    return {str(name): _literal(f"{field}.{name}", each) for name, each in value.items()}
+
+
+def partition_specs(field: str, value: Any) -> tuple[dict[str, str], ...]:
+    """The contract's specs of a list of dicts; raises like ``partition_spec``."""
+    if not isinstance(value, list | tuple):
+        raise invalid(field, f"expected a list of partitions, found {type(value).__name__}")
+    return tuple(partition_spec(f"{field}[{index}]", each) for index, each in enumerate(value))
+
+
+def _literal(field: str, value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if not isinstance(value, _PLAIN):
+        raise invalid(
+            field,
+            f"{type(value).__name__} is not a partition value",
+            "Use text, a whole number, a Decimal, a date, true or false, or None.",
+        )
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if not text.strip():
+        raise invalid(field, "is empty", "Check the template; None means NULL.")
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,23 @@
+"""Spark's configuration as people give it to an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.values import conf_text
+from airflow_provider_merge.secret_names import refuse_secrets
+
+
+def spark_conf(conf: Any) -> dict[str, str]:
+    """The settings of a rendered parameter ``conf``, as text.
+
+    Raises:
+        RequestError: REQUEST_INVALID: no settings, or a secret among them.
+    """
+    if not isinstance(conf, Mapping):
+        raise invalid("conf", f"expected a dict of settings, found {type(conf).__name__}")
+    texts = {name: conf_text(value) for name, value in conf.items()}
+    refuse_secrets("conf", texts, "Put it into the cluster's own configuration of Spark.")
+    return texts

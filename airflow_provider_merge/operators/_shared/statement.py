@@ -1,0 +1,201 @@
+"""The base of operators whose statement is SQL text or parameters."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from airflow_provider_merge.assets import same_asset, table_asset
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.assignments import check_assignments
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
+from airflow_provider_merge.table_names import quoted_name
+from airflow_provider_merge.templates import (
+    PLACEHOLDER,
+    chosen_later,
+    has_template,
+    is_template,
+    with_placeholders,
+)
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.statements import RowStatement
+from spark_jobs.errors import JobError, error_of
+
+Spec = RowStatement | PartitionStatement
+
+
+class StatementOperator(DryRunOperator):
+    """Runs one statement, given as ``sql`` or as parameters.
+
+    :param sql: the statement as SQL text, or the path of a ``.sql`` file
+    :param sources: name → source; the SQL uses the names like tables
+    :param database: the database of tables that the SQL names without a database
+    :param after_ended_try: if an earlier try committed although its task was ended (marked, cleared
+        while it ran, its worker lost): ``fail`` (default) fails with the details, ``skip`` takes
+        that commit as the result, ``run`` runs the statement once more
+    """
+
+    template_fields: Sequence[str] = (
+        *TableOperator.template_fields,
+        "sql",
+        "sources",
+        "database",
+        "dry_run",
+        "after_ended_try",
+    )
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **TableOperator.template_fields_renderers,
+        "sql": "sql",
+        "sources": "json",
+    }
+    template_ext: Sequence[str] = (".sql",)
+
+    # What the text begins with, the parameters that stand in its place, and those of them that
+    # cannot be left out.
+    spec_type: ClassVar[type[Spec]]
+    parts: ClassVar[tuple[str, ...]]
+    required_parts: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        *,
+        target: str | None = None,
+        sql: str | None = None,
+        sources: Mapping[str, Any] | None = None,
+        database: str | None = None,
+        after_ended_try: str = "fail",
+        **kwargs: Any,
+    ) -> None:
+        self.after_ended_try = after_ended_try
+        super().__init__(target=target, **kwargs)
+        self.sql = sql
+        self.sources = sources
+        self.database = database
+
+    @abstractmethod
+    def built_statement(self) -> Spec:
+        """The statement from the parameters other than ``sql``.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+
+    @abstractmethod
+    def built_sources(self) -> tuple[Source, ...]:
+        """What that statement reads; raises the same."""
+
+    @abstractmethod
+    def check_parts(self) -> tuple[Source, ...]:
+        """Check these parameters, of which some may still be templates; raises the same.
+
+        Returns the known sources, with a placeholder for each template.
+        """
+
+    def statement_text(self) -> str | None:
+        """``sql`` of the rendered parameters."""
+        return self.sql
+
+    def statement(self) -> Spec:
+        """The statement from rendered parameters."""
+        spec = self.built_statement() if self.sql is None else self.parsed().statement
+        if isinstance(spec, RowStatement):
+            check_assignments(spec, is_text=self.sql is not None)
+        return spec
+
+    def target_table(self) -> TableName:
+        """The target from rendered parameters."""
+        return super().target_table() if self.sql is None else self.parsed().target
+
+    def request_sources(self) -> tuple[Source, ...]:
+        """The given sources, then the others that the statement needs."""
+        if self.sql is None:
+            return self.built_sources()
+        return (*to_named_sources(self.sources), *self.parsed().sources)
+
+    def parsed(self) -> ParsedStatement:
+        """The rendered text.
+
+        Raises:
+            RequestError: the text is invalid; the message has line and column.
+            NotSupportedError: the statement is not supported.
+        """
+        if not isinstance(self.sql, str):
+            raise invalid("sql", "expected text")
+        names = self.source_names()
+        with of_parameter("sql"):
+            parsed = parse_statement(self.sql, names, self.database)
+        if not isinstance(parsed.statement, self.spec_type):
+            kind, own = parsed.statement.kind.upper(), self.spec_type.kind.upper()
+            raise invalid("sql", f"is a statement of the kind {kind}, not {own}")
+        return parsed
+
+    def source_names(self) -> Iterable[str]:
+        """The names that the statement can use like tables."""
+        if self.sources is not None and not isinstance(self.sources, Mapping):
+            raise invalid("sources", "expected a dict of name → source")
+        return tuple(self.sources or ())
+
+    def prepare_template(self) -> None:
+        """Check the text that Airflow has read from a file, when the DAG is parsed."""
+        if isinstance(self.sql, str):
+            self.check_parameters()
+
+    def check_parameters(self) -> None:
+        """Check what is known when the DAG is parsed.
+
+        Raises:
+            RequestError: names the parameter, and line and column of the text.
+            NotSupportedError: the statement is not supported.
+        """
+        self._require_one_way()
+        if self.sql is None:
+            if not is_template(self.target):
+                self.announce_target()
+            self._announce_sources(self.check_parts())
+        elif self._reads_later(self.sql):
+            return
+        elif not (is_template(self.database) or is_template(self.sources)):
+            self._announce_sources(self.parsed().sources)
+            self.announce_target()
+        if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
+            self._announce_sources(to_named_sources(with_placeholders(self.sources)))
+        if not has_template([getattr(self, name) for name in self.template_fields]):
+            self.check_request()
+
+    def _announce_sources(self, sources: Iterable[Source]) -> None:
+        """Make the tables among the sources inlets of the task, if the catalog is known by now."""
+        if is_template(self.catalog_conn_id):
+            return
+        for source in sources:
+            if isinstance(source, TableSource) and str(source.table) != PLACEHOLDER:
+                asset = table_asset(self.catalog_conn_id, quoted_name(source.table))
+                if same_asset(self.inlets, asset) is None:
+                    self.inlets = [*self.inlets, asset]
+
+    def _reads_later(self, sql: Any) -> bool:
+        return is_template(sql) or (isinstance(sql, str) and sql.endswith(tuple(self.template_ext)))
+
+    def _require_one_way(self) -> None:
+        if self.sql is None:
+            for name in self.required_parts:
+                if getattr(self, name) is None:
+                    raise invalid(name, "missing", "Give it, or the whole statement as sql.")
+            return
+        for name in self.parts:
+            if getattr(self, name) is not None:
+                raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
+
+
+@contextmanager
+def of_parameter(name: str) -> Iterator[None]:
+    """Errors of a text name the parameter that holds it."""
+    try:
+        yield
+    except JobError as error:
+        raise error_of(error.code, f"{name}: {error.message}", error.remedy) from None

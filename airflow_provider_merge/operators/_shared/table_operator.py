@@ -1,0 +1,107 @@
+"""The base of operators that run one statement: job, result, XCom, asset event and lineage."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
+from airflow_provider_merge.exceptions import airflow_exception
+from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
+from airflow_provider_merge.operators._shared.pages import pages_of_result
+from airflow_provider_merge.operators._shared.results import result_table, with_phases, xcom_value
+from airflow_provider_merge.operators._shared.table_request import TableRequestOperator
+from airflow_provider_merge.table_names import quoted_name
+from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from airflow.sdk import Context
+
+
+class TableOperator(TableRequestOperator):
+    """Runs one statement on ``target`` as a Spark job.
+
+    :param emit_partition_keys: emit an asset event for each changed partition, with its key (at
+        most 100; Airflow 3.3). Such events trigger partitioned DAGs only, no DAG with a plain asset
+        schedule
+    """
+
+    emits_asset_event: ClassVar[bool] = True
+
+    def __init__(self, *, emit_partition_keys: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.emit_partition_keys = emit_partition_keys
+        if emit_partition_keys:
+            require_partition_keys()
+        self._result: JobResult | None = None
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Run the job and return its result; a retry finds what an earlier try committed."""
+        started = time.monotonic()
+        try:
+            hook = catalog_hook(self.catalog_conn_id)
+            request = self.job_request(context, hook)
+            result = self._run(request, hook, context, started)
+            self._result = result
+            self.pages |= pages_of_result(hook, self.target_table(), result)
+        except JobError as error:
+            raise airflow_exception(error) from None
+        for warning in result.warnings:
+            self.log.warning("%s", warning)
+        self.log.info("%s", result_table(result))
+        if request.dry_run:
+            # Airflow sends an event for every outlet of a task that succeeds.
+            self.outlets = []
+        else:
+            self._emit(context, hook, request.statement.kind, result)
+        settle_task(request, hook, self.task_ended(context))
+        return xcom_value(result)
+
+    def statement_text(self) -> str | None:
+        """The statement as it was given, if it was given as text."""
+        return None
+
+    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
+        """Inputs and output for OpenLineage, from rendered parameters."""
+        from airflow_provider_merge.lineage.facets import task_lineage
+
+        return task_lineage(self, None)
+
+    def get_openlineage_facets_on_complete(
+        self, task_instance: Any
+    ) -> OperatorLineage[Any, Any] | None:
+        """The same, with what the result adds: the snapshot, counts and column lineage."""
+        from airflow_provider_merge.lineage.facets import task_lineage
+
+        return task_lineage(self, self._result)
+
+    def announce_target(self) -> None:
+        """Make the target an outlet of the task, if the catalog is known by now."""
+        table = self.target_table()
+        if self.emits_asset_event and not is_template(self.catalog_conn_id):
+            asset = table_asset(self.catalog_conn_id, quoted_name(table))
+            if same_asset(self.outlets, asset) is None:
+                self.outlets = [*self.outlets, asset]
+
+    def _run(
+        self, request: JobRequest, hook: CatalogHook, context: Context, started: float
+    ) -> JobResult:
+        ended = self.submit(request, hook, context)
+        result, read = job_outcome(request, hook, ended.failure), time.monotonic()
+        if self.needs_session():
+            note_for_next(context, ended.had_both_compilers, [result])
+        return with_phases(result, request, ended.submitted - started, read - ended.submitted)
+
+    def _emit(self, context: Context, hook: CatalogHook, operation: str, result: JobResult) -> None:
+        if not self.emits_asset_event:
+            return
+        change = TableChange(self.target_table(), operation, result)
+        keys = self.emit_partition_keys
+        emit_event(self, context, hook, [change], with_partition_keys=keys)

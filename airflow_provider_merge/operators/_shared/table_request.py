@@ -1,0 +1,153 @@
+"""The request of one statement on one table, from an operator's parameters."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.operators._shared.operation_id import task_operation_id
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.values import share, whole_number
+from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.templates import has_template, is_template
+from spark_jobs.contract.request import (
+    AfterEndedTry,
+    CatalogSpec,
+    Isolation,
+    JobOptions,
+    JobRequest,
+    Origin,
+    Source,
+    TableName,
+)
+from spark_jobs.contract.statements import Statement
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class TableRequestOperator(SparkJobOperator):
+    """Has the parameters of one statement on ``target``.
+
+    :param target: the table, ``database.table``
+    :param session_time_zone: how Spark reads and writes timestamps without an offset
+    :param target_file_size: bytes at which new data files roll
+    :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
+        above which deleting them rewrites the file; default: what the table or connector sets
+    :param isolation: which concurrent commits are a conflict: ``serializable`` (default), those
+        that affect what the statement read; ``snapshot``, only those that affect the files that it
+        changes
+    """
+
+    template_fields: Sequence[str] = (
+        "target",
+        *SparkJobOperator.template_fields,
+        "session_time_zone",
+        "target_file_size",
+        "rewrite_share",
+        "isolation",
+    )
+
+    after_ended_try: str = "fail"
+
+    def __init__(
+        self,
+        *,
+        target: str | None,
+        session_time_zone: str | None = None,
+        target_file_size: int | str | None = None,
+        rewrite_share: float | str | None = None,
+        isolation: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.target = target
+        self.session_time_zone = session_time_zone
+        self.target_file_size = target_file_size
+        self.rewrite_share = rewrite_share
+        self.isolation = isolation
+        if target is not None and not is_template(target):
+            parse_table_name(target, "target")
+        if not has_template([getattr(self, name) for name in TableRequestOperator.template_fields]):
+            self._options()
+
+    @abstractmethod
+    def statement(self) -> Statement:
+        """The statement, from rendered parameters.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+
+    def target_table(self) -> TableName:
+        """The table that the statement changes, from rendered parameters.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return parse_table_name(self.target, "target")
+
+    def request_sources(self) -> tuple[Source, ...]:
+        """What the statement reads besides the target, in the order of the request."""
+        return ()
+
+    def is_dry_run(self) -> bool:
+        """Whether the task must commit nothing, from rendered parameters."""
+        return False
+
+    def check_request(self) -> None:
+        """Check the request that would be sent, without the catalog and the run.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        JobRequest(
+            operation_id="unknown",
+            target=self.target_table(),
+            catalog=CatalogSpec("unknown", "/"),
+            statement=self.statement(),
+            sources=self.request_sources(),
+            options=self._options(),
+            dry_run=self.is_dry_run(),
+            after_ended_try=cast("AfterEndedTry", self.after_ended_try),
+        )
+
+    def job_request(self, context: Context, hook: CatalogHook, statement: str = "") -> JobRequest:
+        """The request of the task, or of its ``statement`` of that name, all rendered.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        ti = context["ti"]
+        dry_run = self.is_dry_run()
+        return JobRequest(
+            operation_id=task_operation_id(context, statement=statement, dry_run=dry_run),
+            target=self.target_table(),
+            catalog=hook.catalog_spec(),
+            statement=self.statement(),
+            sources=self.request_sources(),
+            options=self._options(),
+            origin=Origin(
+                dag_id=ti.dag_id,
+                run_id=ti.run_id,
+                task_id=ti.task_id,
+                map_index=-1 if ti.map_index is None else ti.map_index,
+                try_number=ti.try_number,
+                retries=self.retries or 0,
+                statement=statement,
+            ),
+            dry_run=dry_run,
+            after_ended_try=cast("AfterEndedTry", self.after_ended_try),
+        )
+
+    def _options(self) -> JobOptions:
+        options = JobOptions()
+        size = whole_number("target_file_size", self.target_file_size)
+        return JobOptions(
+            session_time_zone=self.session_time_zone or options.session_time_zone,
+            target_file_size=options.target_file_size if size is None else size,
+            rewrite_share=share("rewrite_share", self.rewrite_share),
+            isolation=cast("Isolation", self.isolation) if self.isolation else None,
+        )

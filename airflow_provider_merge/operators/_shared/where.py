@@ -1,0 +1,82 @@
+"""The base of DELETE and UPDATE: rows of one table that WHERE selects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.names import check_row_names
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.values import identifier
+from airflow_provider_merge.sql.parser import parse_where
+from airflow_provider_merge.templates import has_template, is_template
+from spark_jobs.contract.request import Source, TableName
+from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
+
+
+class WhereOperator(StatementOperator):
+    """A statement with ``where`` and ``alias``.
+
+    :param where: which rows to change, as Spark SQL text; default: every row
+    :param alias: the target's name in expressions; default: the table's name
+    """
+
+    template_fields: Sequence[str] = (*StatementOperator.template_fields, "where", "alias")
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **StatementOperator.template_fields_renderers,
+        "where": "sql",
+    }
+
+    def __init__(
+        self, *, where: str | None = None, alias: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.where = where
+        self.alias = alias
+
+    def statement(self) -> DeleteSpec | UpdateSpec:
+        """The statement of the rendered parameters, its names checked."""
+        spec = cast("DeleteSpec | UpdateSpec", super().statement())
+        check_row_names(spec, self.target_table(), is_text=self.sql is not None)
+        return spec
+
+    def built_sources(self) -> tuple[Source, ...]:
+        """The sources that were given, then the tables that subqueries read."""
+        return (*to_named_sources(self.sources), *self._parsed_where()[1])
+
+    def check_parts(self) -> tuple[Source, ...]:
+        """Check ``where`` unless a template is in it, or decides what the names in it mean.
+
+        Returns what its subqueries read, as known.
+        """
+        if has_template([self.where, self.database]) or is_template(self.sources):
+            return ()
+        return self._parsed_where()[1]
+
+    def target_alias(self) -> str:
+        """What expressions call the target."""
+        if self.alias is None:
+            return self.target_table().table
+        return identifier("alias", self.alias)
+
+    def where_text(self) -> str | None:
+        """The condition, with views for the tables of its subqueries."""
+        return self._parsed_where()[0]
+
+    def _parsed_where(self) -> tuple[str | None, tuple[Source, ...]]:
+        if self.where is None:
+            return None, ()
+        if not isinstance(self.where, str):
+            raise invalid("where", "expected text")
+        names = self.source_names()
+        with of_parameter("where"):
+            return parse_where(self.where, names, self.database, self.qualified_target())
+
+    def qualified_target(self) -> TableName | None:
+        """The target, unless a template or the alias may give ``database.table.x`` a meaning."""
+        if has_template([self.target, self.alias]):
+            return None
+        table = self.target_table()
+        return None if str(self.target_alias()).lower() == table.database.lower() else table

@@ -1,0 +1,127 @@
+"""Small files on the Airflow side: read whole, written whole, listed and removed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_provider_merge.storage.failures import unreadable
+from airflow_provider_merge.storage.locations import is_hdfs, is_local, local_path
+from airflow_provider_merge.storage.remote import remote_files
+from spark_jobs.contract.unfinished_files import unfinished_name
+
+MAX_BYTES = 4 * 1024 * 1024
+
+
+def read_text(location: str, storage_options: Mapping[str, Any]) -> str | None:
+    """The text of a file; None where there is none.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: larger than ``MAX_BYTES``, or not UTF-8.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    content = read_bytes(location, storage_options, MAX_BYTES)
+    try:
+        return None if content is None else content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise unreadable(location, "is not UTF-8 text") from None
+
+
+def read_bytes(location: str, storage_options: Mapping[str, Any], limit: int) -> bytes | None:
+    """The content of a file; None where there is none.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: larger than ``limit`` bytes.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(location):
+            with local_path(location).open("rb") as file:
+                content = file.read(limit + 1)
+        else:
+            with (
+                remote_files(location, storage_options) as remote,
+                remote.open(location, "rb") as file,
+            ):
+                content = bytes(file.read(limit + 1))
+    except FileNotFoundError:
+        return None
+    if len(content) > limit:
+        raise unreadable(location, f"is larger than {limit} bytes")
+    return content
+
+
+def list_names(folder: str, storage_options: Mapping[str, Any]) -> list[str]:
+    """The names of a folder's files and folders; empty where there is no such folder.
+
+    Raises:
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(folder):
+            return [path.name for path in local_path(folder).iterdir()]
+        with remote_files(folder, storage_options) as remote:
+            paths = remote.ls(folder, detail=False)
+        return [str(path).rstrip("/").rpartition("/")[2] for path in paths]
+    except FileNotFoundError:
+        return []
+
+
+def write_text(location: str, text: str, storage_options: Mapping[str, Any]) -> None:
+    """Make a file, with its folder, or replace it: readers see the whole text or none.
+
+    Raises:
+        OSError: the storage refused.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    if is_local(location):
+        path = local_path(location)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(unfinished_name(path.name))
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    else:
+        with remote_files(location, storage_options) as remote:
+            if not is_hdfs(location):
+                # The object appears when all of it is there.
+                remote.pipe_file(location, text.encode())
+                return
+            folder, _, name = location.rpartition("/")
+            hidden = f"{folder}/{unfinished_name(name)}"
+            remote.pipe_file(hidden, text.encode())
+            remote.mv(hidden, location, overwrite=True)
+
+
+def remove(location: str, storage_options: Mapping[str, Any]) -> None:
+    """Remove a file, if it is there.
+
+    Raises:
+        OSError: the storage refused.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(location):
+            local_path(location).unlink()
+        else:
+            with remote_files(location, storage_options) as remote:
+                remote.rm_file(location)
+    except FileNotFoundError:
+        return
+
+
+def remove_folder(location: str, storage_options: Mapping[str, Any]) -> None:
+    """Remove a folder with all that is in it, if it is there.
+
+    Raises:
+        OSError: the storage refused.
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(location):
+            shutil.rmtree(local_path(location))
+        else:
+            with remote_files(location, storage_options) as remote:
+                remote.rm(location, recursive=True)
+    except FileNotFoundError:
+        return

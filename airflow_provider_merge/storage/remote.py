@@ -1,0 +1,56 @@
+"""File systems that are not local, through fsspec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from airflow_provider_merge.exceptions import invalid
+from spark_jobs.contract.hdfs_options import PACKAGE as HDFS_PACKAGE
+from spark_jobs.contract.hdfs_options import SCHEME as HDFS
+
+
+@contextmanager
+def remote_files(location: str, storage_options: Mapping[str, Any]) -> Iterator[Any]:
+    """The file system of a location, all of whose failures are OSErrors.
+
+    Raises:
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    filesystem = _filesystem(location, storage_options)
+    try:
+        yield filesystem
+    except OSError:
+        raise
+    except Exception as error:
+        if "AccessControlException" in str(error):
+            raise PermissionError(f"{location} may not be read or written") from error
+        # A client's own exceptions; their texts may tell more than the place.
+        raise OSError(f"{location} cannot be reached ({type(error).__name__})") from error
+
+
+def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:
+    import fsspec  # type: ignore[import-untyped]
+
+    scheme = location.partition("://")[0]
+    try:
+        if scheme == HDFS:
+            _require_hdfs_client(fsspec.get_filesystem_class(scheme))
+        return fsspec.filesystem(scheme, **storage_options)
+    except (ImportError, ValueError) as error:
+        raise invalid(
+            "warehouse",
+            f"Airflow cannot open {scheme}://: {error}",
+            "Install the fsspec file system of that scheme (for s3: s3fs) beside Airflow.",
+        ) from error
+
+
+def _require_hdfs_client(found: type) -> None:
+    """Refuse fsspec's own file system, which needs Java and Hadoop's native library."""
+    if not found.__module__.startswith("hdfs_native"):
+        raise invalid(
+            "warehouse",
+            "Airflow cannot open hdfs://: the package hdfs-native is not installed beside it",
+            f'Install it: pip install "{HDFS_PACKAGE}". The driver and the executors need it too.',
+        )

@@ -1,0 +1,58 @@
+"""Cleaning up after a merge that was not published. Driver only."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
+from spark_jobs.connectors.paimon.commit.find_commit import find_commit
+from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.errors import CommitError
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+
+
+def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMerge) -> None:
+    """Remove every file of the write, known from a fragment or not, and the guard.
+
+    The guard stays where another try of the operation made a snapshot, or may have made one that
+    has expired. Nothing is removed when this write is in the snapshot after all.
+    """
+    target = pinned_table(table)
+    try:
+        commit = find_commit(filesystem, table, begun.operation_id)
+        needs_guard = commit is not None
+    except CommitError:
+        # What has expired was certainly not made by this write.
+        commit, needs_guard = None, not begun.is_first
+    prefixes = (begun.name_prefix, begun.index_prefix)
+    if commit is not None and _has_files(target, commit, prefixes):
+        return
+    for root in (target.path, *(target.external.roots if target.external else ())):
+        _remove_files(filesystem, root, prefixes)
+    if not needs_guard:
+        guard_of(filesystem, target, begun.operation_id).release()
+
+
+def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
+    """Whether files with names of these prefixes came with the commit."""
+    snapshot = stored_snapshots.find_snapshot(table.table, commit.snapshot_id)
+    if snapshot is None:
+        return True
+    entries = manifest_files.changed_entries(table.table, snapshot)
+    indexes = index_manifest.index_files(table.table, snapshot)
+    names = [entry.file.file_name for entry in entries]
+    names += [index_manifest.index_name(index.entry) for index in indexes]
+    return any(name.startswith(prefixes) for name in names)
+
+
+def _remove_files(filesystem: pafs.FileSystem, root: str, prefixes: tuple[str, ...]) -> None:
+    selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
+    for info in filesystem.get_file_info(selector):
+        if info.base_name.startswith(prefixes):
+            # Others may be removing files at the same time.
+            with contextlib.suppress(FileNotFoundError):
+                filesystem.delete_file(info.path)

@@ -1,0 +1,118 @@
+"""How a merge begins: its base is guarded, its sinks are described. Driver only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory, SourceFile
+from spark_jobs.connectors.paimon.write.table_layout import (
+    data_file_prefix,
+    new_file_layout,
+    rewrite_share,
+)
+from spark_jobs.datafiles.discarding import discarding
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.sinks import MergeHandle
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import MergeWrite
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonMerge:
+    """A merge that has begun.
+
+    ``target`` is the table that its files are made for. ``is_first``: no other try of the
+    operation, which may have committed, had left its guard.
+    """
+
+    target: PinnedTable
+    write: MergeWrite
+    name_prefix: str
+    index_prefix: str
+    is_first: bool
+
+    @property
+    def operation_id(self) -> str:
+        """The operation, which is the commit's user."""
+        return self.write.operation.operation_id
+
+
+def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWrite) -> MergeHandle:
+    """Guard the base snapshot, unless it is a dry run, and describe the sinks.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT when the base had expired before.
+    """
+    target = pinned_table(table)
+    token = uuid.uuid4()
+    prefix, index_prefix = f"{data_file_prefix(target)}{token}-", f"index-{token}-"
+    sinks_write_to = discarding(filesystem) if write.dry_run else filesystem
+    sinks = PaimonSinkFactory(
+        name_prefix=prefix,
+        index_prefix=index_prefix,
+        index_directory=index_manifest.index_directory(target.table),
+        rewrite_share=rewrite_share(target, write.rewrite_share),
+        files=_source_files(target, write.files),
+        assigned_columns=write.assigned_columns,
+        layout=new_file_layout(target, sinks_write_to, write.target_file_size),
+    )
+    is_first = write.dry_run or _guard_base(filesystem, table, write.operation.operation_id)
+    return MergeHandle(sinks, PaimonMerge(target, write, prefix, index_prefix, is_first))
+
+
+def _guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: str) -> bool:
+    """Guard the base; whether no other try had left a guard.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT when it had expired before. No guard of this try stays: a
+            later one would take it for that of a try that may have committed.
+    """
+    guard = guard_of(filesystem, pinned_table(table), operation_id)
+    is_first = guard.set(table.snapshot_id)
+    try:
+        _require_base(table)
+    except Exception:
+        if is_first:
+            guard.release()
+        raise
+    return is_first
+
+
+def _require_base(table: TableHandle) -> None:
+    """Check that the base did not expire before it was guarded."""
+    base = table.snapshot_id
+    if base is None:
+        return
+    if stored_snapshots.find_snapshot(pinned_table(table).table, base) is None:
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"Snapshot {base} of {table.name} expired before the statement began.",
+            "Run the statement again; let more snapshots stay when they expire.",
+        )
+
+
+def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int, SourceFile]:
+    buckets: dict[BucketKey, int] = {}
+    found = {}
+    for file in files:
+        entry = table.located_entries[file.ordinal][1]
+        place = bucket_key_of(entry)
+        is_external = entry.file.external_path is not None
+        found[file.ordinal] = SourceFile(
+            path=file.path,
+            row_count=file.row_count,
+            size=file.size,
+            bucket=buckets.setdefault(place, len(buckets)),
+            vector=table.vectors.get(entry.file.file_name),
+            directory=table.bucket_directory(place) if is_external else None,
+        )
+    return found

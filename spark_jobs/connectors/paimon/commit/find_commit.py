@@ -1,0 +1,62 @@
+"""Looking for the snapshot that an operation made. Driver only."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.library import stored_snapshots
+from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.parallel import in_parallel
+
+# Of all snapshots of this project; the user is the operation.
+COMMIT_IDENTIFIER: Final = 1
+# Snapshots that are read before one of them is looked at.
+_READ_AT_ONCE: Final = 64
+
+
+def is_made_by(snapshot: Any, operation_id: str) -> bool:
+    """Whether an operation made the snapshot."""
+    identity = (snapshot.commit_user, snapshot.commit_identifier)
+    return bool(identity == (operation_id, COMMIT_IDENTIFIER))
+
+
+def find_commit(
+    filesystem: pafs.FileSystem, table: TableHandle, operation_id: str
+) -> CommittedSnapshot | None:
+    """The snapshot that the operation made, searched from the latest one back.
+
+    Raises:
+        CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the guarded base are gone.
+    """
+    target = pinned_table(table)
+    ids = stored_snapshots.snapshot_ids(target.table)
+    base = guard_of(filesystem, target, operation_id).base()
+    # No try of the operation wrote anything before its guard was set.
+    since = [i for i in reversed(ids) if base is None or i >= base]
+    for start in range(0, len(since), _READ_AT_ONCE):
+        chunk = since[start : start + _READ_AT_ONCE]
+        for snapshot in in_parallel(partial(stored_snapshots.find_snapshot, target.table), chunk):
+            if snapshot is not None and is_made_by(snapshot, operation_id):
+                return CommittedSnapshot(snapshot.id, dict(snapshot.properties or {}))
+    if base is not None and ids:
+        _require_all_since(base, ids, table, operation_id)
+    return None
+
+
+def _require_all_since(base: int, ids: list[int], table: TableHandle, operation_id: str) -> None:
+    """Check that no snapshot after the base is gone, which might have been the operation's."""
+    retained = set(ids)
+    missing = next((i for i in range(base, ids[-1]) if i not in retained), None)
+    if missing is not None:
+        raise CommitError(
+            ErrorCode.COMMIT_HISTORY_EXPIRED,
+            f"Snapshot {missing} of {table.name} has expired, so whether operation "
+            f"{operation_id} was committed in it cannot be known.",
+            "Look at the table's rows; clear the task to run the statement once more.",
+        )

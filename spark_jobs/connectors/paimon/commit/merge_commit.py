@@ -1,0 +1,158 @@
+"""How a merge becomes a snapshot. Driver only.
+
+The change is prepared once. Each attempt then reads what others committed since the last one (the
+gap), refuses conflicts, writes the manifests of a snapshot behind the latest one, and publishes it.
+When another writer was faster, the next attempt begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
+from spark_jobs.connectors.paimon.commit.changes import Changes
+from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
+from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
+from spark_jobs.connectors.paimon.commit.gap import Gap
+from spark_jobs.connectors.paimon.commit.new_snapshot import (
+    Change,
+    Commit,
+    NewSnapshot,
+    SnapshotWriter,
+)
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.library import stored_snapshots, table_schema
+from spark_jobs.connectors.paimon.metadata import PaimonMetadata
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.contract.properties import published_properties
+from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.writes import Fragment
+from spark_jobs.storage.commit_loop import before_publication, store_snapshot, until_committed
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCommit:
+    """The commit of ``merge``, which was made for the snapshot that ``table`` is pinned at.
+
+    ``properties`` are what the snapshot shall record, without what publishing takes.
+    """
+
+    metadata: PaimonMetadata
+    filesystem: pafs.FileSystem
+    store: SnapshotStore
+    table: TableHandle
+    merge: PaimonMerge
+    properties: Mapping[str, str]
+
+    def run(self, fragments: Sequence[Fragment]) -> CommittedSnapshot:
+        """Publish the fragments as one snapshot.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: of ``require_wanted`` (nothing was published).
+        """
+        base, overwrites = pinned_table(self.table), self.merge.write.overwrites
+        if not fragments and not overwrites:
+            raise InternalError(
+                ErrorCode.INTERNAL_ERROR,
+                "There is nothing to commit.",
+                "This is a defect: report it with the statement.",
+            )
+        with before_publication():
+            prefix = self.merge.index_prefix
+            changes = Changes(base, fragments, self.filesystem, prefix, overwrites=overwrites)
+            gap = Gap(base)
+        return until_committed(partial(self._attempt, changes, gap))
+
+    def _attempt(self, changes: Changes, gap: Gap, number: int) -> CommittedSnapshot | None:
+        """The new snapshot; None: another writer was faster."""
+        with before_publication():
+            latest = self._latest()
+            gap.read_up_to(latest.snapshot)
+            change = self._without_conflict(changes, gap)
+        recorded = published_properties(self.properties, number, len(gap.commits))
+        commit = Commit(self.merge.operation_id, COMMIT_IDENTIFIER, recorded)
+        snapshot_id = self._publish(SnapshotWriter(latest, commit), change, latest)
+        return None if snapshot_id is None else CommittedSnapshot(snapshot_id, recorded)
+
+    def _latest(self) -> PinnedTable:
+        """The table as it is now.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT when its schema is not the one that files were made for.
+        """
+        name = self.table.name
+        latest = pinned_table(self.metadata.load_table(name))
+        if _file_schema(latest) != _file_schema(self.merge.target):
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                f"The schema of {name} was changed while the statement ran.",
+                "Run the statement again: it will read the table's new schema.",
+            )
+        return latest
+
+    def _without_conflict(self, changes: Changes, gap: Gap) -> Change:
+        """The change behind the gap.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT with a commit in the gap.
+        """
+        _refuse_own_commit(gap, self.merge.operation_id)
+        change, write = changes.behind(gap.added), self.merge.write
+        refuse_conflicts(pinned_table(self.table), gap, change, write.isolation, write.read_set)
+        return change
+
+    def _publish(self, writer: SnapshotWriter, change: Change, latest: PinnedTable) -> int | None:
+        """The id of the new snapshot; None when another writer took it.
+
+        The manifests of a snapshot that is certainly not there are removed.
+        """
+        with before_publication():
+            new = writer.write(change, latest.snapshot)
+            try:
+                self.merge.write.require_wanted()
+            except BaseException:
+                writer.discard(new)
+                raise
+        try:
+            is_published = _stored(self.store, latest, new)
+        except InternalError:
+            writer.discard(new)
+            raise
+        if not is_published:
+            writer.discard(new)
+            return None
+        return int(new.snapshot.id)
+
+
+def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
+    def look_up() -> bool | None:
+        found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
+        return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
+
+    return store_snapshot(int(new.snapshot.id), partial(store.publish, latest, new), look_up)
+
+
+def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
+    """What new files depend on; the ids of a table that was dropped and made anew begin again."""
+    schema, schema_id = table.schema, table_schema.schema_id(table.table)
+    return schema_id, schema.columns, schema.partition_keys, table.buckets
+
+
+def _refuse_own_commit(gap: Gap, operation_id: str) -> None:
+    """Another driver of the same operation may have been faster."""
+    for each in gap.commits:
+        if is_made_by(each.snapshot, operation_id):
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                f"Operation {operation_id} was committed as snapshot {each.snapshot.id} by another "
+                "driver while this one ran.",
+                "Run the statement again: it will find that commit.",
+            )

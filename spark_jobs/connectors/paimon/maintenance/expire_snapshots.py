@@ -1,0 +1,116 @@
+"""Dropping the oldest snapshots and the files that only they need. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
+from spark_jobs.connectors.paimon.maintenance.expiry import (
+    Limits,
+    first_retained,
+    held_from,
+    holding,
+)
+from spark_jobs.connectors.paimon.maintenance.removal_plan import (
+    Dropping,
+    RemovalPlan,
+    RemovalPlanner,
+)
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, MaintenanceReport
+from spark_jobs.contract.paimon_files import hint_path
+from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.warehouse import Warehouse
+
+_LONGEST_HINT: Final = 100
+
+
+def expire_snapshots(
+    table: PinnedTable,
+    storage: Warehouse,
+    spec: ExpireSnapshotsSpec,
+    now: datetime,
+    *,
+    dry_run: bool,
+) -> MaintenanceReport:
+    """Drop the snapshots that expire, in batches.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+        CommitError: COMMIT_CONFLICT: what is in use changes all the time.
+        NotSupportedError, RequestError: the limits cannot be honoured.
+    """
+    limits = Limits.of(spec, table.options, now)
+
+    def expired(history: BranchHistory) -> frozenset[int]:
+        end = first_retained(history, limits, held_from(holding(history, now)))
+        return frozenset(each for each in history.snapshots if each < end)
+
+    planner = RemovalPlanner(table, storage)
+    if dry_run:
+        plans = [planner.plan(lambda history: Dropping(expired(history)))]
+    else:
+        plans = list(_expired_in_batches(planner, expired, limits.batch))
+    history, free = plans[-1].history, limits.uncapped()
+    report = replace(
+        planner.report(plans, _holders(history, free, now)),
+        snapshots_left=_left(plans[-1], free, now),
+    )
+    if not dry_run:
+        _hint_earliest(storage.filesystem, history, report.earliest_snapshot_id)
+    return report
+
+
+def _expired_in_batches(
+    planner: RemovalPlanner, expired: Callable[[BranchHistory], frozenset[int]], size: int
+) -> Iterator[RemovalPlan]:
+    """Drop what expires at the first look, the oldest first; each batch looks again before.
+
+    The first one also finishes what an earlier run left, if nothing else.
+    """
+    ids = sorted(expired(planner.history()))
+    for start in range(0, max(len(ids), 1), size):
+        batch = frozenset(ids[start : start + size])
+
+        def choose(history: BranchHistory, batch: frozenset[int] = batch) -> Dropping:
+            return Dropping(batch & expired(history))
+
+        plan = planner.plan(choose)
+        yield planner.carry_out(plan)
+        if plan.dropping.snapshots != batch:
+            return
+
+
+def _left(plan: RemovalPlan, limits: Limits, now: datetime) -> int:
+    """How many snapshots stay that the limits and consumers let go."""
+    end = first_retained(plan.history, limits, held_from(holding(plan.history, now)))
+    return sum(each < end for each in set(plan.history.snapshots) - plan.dropping.snapshots)
+
+
+def _holders(history: BranchHistory, limits: Limits, now: datetime) -> list[Kept]:
+    """How many snapshots stay because of each consumer."""
+    free = first_retained(history, limits, held_from([]))
+    kept = []
+    for consumer in holding(history, now):
+        held = sum(consumer.next_snapshot <= each < free for each in history.snapshots)
+        if held:
+            kept.append(Kept(str(consumer), snapshots=held))
+    return kept
+
+
+def _hint_earliest(
+    filesystem: pafs.FileSystem, history: BranchHistory, snapshot_id: int | None
+) -> None:
+    """Tell readers where the history begins, unless they are told already."""
+    path, content = hint_path(history.folder, "EARLIEST"), str(snapshot_id).encode()
+    with suppress(FileNotFoundError), filesystem.open_input_stream(path) as hint:
+        if hint.read(_LONGEST_HINT) == content:
+            return
+    if snapshot_id is not None:
+        replace_file(filesystem, path, content)

@@ -1,0 +1,84 @@
+"""Making tags, and deleting them with the files that only they keep. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots
+from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
+from spark_jobs.connectors.paimon.maintenance.expiry import duration_option
+from spark_jobs.connectors.paimon.maintenance.not_found import no_snapshot, no_tag
+from spark_jobs.connectors.paimon.maintenance.removal_plan import Dropping, RemovalPlanner
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.durations import parse_duration
+from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, MaintenanceReport
+from spark_jobs.contract.paimon_files import entry_path
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.storage.warehouse import Warehouse
+
+TAG_RETAINED: Final = "tag.default-time-retained"
+
+
+def create_tag(
+    name: TableName, table: PinnedTable, storage: Warehouse, spec: CreateTagSpec
+) -> MaintenanceReport:
+    """Name a snapshot; its file appears whole or not at all.
+
+    Raises:
+        CatalogError: SNAPSHOT_NOT_FOUND; TAG_EXISTS.
+    """
+    snapshot = table.snapshot
+    if spec.snapshot_id is not None:
+        snapshot = stored_snapshots.find_snapshot(table.table, spec.snapshot_id)
+    if snapshot is None:
+        raise no_snapshot(name, spec.snapshot_id)
+    retention = _retention(spec, table.options)
+    path = entry_path(table.branch_path, "tag", spec.tag)
+    text = snapshot_files.tag_text(snapshot, retention)
+    if not storage.files.create(path, text):
+        if spec.if_not_exists:
+            return MaintenanceReport()
+        raise CatalogError(
+            ErrorCode.TAG_EXISTS,
+            f"{name} has a tag {spec.tag} already.",
+            "Choose another name, delete the tag first, or set if_not_exists.",
+        )
+    # Whoever expires snapshots looks at the tags once more after the snapshot's file is gone.
+    if stored_snapshots.find_snapshot(table.table, snapshot.id) is None:
+        storage.remover.remove([path])
+        raise no_snapshot(name, snapshot.id)
+    return MaintenanceReport(snapshot_id=snapshot.id)
+
+
+def delete_tag(
+    name: TableName, table: PinnedTable, storage: Warehouse, spec: DeleteTagSpec, *, dry_run: bool
+) -> MaintenanceReport:
+    """Delete tags and the files that only they kept.
+
+    Raises:
+        CatalogError: TAG_NOT_FOUND; METADATA_UNREADABLE: not everything in use can be read.
+    """
+
+    def choose(history: BranchHistory) -> Dropping:
+        if spec.tag is None:
+            tags = [n for n, tag in history.tags.items() if snapshot_files.is_over(tag)]
+        else:
+            tags = [spec.tag] if spec.tag in history.tags else []
+        return Dropping(tags=frozenset(tags))
+
+    planner = RemovalPlanner(table, storage)
+    plan = planner.plan(choose)
+    if spec.tag is not None and not plan.dropping.tags and not spec.if_exists:
+        raise no_tag(name, spec.tag, plan.history)
+    return planner.report([plan if dry_run else planner.carry_out(plan)])
+
+
+def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
+    """Of a new tag: the statement's, else the table's."""
+    if spec.retention is not None:
+        return parse_duration(spec.retention)
+    text = options.get(TAG_RETAINED)
+    return None if text is None else duration_option(TAG_RETAINED, text)

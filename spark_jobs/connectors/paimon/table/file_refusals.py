@@ -1,0 +1,91 @@
+"""Files of a snapshot that this connector cannot read or keep, refused by name. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError
+
+_OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
+_COMPACT: Final = "Compact the table fully with Paimon's own engines first."
+
+
+def refuse_indexes(table: PinnedTable, name: TableName) -> None:
+    """Refuse a snapshot with an index other than deletion vectors that are in use.
+
+    Raises:
+        NotSupportedError: with the kind of index.
+    """
+    if table.vectors and not table.marks_rows:
+        raise NotSupportedError(
+            f"{name} has deletion vectors, but its option deletion-vectors.enabled is not true: "
+            "engines do not agree on whether the rows are deleted.",
+            "Switch the option on, or compact the table fully with Paimon's own engines first.",
+        )
+    for file in table.index_files:
+        if file.kind != DELETION_VECTORS:
+            raise NotSupportedError(
+                f"{name} has an index of the kind {file.kind}, which this would not keep.",
+                _OTHER_ENGINE,
+            )
+        for data_file, vector in file.vectors.items():
+            if vector.cardinality is None:
+                raise NotSupportedError(
+                    f"The deletion vector of {data_file} of {name} does not tell how many rows it "
+                    "deletes (Paimon before 1.0).",
+                    _COMPACT,
+                )
+
+
+def refuse_rescaled(
+    name: TableName, buckets: int, located_entries: Sequence[tuple[str, Any]]
+) -> None:
+    """Refuse a table with data files from before its option ``bucket`` was changed.
+
+    Paimon's own writers refuse it as well, or put rows where readers do not look for them.
+
+    Raises:
+        NotSupportedError: with the file.
+    """
+    for path, entry in located_entries:
+        if entry.total_buckets != buckets:
+            raise NotSupportedError(
+                f"{name} now has {buckets} buckets (option bucket), but data file {path} is one of "
+                f"{entry.total_buckets} buckets.",
+                "Rescale the whole table with INSERT OVERWRITE in Paimon's own engines first.",
+            )
+
+
+def refuse_file(
+    table: PinnedTable,
+    name: TableName,
+    entry: Any,
+    current_schema: int,
+    differing_schemas: Collection[int],
+) -> None:
+    """Refuse a data file that Spark's parquet reader would not read right.
+
+    ``differing_schemas`` have other columns than ``current_schema``.
+
+    Raises:
+        NotSupportedError: with the reason and the file.
+    """
+    file = entry.file
+    if file.schema_id in differing_schemas:
+        problem = f"was written with schema {file.schema_id}, the table now has {current_schema}"
+    elif not file.file_name.endswith(".parquet"):
+        problem = "is not a parquet file"
+    elif file.file_name.startswith(("_", ".")):
+        problem = "has a name that Spark takes for a hidden file"
+    elif file.write_cols is not None or file.first_row_id is not None:
+        problem = "holds only some columns of its rows (data evolution)"
+    else:
+        return
+    raise NotSupportedError(
+        f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
+        _COMPACT,
+    )

@@ -1,0 +1,14 @@
+"""Names in Spark SQL: with and without backticks."""
+
+from __future__ import annotations
+
+
+def quote(name: str) -> str:
+    """``name`` as a quoted identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(part: str) -> str:
+    """The name behind an identifier, with or without backticks."""
+    quoted = len(part) > 1 and part[0] == part[-1] == "`"
+    return part[1:-1].replace("``", "`") if quoted else part

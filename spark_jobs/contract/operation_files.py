@@ -1,0 +1,89 @@
+"""Where operations keep their files: paths below the workspace, and the names in them.
+
+The job stores its result and its temporary files there; the operator reads the result, and clears
+what a killed job left.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Final
+
+from spark_jobs.contract.unfinished_files import finished_name
+
+FOLDER: Final = "_operations"
+# Put by the first job of a warehouse on an object store, and never removed.
+CONDITIONAL_PUT_PROBE: Final = f"{FOLDER}/conditional-put"
+_DRY_RUN: Final = "_dry_run-"
+_RESULT: Final = ".json"
+_REFUSED: Final = ".refused.json"
+_NOTE: Final = ".tries"
+_RUN: Final = "[0-9a-f]{32}"
+_SCRATCH: Final = re.compile(f".+-{_RUN}")
+_MEMORY: Final = re.compile(
+    rf"[\w-]+({re.escape(_RESULT)}|{re.escape(_REFUSED)}|{re.escape(_NOTE)})"
+)
+
+
+def result_path(operation_id: str, *, refused: bool = False) -> str:
+    """The file with an operation's result.
+
+    ``refused``: with the failure of a later run, where an earlier one ended well.
+    """
+    return f"{FOLDER}/{operation_id}{_REFUSED if refused else _RESULT}"
+
+
+def dry_run_folder(operation_id: str) -> str:
+    """The folder for everything that a dry run stores."""
+    return f"{_DRY_RUN}{operation_id}"
+
+
+def dry_run_result_path(operation_id: str) -> str:
+    """The file with the result of a dry run."""
+    return f"{dry_run_folder(operation_id)}/result{_RESULT}"
+
+
+def note_path(task_run: str) -> str:
+    """The file that notes the operations of a task run, which ``task_run`` identifies."""
+    return f"{FOLDER}/{task_run}{_NOTE}"
+
+
+def new_scratch_folder(operation_id: str) -> str:
+    """A folder for the temporary files of one run of an operation."""
+    return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
+
+
+def new_source_folder(scratch: str) -> str:
+    """A folder in a run's scratch folder for the rows, and the bad records, of one source."""
+    return f"{scratch}/source-{uuid.uuid4().hex}"
+
+
+def lease_path(scratch: str) -> str:
+    """The file in a run's scratch folder without which the run may not publish."""
+    return f"{scratch}/lease"
+
+
+def is_scratch(name: str) -> bool:
+    """Whether a folder in ``FOLDER`` holds the temporary files of a run of any operation."""
+    return _SCRATCH.fullmatch(name) is not None
+
+
+def is_scratch_of(operation_id: str, name: str) -> bool:
+    """Whether a folder in ``FOLDER`` holds the temporary files of a run of this operation."""
+    return re.fullmatch(f"{re.escape(operation_id)}-{_RUN}", name) is not None
+
+
+def is_dry_run(name: str) -> bool:
+    """Whether a folder in the workspace is that of a dry run."""
+    return name.startswith(_DRY_RUN)
+
+
+def is_unfinished_result_of(operation_id: str, name: str) -> bool:
+    """Whether a file in ``FOLDER`` would have become a result of this operation."""
+    return finished_name(name) in (f"{operation_id}{_RESULT}", f"{operation_id}{_REFUSED}")
+
+
+def is_memory(name: str) -> bool:
+    """Whether a file in ``FOLDER`` is a result or a note, or would have become one."""
+    return _MEMORY.fullmatch(finished_name(name) or name) is not None

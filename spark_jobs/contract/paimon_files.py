@@ -1,0 +1,95 @@
+"""Where a Paimon table keeps its metadata, and the guards of running operations among it.
+
+Most is stored as ``<root>/<kind>/<kind>-<name>``. The root is the table's folder, or that of one of
+its branches, which have snapshots, tags, schemas and consumers of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+
+Kind = Literal["branch", "consumer", "removal", "schema", "snapshot", "tag"]
+
+MAIN_BRANCH: Final = "main"
+FIRST_SNAPSHOT: Final = 1
+# A guard is a consumer: every engine's expiry keeps its snapshot and all later ones.
+_GUARD: Final = "merge-"
+_NEXT_SNAPSHOT: Final = "nextSnapshot"
+_ID: Final = re.compile(r"[0-9]{1,18}")
+BRANCH_MARK: Final = "$branch_"
+
+
+def entry_name(kind: Kind, name: str | int) -> str:
+    """What the file, or the folder of a branch, called ``name`` is called in its folder."""
+    return f"{kind}-{name}"
+
+
+def entry_path(root: str, kind: Kind, name: str | int) -> str:
+    """The path of the file, or of the folder of a branch, called ``name``."""
+    return f"{root}/{kind}/{entry_name(kind, name)}"
+
+
+def names_of(kind: Kind, entries: Iterable[str]) -> list[str]:
+    """The names behind those ``entries`` of a folder that are of a kind, sorted."""
+    prefix = entry_name(kind, "")
+    return sorted(each.removeprefix(prefix) for each in entries if each.startswith(prefix))
+
+
+def ids_of(kind: Literal["schema", "snapshot"], entries: Iterable[str]) -> list[int]:
+    """The ids behind those ``entries`` of a folder that are of a kind, ascending."""
+    return sorted(int(each) for each in names_of(kind, entries) if _ID.fullmatch(each))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is the id of a snapshot."""
+    return _ID.fullmatch(text) is not None
+
+
+def hint_path(root: str, hint: Literal["EARLIEST", "LATEST"]) -> str:
+    """The file that says which snapshot is the earliest or the latest; it may be wrong."""
+    return f"{root}/snapshot/{hint}"
+
+
+def manifest_folder(table: str) -> str:
+    """The folder of the manifests, which all branches of a table share."""
+    return f"{table}/manifest"
+
+
+def split_branch(table: str) -> tuple[str, str]:
+    """The table and the branch in ``<table>$branch_<branch>``; the main branch is empty."""
+    name, _, branch = table.partition(BRANCH_MARK)
+    return name, "" if branch == MAIN_BRANCH else branch
+
+
+def guard_name(operation_id: str) -> str:
+    """The name of the consumer with which an operation guards its base snapshot."""
+    return f"{_GUARD}{operation_id}"
+
+
+def guard_path(root: str, operation_id: str) -> str:
+    """The file of an operation's guard."""
+    return entry_path(root, "consumer", guard_name(operation_id))
+
+
+def guarding_operation(consumer: str) -> str | None:
+    """The operation that guards its base with a consumer of this name; None: it is no guard."""
+    return consumer.removeprefix(_GUARD) if consumer.startswith(_GUARD) else None
+
+
+def consumer_document(next_snapshot_id: int) -> dict[str, int]:
+    """The content of a consumer's file: it goes on at a snapshot."""
+    return {_NEXT_SNAPSHOT: next_snapshot_id}
+
+
+def next_snapshot(document: Any) -> int:
+    """The snapshot at which a consumer goes on, from the content of its file.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is no consumer's.
+    """
+    value = document[_NEXT_SNAPSHOT]
+    if type(value) is not int or not FIRST_SNAPSHOT <= value < 2**63:
+        raise ValueError(f"{_NEXT_SNAPSHOT}: {str(value)[:100]} is not a snapshot id")
+    return value

@@ -1,0 +1,33 @@
+"""How partitions are called in results, asset events and metadata: ``day=2026-01-31/hour=7``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+# Stands for NULL in a name; a text that says the same cannot be told from it.
+NULL: Final = "NULL"
+
+
+def partition_text(value: Any) -> str | None:
+    """The text of a partition value: ``2026-01-31``, ``7``, ``true``; None for NULL."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return str(value)
+
+
+def partition_name(values: Mapping[str, Any]) -> str:
+    """The name of a partition, from its values by column; empty for a table without partitions."""
+    texts = {column: partition_text(value) for column, value in values.items()}
+    return "/".join(f"{column}={NULL if text is None else text}" for column, text in texts.items())
+
+
+def only_value(name: str) -> str | None:
+    """The text in the name of a partition of one column; None for NULL."""
+    text = name.partition("=")[2]
+    return None if text == NULL else text

@@ -1,0 +1,20 @@
+"""The names of files that are being written, where storage can rename them once they are whole."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Final
+
+_UNFINISHED: Final = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
+
+
+def unfinished_name(name: str) -> str:
+    """A new name, in the same folder, for the file that will be called ``name``."""
+    return f".{name}.{uuid.uuid4().hex}.tmp"
+
+
+def finished_name(name: str) -> str | None:
+    """What the file called ``name`` would have become; None: it is no unfinished file."""
+    found = _UNFINISHED.fullmatch(name)
+    return found[1] if found else None

@@ -1,0 +1,38 @@
+"""Rows that are marked as deleted, as 64-bit words that join with rows. Runs on executors.
+
+A word holds 64 rows of a file: bit ``row & 63`` is set for each marked one. Its key is
+``ordinal << 26 | row >> 6``, for a row number has 32 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from spark_jobs.datafiles.file_changes import Positions
+
+WORD_BITS: Final = 6
+WORDS_PER_FILE_BITS: Final = 32 - WORD_BITS
+
+
+def marked_words(ordinal: int, positions: Positions) -> pa.RecordBatch:
+    """The words of a file's marked rows, ascending; words without a bit are left out.
+
+    Columns: ``word_key`` (bigint), ``word`` (bigint).
+    """
+    keys, starts = np.unique(positions >> WORD_BITS, return_index=True)
+    bits = np.left_shift(np.uint64(1), (positions & 63).astype(np.uint64))
+    words = np.bitwise_or.reduceat(bits, starts) if len(starts) else bits
+    return pa.RecordBatch.from_pydict(
+        {
+            "word_key": pa.array(keys + (ordinal << WORDS_PER_FILE_BITS), pa.int64()),
+            "word": pa.array(words.view(np.int64)),
+        }
+    )
+
+
+def most_words(marked_rows: int, row_count: int) -> int:
+    """How many words a file with so many marked rows has at most."""
+    return min(marked_rows, (row_count >> WORD_BITS) + 1)

@@ -1,0 +1,109 @@
+"""New rows on their way into new data files, one open file at a time. Runs on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
+from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
+
+_ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """How new data files look; ``target_file_size`` is in bytes."""
+
+    filesystem: pafs.FileSystem
+    schema: pa.Schema
+    target_file_size: int
+    compression: Compression
+
+    @property
+    def row_group_bytes(self) -> int:
+        """Arrow bytes that make a row group."""
+        return min(_ROW_GROUP_BYTES, self.target_file_size)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Rows of the open place that are not yet a row group."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, table: pa.Table) -> None:
+        self.tables.append(table)
+        self.size += table.nbytes
+
+    def take(self) -> pa.Table:
+        table = pa.concat_tables(self.tables)
+        self.tables, self.size = [], 0
+        return table
+
+
+class RollingWriter(Generic[K]):
+    """Writes rows that come place by place; the files of a place roll at the target size.
+
+    A place is what the rows of a file have in common, such as their partition. ``new_path`` makes
+    the path of a new file at a place.
+    """
+
+    def __init__(self, files: NewFiles, new_path: Callable[[K], str]) -> None:
+        self._files = files
+        self._new_path = new_path
+        self._place: K | None = None
+        self._pending = _Pending()
+        self._writer: ParquetFileWriter | None = None
+        self._written: list[tuple[K, WrittenFile]] = []
+
+    def write(self, place: K, rows: pa.Table) -> None:
+        """Take rows of one place, of the files' schema."""
+        if self._place != place:
+            self._close_file()
+            self._place = place
+        self._pending.add(rows)
+        if self._pending.size >= self._files.row_group_bytes:
+            self._write_row_group(place)
+
+    def finish(self) -> list[tuple[K, WrittenFile]]:
+        """Close what is open; all written files with their places."""
+        self._close_file()
+        return self._written
+
+    def close_quietly(self) -> None:
+        """Give up the open file."""
+        if self._writer is not None:
+            self._writer.close_quietly()
+
+    def _write_row_group(self, place: K) -> None:
+        if self._writer is None:
+            self._writer = ParquetFileWriter(
+                self._files.filesystem,
+                self._new_path(place),
+                self._files.schema,
+                ParquetOptions.for_new_file(),
+                self._files.compression,
+            )
+        self._writer.write_row_group(self._pending.take())
+        if self._writer.bytes_written >= self._files.target_file_size:
+            self._finish_file(place)
+
+    def _close_file(self) -> None:
+        if self._place is None:
+            return
+        if self._pending.tables:
+            self._write_row_group(self._place)
+        self._finish_file(self._place)
+
+    def _finish_file(self, place: K) -> None:
+        if self._writer is not None:
+            self._written.append((place, self._writer.finish()))
+            self._writer = None

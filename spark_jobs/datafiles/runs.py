@@ -1,0 +1,30 @@
+"""Neighbouring rows that belong together. Runs on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+def runs_of_equal(row_count: int, keys: Sequence[npt.NDArray[Any]]) -> Iterator[tuple[int, int]]:
+    """Start and end of each run of rows whose ``keys``, numbers of each row, are all equal."""
+    if row_count == 0:
+        return
+    changes = np.zeros(row_count - 1, dtype=np.bool_)
+    for numbers in keys:
+        changes |= numbers[1:] != numbers[:-1]
+    yield from pairwise([0, *(np.flatnonzero(changes) + 1).tolist(), row_count])
+
+
+def codes_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """A number for each value, the same for equal values; NULL equals NULL."""
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes: npt.NDArray[Any] = encoded.indices.to_numpy()
+    return codes

@@ -1,0 +1,242 @@
+"""What a user's expression refers to, found by Spark's own parser and analyzer.
+
+The text is never re-rendered. Its one possible edit: where a clause sees only one side, a bare name
+that the other side has too gets that side's alias in front, because both sides are present in the
+joined frame on which the expression will be evaluated.
+"""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DataType
+
+from spark_jobs.engine.analysis.bound_expressions import bound_value
+from spark_jobs.engine.analysis.catalyst import (
+    ReadingExpression,
+    attribute_ids,
+    compared_in_condition,
+    compared_in_value,
+    filter_condition,
+    selected_expression,
+    selected_value,
+)
+from spark_jobs.engine.analysis.char_columns import refuse_unpadded
+from spark_jobs.engine.analysis.expression_errors import NOT_A_ROW_EXPRESSION, ExpressionErrors
+from spark_jobs.engine.analysis.expression_parser import (
+    Conjunct,
+    ParsedExpression,
+    conjuncts,
+    parse_expression,
+)
+from spark_jobs.engine.analysis.expressions import Expression, JoinKey, Side
+from spark_jobs.engine.runtime.names import column_of, find_name, qualify
+from spark_jobs.errors import AnalysisError, ErrorCode, RequestError
+
+
+class ExpressionAnalyzer:
+    """Analyses expressions over a target and, in MERGE, a source."""
+
+    def __init__(self, spark: SparkSession, target: Side, source: Side | None = None) -> None:
+        self._spark = spark
+        self._target = target
+        self._source = source
+        self._errors = ExpressionErrors(has_source=source is not None)
+        self._owners = _owned_by(target)
+        self._frames = {"target": target.frame.alias(target.alias)}
+        if source is not None:
+            self._owners |= _owned_by(source)
+            self._frames["source"] = source.frame.alias(source.alias)
+            self._frames["both"] = self._frames["target"].crossJoin(self._frames["source"])
+        lengths = {side.alias: side.char_lengths for side in (target, source) if side is not None}
+        self._char_columns = {
+            key: (f"{alias}.{name}" if source else name, lengths[alias][name])
+            for key, (alias, name) in self._owners.items()
+            if name in lengths[alias]
+        }
+
+    def analyze(self, text: str, sees: str, where: str) -> Expression:
+        """The expression behind ``text``; ``sees`` is ``both``, ``target`` or ``source``.
+
+        ``where`` names the expression in errors ("condition of clause 2").
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
+                EXPRESSION_NOT_ALLOWED (subquery, aggregate, window, generator) or
+                EXPRESSION_INVALID.
+        """
+        parsed = self._parsed(text, where)
+        if parsed.has_subquery:
+            raise self._errors.not_allowed(where, text, "a subquery")
+        try:
+            frame = self._frames[sees].select(F.expr(text).alias("value"))
+            value_type = frame.schema[0].dataType
+        except (ParseException, AnalysisException) as error:
+            raise self._errors.translated(error, text, where) from None
+        selected = selected_expression(frame)
+        for operator in selected.operators:
+            if operator in NOT_A_ROW_EXPRESSION:
+                raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
+        owned = [self._owners[key] for key in selected.attributes]
+        if not self._char_columns.keys().isdisjoint(selected.attributes):
+            refuse_unpadded(compared_in_value(frame), self._char_columns, where)
+        return Expression(
+            text=self._qualified(text, parsed, sees),
+            target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
+            source_columns=frozenset(name for alias, name in owned if alias != self._target.alias),
+            type=value_type,
+            deterministic=selected.deterministic,
+        )
+
+    def analyze_where(self, text: str) -> Expression:
+        """The condition of a statement without a source: it may hold subqueries over views.
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: as ``analyze``; TYPE_MISMATCH when it is not boolean.
+            CatalogError: SOURCE_NOT_FOUND when a subquery reads a table that is no view.
+        """
+        if not self._parsed(text, "WHERE").has_subquery:
+            return self.analyze_condition(text, "target", "WHERE")
+        try:
+            frame = self._frames["target"].where(F.expr(text))
+            condition = filter_condition(frame)
+        except (ParseException, AnalysisException) as error:
+            raise self._errors.translated(error, text, "WHERE") from None
+        if not self._char_columns.keys().isdisjoint(condition.attributes):
+            refuse_unpadded(compared_in_condition(frame), self._char_columns, "WHERE")
+        return self._with_subqueries(condition, text, BooleanType(), "WHERE")
+
+    def analyze_value(self, text: str, where: str) -> Expression:
+        """A value of a statement without a source: it may be, or hold, subqueries of one value.
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+            AnalysisError: as ``analyze``; EXPRESSION_NOT_ALLOWED for other subqueries.
+            CatalogError: SOURCE_NOT_FOUND when a subquery reads a table that is no view.
+        """
+        if not self._parsed(text, where).has_subquery:
+            return self.analyze(text, "target", where)
+        try:
+            frame = self._frames["target"].select(F.expr(text).alias("value"))
+            value, value_type = selected_value(frame), frame.schema[0].dataType
+        except (ParseException, AnalysisException) as error:
+            raise self._errors.translated(error, text, where) from None
+        if bound_value(frame).has_predicate_subquery:
+            raise self._errors.not_allowed(where, text, "IN, EXISTS or a subquery about the row")
+        if not self._char_columns.keys().isdisjoint(value.attributes):
+            refuse_unpadded(compared_in_value(frame), self._char_columns, where)
+        return self._with_subqueries(value, text, value_type, where)
+
+    def _with_subqueries(
+        self, found: ReadingExpression, text: str, value_type: DataType, where: str
+    ) -> Expression:
+        if found.other_relations:
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_NOT_ALLOWED,
+                f"{where}: {text!r} reads data that is not a source of the statement",
+                "Add the table or the files to the sources and read them by that name.",
+            )
+        return Expression(
+            text=text,
+            target_columns=frozenset(self._owners[key][1] for key in found.attributes),
+            source_columns=frozenset(),
+            type=value_type,
+            deterministic=found.deterministic,
+            subquery_columns=found.view_columns,
+        )
+
+    def analyze_condition(self, text: str, sees: str, where: str) -> Expression:
+        """``analyze`` for an expression that has to be boolean.
+
+        Raises:
+            AnalysisError: TYPE_MISMATCH, and what ``analyze`` raises.
+        """
+        expression = self.analyze(text, sees, where)
+        if expression.type.simpleString() not in ("boolean", "void"):
+            raise AnalysisError(
+                ErrorCode.TYPE_MISMATCH,
+                f"{where}: {text!r} is {expression.type.simpleString()}, not boolean",
+                "Write a condition, such as a comparison.",
+            )
+        return expression
+
+    def _parsed(self, text: str, where: str) -> ParsedExpression:
+        try:
+            parsed = parse_expression(self._spark, text)
+        except ParseException as error:
+            raise self._errors.translated(error, text, where) from None
+        if parsed.is_named:
+            raise RequestError(
+                ErrorCode.SYNTAX_ERROR,
+                f"{where}: {text!r} ends in a word that is not part of the expression",
+                "Remove the word; an expression takes no alias here.",
+            )
+        return parsed
+
+    def conjuncts(self, text: str, sees: str) -> list[tuple[Expression, JoinKey | None]]:
+        """The parts of a condition that AND connects, each with the equality that it may be.
+
+        ``text`` has been analysed before.
+        """
+        return [
+            (self.analyze(each.text, sees, "condition"), self._join_key(each, sees))
+            for each in conjuncts(self._spark, text)
+        ]
+
+    def _join_key(self, conjunct: Conjunct, sees: str) -> JoinKey | None:
+        if conjunct.sides is None or sees != "both":
+            return None
+        left, right = (self.analyze(side, sees, "condition") for side in conjunct.sides)
+        for target, source in ((left, right), (right, left)):
+            plain = len(target.target_columns) == 1 and not target.source_columns
+            if plain and source.source_columns and not source.target_columns:
+                column = next(iter(target.target_columns))
+                if self._is_plain(target.text, column):
+                    return JoinKey(column, target.type, source, self._plain_column(source))
+        return None
+
+    def _plain_column(self, source: Expression) -> str | None:
+        column = next(iter(source.source_columns))
+        is_one = len(source.source_columns) == 1 and self._is_plain(source.text, column)
+        return column if is_one else None
+
+    def _is_plain(self, text: str, column: str) -> bool:
+        names = parse_expression(self._spark, text).names
+        whole = len(names) == 1 and names[0].parts[-1].lower() == column.lower()
+        return whole and not set(text) & set("()+-*/%|&^~ ")
+
+    def column_of(self, side: Side, name: str) -> Expression:
+        """The plain reference to a column that is known to exist."""
+        target = side is self._target
+        return Expression(
+            text=column_of(side.alias, name),
+            target_columns=frozenset([name] if target else []),
+            source_columns=frozenset([] if target else [name]),
+            type=side.frame.schema[name].dataType,
+            deterministic=True,
+        )
+
+    def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
+        if sees == "both" or self._source is None:
+            return text
+        target, source = self._target, self._source
+        seen, hidden = (target, source) if sees == "target" else (source, target)
+        positions = [
+            name.start
+            for name in parsed.names
+            if not (len(name.parts) > 1 and name.parts[0].lower() == seen.alias.lower())
+            and find_name(name.parts[0], seen.columns)
+            and _clashes(name.parts[0], hidden)
+        ]
+        return qualify(text, positions, seen.alias)
+
+
+def _clashes(name: str, hidden: Side) -> bool:
+    return name.lower() == hidden.alias.lower() or find_name(name, hidden.columns) is not None
+
+
+def _owned_by(side: Side) -> dict[int, tuple[str, str]]:
+    return {key: (side.alias, name) for key, name in attribute_ids(side.frame).items()}

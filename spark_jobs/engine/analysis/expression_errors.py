@@ -1,0 +1,82 @@
+"""Errors of expressions: what Spark's parser and analyzer raise, in this project's terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.errors import AnalysisException, ParseException
+
+from spark_jobs.engine.runtime.older_spark import error_condition
+from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError, RequestError
+
+_CODES: Final = {
+    "UNRESOLVED_COLUMN": ErrorCode.COLUMN_NOT_FOUND,
+    "FIELD_NOT_FOUND": ErrorCode.COLUMN_NOT_FOUND,
+    "AMBIGUOUS": ErrorCode.AMBIGUOUS_REFERENCE,
+    "DATATYPE_MISMATCH": ErrorCode.TYPE_MISMATCH,
+}
+_REMEDIES: Final = {
+    ErrorCode.COLUMN_NOT_FOUND: "Use a column that is seen there; NOT MATCHED sees only the "
+    "source, NOT MATCHED BY SOURCE only the target.",
+    ErrorCode.AMBIGUOUS_REFERENCE: "Put the alias of the target or of the source before the name.",
+    ErrorCode.TYPE_MISMATCH: "Cast the values to types that go together.",
+    ErrorCode.EXPRESSION_INVALID: "Correct what Spark names; functions and types are Spark SQL's.",
+}
+# Spark's analyzer stumbles over these before it makes a plan that could be looked at.
+_NOT_ALLOWED: Final = {
+    "INVALID_WHERE_CONDITION": "an aggregate or window function",
+    "MISSING_GROUP_BY": "an aggregate function",
+    "MISSING_AGGREGATION": "an aggregate function",
+    "NESTED_AGGREGATE_FUNCTION": "an aggregate function",
+    "UNSUPPORTED_GENERATOR": "a function that makes rows",
+}
+# What an analysed plan has where an expression is about several rows.
+NOT_A_ROW_EXPRESSION: Final = {
+    "Aggregate": "an aggregate function",
+    "Window": "a window function",
+    "Generate": "a function that makes rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionErrors:
+    """The errors of one statement's expressions; ``has_source``: the statement is a MERGE."""
+
+    has_source: bool
+
+    def not_allowed(self, where: str, text: str, what: str) -> AnalysisError:
+        """EXPRESSION_NOT_ALLOWED: ``text`` holds ``what``; ``where`` names the expression."""
+        remedy = "Write the statement as a MERGE, whose source can join and aggregate."
+        if self.has_source:
+            remedy = "Compute it in the source (a SQL source can join and aggregate)."
+        return AnalysisError(
+            ErrorCode.EXPRESSION_NOT_ALLOWED, f"{where}: {text!r} holds {what}", remedy
+        )
+
+    def translated(
+        self, error: ParseException | AnalysisException, text: str, where: str
+    ) -> JobError:
+        """The error for what Spark raised about ``text``; ``where`` names the expression."""
+        summary = str(error).strip().splitlines()[0]
+        if isinstance(error, ParseException):
+            return RequestError(
+                ErrorCode.SYNTAX_ERROR,
+                f"{where}: {text!r}: {summary}",
+                "Write one expression of Spark SQL.",
+            )
+        condition = error_condition(error)
+        if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+            return CatalogError(
+                ErrorCode.SOURCE_NOT_FOUND,
+                f"{where}: {text!r}: {summary}",
+                "Subqueries read the sources of the statement, by their names.",
+            )
+        for prefix, what in _NOT_ALLOWED.items():
+            if condition.startswith(prefix):
+                return self.not_allowed(where, text, what)
+        code = next(
+            (code for prefix, code in _CODES.items() if condition.startswith(prefix)),
+            ErrorCode.EXPRESSION_INVALID,
+        )
+        return AnalysisError(code, f"{where}: {text!r}: {summary}", _REMEDIES[code])

@@ -1,0 +1,153 @@
+"""What Spark's parser alone tells of an expression: its names, subqueries, AND and ``=``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import ParseException
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.analysis.catalyst_nodes import SUBQUERIES, class_name, items, walk
+
+_AND = re.compile(r"\bAND\b", re.IGNORECASE)
+_EQUALS = re.compile(r"==?")
+_NAMED = ("Alias", "MultiAlias", "UnresolvedAlias")
+
+
+@dataclass(frozen=True, slots=True)
+class NameReference:
+    """A name in an expression's text: its parts and the index of its first character."""
+
+    parts: tuple[str, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """One of the parts that AND connects; ``sides`` are both sides of an ``=``."""
+
+    text: str
+    sides: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedExpression:
+    """What the parser alone tells of an expression.
+
+    ``is_named``: a name stands behind it (``a AS b``, ``a b``), which Spark takes for an alias.
+    """
+
+    names: tuple[NameReference, ...]
+    has_subquery: bool
+    is_named: bool
+
+
+def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
+    """Parse ``text`` with the session's parser.
+
+    Raises:
+        ParseException: the text is no expression.
+    """
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    root = parser.parseExpression(text)
+    return ParsedExpression(
+        names=tuple(_free_names(root, frozenset())),
+        has_subquery=any(class_name(node) in SUBQUERIES for node in walk(root)),
+        is_named=class_name(root) in _NAMED,
+    )
+
+
+def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
+    """The parts of a condition that AND connects: together they mean what ``text`` means."""
+    return list(_conjuncts(spark._jsparkSession.sessionState().sqlParser(), text))
+
+
+def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
+    """The parts of ``text`` between those ANDs at which it falls apart into the same expression.
+
+    The positions that the parser reports are of no use: those of a predicate (``x IN (1)``) do not
+    cover what it is about, and BETWEEN holds an AND too. So each AND is tried.
+    """
+    text = _without_parentheses(parser, text)
+    wanted = list(_and_connected(parser.parseExpression(text)))
+    if len(wanted) == 1:
+        yield Conjunct(text, _sides(parser, text, wanted[0]))
+        return
+    start = 0
+    for stop, after in [*_occurrences(_AND, text), (len(text), len(text))]:
+        part = text[start:stop]
+        node = _parsed(parser, part)
+        found = [] if node is None else list(_and_connected(node))
+        if found and _same(found, wanted[: len(found)]):
+            whole = part == text
+            yield from [Conjunct(text, None)] if whole else _conjuncts(parser, part)
+            wanted, start = wanted[len(found) :], after
+
+
+def _sides(parser: Any, text: str, node: Any) -> tuple[str, str] | None:
+    if class_name(node) != "EqualTo":
+        return None
+    for stop, after in _occurrences(_EQUALS, text):
+        sides = (text[:stop], text[after:])
+        parsed = [_parsed(parser, side) for side in sides]
+        if _same(parsed, list(items(node.children()))):
+            left, right = (_without_parentheses(parser, side) for side in sides)
+            return left, right
+    return None
+
+
+def _without_parentheses(parser: Any, text: str) -> str:
+    text = text.strip()
+    while text.startswith("(") and text.endswith(")"):
+        inner = text[1:-1].strip()
+        if not _same([_parsed(parser, inner)], [_parsed(parser, text)]):
+            break
+        text = inner
+    return text
+
+
+def _and_connected(node: Any) -> Iterator[Any]:
+    if class_name(node) != "And":
+        yield node
+        return
+    for child in items(node.children()):
+        yield from _and_connected(child)
+
+
+def _occurrences(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def _parsed(parser: Any, text: str) -> Any | None:
+    try:
+        return parser.parseExpression(text)
+    except ParseException:
+        return None
+
+
+def _same(found: list[Any], wanted: list[Any]) -> bool:
+    return len(found) == len(wanted) and all(
+        one is not None and one.equals(other) for one, other in zip(found, wanted, strict=True)
+    )
+
+
+def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
+    """The names below ``node``, but for ``bound`` ones: those of an enclosing lambda's variables.
+
+    Within a lambda the parser takes every name for a variable.
+    """
+    kind = class_name(node)
+    children = list(items(node.children()))
+    if kind == "LambdaFunction":
+        body, *variables = children
+        bound = bound.union(str(each.nameParts().apply(0)).lower() for each in variables)
+        children = [body]
+    elif kind in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable"):
+        parts = tuple(items(node.nameParts()))
+        if kind == "UnresolvedAttribute" or parts[0].lower() not in bound:
+            yield NameReference(parts, int(node.origin().startIndex().get()))
+    for child in children:
+        yield from _free_names(child, bound)

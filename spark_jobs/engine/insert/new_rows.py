@@ -1,0 +1,48 @@
+"""The rows that a statement adds, before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.engine.insert.insert_pass import CopiedRows
+from spark_jobs.engine.insert.replacement import Partition
+from spark_jobs.engine.write.clustering import Cluster, FileSize
+from spark_jobs.engine.write.statement_run import StatementRun
+from spark_jobs.spi.tables import PlannedFile
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """The rows that a statement adds: as they are stored, with their clusters counted.
+
+    ``rows`` of a frame are distributed; others are written by the tasks that read them.
+    ``row_bytes``: about how many bytes of a data file a row takes.
+    """
+
+    rows: DataFrame | CopiedRows
+    clusters: Sequence[Cluster]
+    source_rows: int
+    row_bytes: float
+
+    def partitions(self, keys: int) -> list[Partition]:
+        """The partitions that occur, each once."""
+        return list(dict.fromkeys(cluster.key[:keys] for cluster in self.clusters))
+
+
+def row_bytes_of(files: Sequence[PlannedFile]) -> float:
+    """How many bytes a row of ``files`` takes; 0 without rows."""
+    rows = sum(file.row_count for file in files)
+    return sum(file.size for file in files) / rows if rows else 0.0
+
+
+def file_size(run: StatementRun[PartitionStatement], row_bytes: float) -> FileSize:
+    """What decides how many files the new rows of a run fill."""
+    return FileSize(
+        row_bytes=row_bytes,
+        target=run.options.target_file_size,
+        parallelism=run.spark.sparkContext.defaultParallelism,
+    )

@@ -1,0 +1,144 @@
+"""Which sources an INSERT copies in one pass: the tasks that read the rows write the new files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.engine.analysis.char_columns import noted_lengths
+from spark_jobs.engine.analysis.store_assignment import frame_type
+from spark_jobs.engine.insert.copied_files import CopiedFiles, copied_files
+from spark_jobs.engine.insert.insert_pass import CopiedRows
+from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
+from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
+from spark_jobs.engine.insert.replacement import Partition
+from spark_jobs.engine.insert.task_clusters import TaskClusters, known_clusters, task_clusters
+from spark_jobs.engine.runtime.spill import SpillReader
+from spark_jobs.engine.source.materialized import MaterializedSource
+from spark_jobs.engine.source.open_source import OpenSource
+from spark_jobs.engine.write.statement_run import StatementRun
+from spark_jobs.spi.arrow_tasks import ScanTasks
+from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.packing import scan_tasks
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import WriteLayout
+
+# Bytes of a row as Arrow that make about one byte of a data file.
+COMPRESSION: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OnePass:
+    """Rows of an INSERT that need no shuffle; every method returns None where they need one.
+
+    ``planned`` are the target's files.
+    """
+
+    run: StatementRun[PartitionStatement]
+    insert: AnalyzedInsert
+    layout: WriteLayout
+    planned: Sequence[PlannedFile]
+
+    def copied(self, source: OpenSource) -> NewRows | None:
+        """The rows of a table or of files whose columns are copied as they are."""
+        columns = self.insert.copied
+        # Values of CHAR columns get their blanks in the frame.
+        if columns is None or noted_lengths(source.frame.schema) or not self._is_possible:
+            return None
+        if source.table is not None:
+            return self._of_table(source.table, columns)
+        if source.landed is not None:
+            names = source.frame.columns
+            stored = [names[index] for index in columns.values()]
+            keys = [names[columns[name]] for name in self.layout.cluster_by]
+            return self.materialized(source.landed, stored, keys)
+        if source.files is None:
+            return None
+        files = copied_files(self.run.spark, source.files, source.frame, source.location)
+        return self._of_files(files, columns) if files else None
+
+    def materialized(
+        self, source: MaterializedSource, columns: Sequence[str], keys: Sequence[str]
+    ) -> NewRows | None:
+        """The rows of a materialised source.
+
+        ``columns`` of it are those of the table, ``keys`` those that the layout clusters by.
+        """
+        if not self._is_possible:
+            return None
+        size = source.byte_size // COMPRESSION
+        tasks = self._tasks(size)
+        filesystem = self.run.connector.storage.filesystem
+        rows = _spilled_rows(source, filesystem, columns, tasks)
+        found = self._counted(_spilled_rows(source, filesystem, keys, tasks))
+        row_bytes = row_bytes_of(self.planned) or size / max(source.row_count, 1)
+        return self._accepted(rows, found, row_bytes)
+
+    def _of_table(self, table: TableHandle, columns: Mapping[str, int]) -> NewRows | None:
+        connector, spark = self.run.connector, self.run.spark
+        files = connector.metadata.plan_files(table)
+        names = {name: table.column_names[index] for name, index in columns.items()}
+        keys = [names[name] for name in self.layout.cluster_by]
+        rows = connector.scan.arrow_rows(spark, table, files, list(names.values()))
+        if rows is None:
+            return None
+        known = known_clusters(rows, files, keys)
+        found = known or self._counted(connector.scan.arrow_rows(spark, table, files, keys))
+        row_bytes = row_bytes_of(self.planned) or row_bytes_of(files)
+        expected = frozenset(each.key for each in known.clusters) if known else None
+        return self._accepted(rows, found, row_bytes, expected)
+
+    def _of_files(self, files: CopiedFiles, columns: Mapping[str, int]) -> NewRows | None:
+        tasks = self._tasks(files.byte_size)
+        keys = files.rows([columns[name] for name in self.layout.cluster_by], tasks)
+        row_bytes = row_bytes_of(self.planned) or files.byte_size / max(files.row_count, 1)
+        rows = files.rows(list(columns.values()), tasks)
+        return self._accepted(rows, self._counted(keys), row_bytes)
+
+    def _accepted(
+        self,
+        rows: ArrowRows,
+        found: TaskClusters | None,
+        row_bytes: float,
+        expected: frozenset[Partition] | None = None,
+    ) -> NewRows | None:
+        """``rows``, if that makes hardly more files than clustering would."""
+        if found is None or not found.is_good(file_size(self.run, row_bytes)):
+            return None
+        copied = CopiedRows(rows, tuple(self.insert.values), self.layout.cluster_by, expected)
+        count = sum(cluster.rows for cluster in found.clusters)
+        return NewRows(copied, found.clusters, count, row_bytes)
+
+    @property
+    def _is_possible(self) -> bool:
+        return not self.insert.order_by and self.layout.derived is None
+
+    def _tasks(self, size: int) -> int:
+        """How many tasks write so many bytes: one for each file, no core idle."""
+        cores: int = self.run.spark.sparkContext.defaultParallelism
+        return max(cores, size // self.run.options.target_file_size)
+
+    def _counted(self, keys: ArrowRows | None) -> TaskClusters | None:
+        """The clusters by task of rows whose ``keys`` are those of the layout."""
+        declared = {column.name: column.type for column in self.run.table.columns}
+        types = [frame_type(declared[name]) for name in self.layout.cluster_by]
+        return None if keys is None else task_clusters(self.run.spark, keys, types)
+
+
+def _spilled_rows(
+    source: MaterializedSource,
+    filesystem: pafs.FileSystem,
+    columns: Sequence[str],
+    tasks: int,
+) -> ArrowRows:
+    """``columns`` of a source's files, which at most so many tasks read."""
+    paths = list(source.files)
+    sizes = dict(enumerate(source.files.values()))
+    groups = tuple(map(tuple, scan_tasks(sizes, tasks)))
+    files = tuple(tuple(paths[ordinal] for ordinal in group) for group in groups)
+    names = tuple(source.stored_names[name] for name in columns)
+    return ArrowRows(ScanTasks(SpillReader(filesystem, names), files), groups)

@@ -1,0 +1,114 @@
+"""Committing where other writers commit at the same time: attempts, and what became of one.
+
+Knows no table format. A commit makes a numbered snapshot; the storage, or a catalog's server,
+decides which of several writers makes the next one. Driver only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
+
+_ATTEMPTS: Final = 50
+# In seconds, between two attempts.
+_LONGEST_PAUSE: Final = 1.0
+# Seconds before each try to store one and the same snapshot.
+_STORE_PAUSES: Final = (0.0, 0.1, 0.5)
+
+T = TypeVar("T")
+
+
+def until_committed(attempt: Callable[[int], T | None]) -> T:
+    """What the first attempt gives that no other writer is faster than.
+
+    ``attempt`` is called with its number, from 1; None: another writer was faster.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT when others were faster every time.
+    """
+    for number in range(_ATTEMPTS):
+        time.sleep(random.uniform(0, min(0.01 * number**2, _LONGEST_PAUSE)))  # noqa: S311
+        found = attempt(number + 1)
+        if found is not None:
+            return found
+    raise CommitError(
+        ErrorCode.COMMIT_CONFLICT,
+        f"Other writers were faster than this one {_ATTEMPTS} times.",
+        "Run the statement again when fewer writers are at work on the table.",
+    )
+
+
+@contextlib.contextmanager
+def before_publication() -> Iterator[None]:
+    """What fails here fails before anything was published.
+
+    Raises:
+        InternalError: STORAGE_UNAVAILABLE.
+    """
+    try:
+        yield
+    except JobError:
+        raise
+    except Exception as error:
+        raise InternalError(
+            ErrorCode.STORAGE_UNAVAILABLE,
+            f"The snapshot could not be prepared: {error}",
+            "Nothing was published. Check the warehouse's storage, then run the statement again.",
+        ) from error
+
+
+def store_snapshot(
+    snapshot_id: int, store: Callable[[], bool], look_up: Callable[[], bool | None]
+) -> bool:
+    """Store a snapshot; whether it is there. False: its id is another one's, for good.
+
+    ``store`` tells whether it has stored the snapshot; False: the id is taken. ``look_up`` tells
+    whose snapshot has the id: this one (True), another one (False), none (None). When storing
+    fails, the same snapshot is stored again: whether its id was free, and if not, whose snapshot
+    has it, tells what became of the first try.
+
+    Raises:
+        CommitError: COMMIT_OUTCOME_UNKNOWN.
+        InternalError: STORAGE_UNAVAILABLE, it is certainly not there.
+    """
+    failure: OSError | None = None
+    for pause in _STORE_PAUSES:
+        time.sleep(pause)
+        try:
+            if store():
+                return True
+            break
+        except OSError as error:
+            if not isinstance(failure, TimeoutError | ConnectionError):
+                failure = error
+    return failure is not None and _is_there(snapshot_id, look_up, failure)
+
+
+def _is_there(snapshot_id: int, look_up: Callable[[], bool | None], failure: OSError) -> bool:
+    """Whether a snapshot is there whose storing failed; False: its id is another one's."""
+    try:
+        is_own = look_up()
+    except (OSError, JobError) as error:
+        raise CommitError(
+            ErrorCode.COMMIT_OUTCOME_UNKNOWN,
+            f"Storing snapshot {snapshot_id} failed ({failure}), and so did looking for it.",
+            "Run the statement again: it looks for its own snapshot first.",
+        ) from error
+    if is_own is not None:
+        return is_own
+    if isinstance(failure, TimeoutError | ConnectionError):
+        raise CommitError(
+            ErrorCode.COMMIT_OUTCOME_UNKNOWN,
+            f"Storing snapshot {snapshot_id} got no answer ({failure}): it may still appear.",
+            "Run the statement again: it looks for its own snapshot first.",
+        ) from failure
+    raise InternalError(
+        ErrorCode.STORAGE_UNAVAILABLE,
+        f"Snapshot {snapshot_id} could not be stored: {failure}",
+        "Nothing was published. Check the warehouse's storage, then run the statement again.",
+    ) from failure

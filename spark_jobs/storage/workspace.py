@@ -1,0 +1,41 @@
+"""Where the jobs of a catalog leave results and temporary files. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.storage import WarehouseStorage
+from spark_jobs.storage.warehouse import Warehouse, open_warehouse
+
+
+def open_workspace(
+    catalog: CatalogSpec, warehouse: Warehouse, options: Mapping[str, str]
+) -> WarehouseStorage:
+    """The catalog's workspace, by default its open ``warehouse``.
+
+    ``options`` are those of the catalog, secrets among them.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
+        InternalError: STORAGE_UNAVAILABLE.
+        NotSupportedError: another kind of storage.
+    """
+    place = warehouse
+    if catalog.workspace is not None:
+        _refuse_other_storage(catalog.workspace)
+        # No snapshot is published there: nothing has to be exclusive.
+        place = open_warehouse(catalog.workspace, options, is_exclusive=False, called="workspace")
+    return WarehouseStorage(place.filesystem, place.root, place.spark_uri)
+
+
+def _refuse_other_storage(workspace: str) -> None:
+    scheme = scheme_of(workspace)
+    if scheme not in WAREHOUSE_SCHEMES:
+        raise NotSupportedError(
+            f"The workspace {workspace} is on storage of the kind {scheme}, which jobs cannot "
+            "reach.",
+            "Use a local path, hdfs:// or s3://.",
+        )

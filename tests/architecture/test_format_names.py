@@ -1,0 +1,94 @@
+"""The provider names a table format only where a format is chosen, read or explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.layout import modules, source_of
+
+FORMATS = ("paimon",)
+# The modules of one format, and what tells Airflow of its connection type.
+MODULES_OF_A_FORMAT = (
+    "airflow_provider_merge.get_provider_info",
+    "airflow_provider_merge.hooks.paimon",
+    "airflow_provider_merge.hooks.paimon_connection",
+    "airflow_provider_merge.metadata.paimon*",
+)
+_CATALOG = ":param catalog_conn_id: connection to the catalog, for example of the type ``paimon``"
+_DEFAULT = 'catalog_conn_id: str = "paimon_default",'
+# Whole lines of other modules.
+EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
+    # The scheme of assets is older than the second format.
+    "airflow_provider_merge.assets": (
+        '"""Tables as Airflow assets: ``paimon://<connection id>/<database>/<table>``."""',
+        'SCHEME = "paimon"',
+        '"""The asset of a table: ``paimon://<connection id>/<database>/<table>``.',
+        "ValueError: it is not ``paimon://<connection id>/<database>/<table>``.",
+    ),
+    # The registry of formats.
+    "airflow_provider_merge.hooks.catalog": (
+        "from airflow_provider_merge.hooks.paimon import PaimonHook",
+        '_HOOKS: dict[str, Callable[..., CatalogHook]] = {"paimon": PaimonHook}',
+    ),
+    "airflow_provider_merge.operators._shared.spark_job": (_CATALOG, _DEFAULT),
+    "airflow_provider_merge.operators.statements": (_CATALOG,),
+    "airflow_provider_merge.sensors.base": (_CATALOG, _DEFAULT),
+    "airflow_provider_merge.sensors.snapshot": (
+        "provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …",
+    ),
+    # The format that CREATE TABLE names.
+    "airflow_provider_merge.sql.create_table": (
+        (
+            '"DEFAULT": "Leave it out, and add it with Paimon\'s own engines: '
+            'ALTER COLUMN … SET DEFAULT.",'
+        ),
+        'if self._name().lower() != "paimon":',
+        'format_.start, f"tables of {format_.text} are not supported", "USING paimon"',
+    ),
+    # The name of stored state: with another one, watchers would start anew.
+    "airflow_provider_merge.triggers.stored_events": (
+        'return f"paimon-snapshot-{hashlib.sha256(text.encode()).hexdigest()[:16]}"',
+    ),
+    "airflow_provider_merge.triggers.table": (_CATALOG, _DEFAULT),
+}
+NEUTRAL_MODULES = [
+    each
+    for each in modules("airflow_provider_merge")
+    if not any(fnmatchcase(each, pattern) for pattern in MODULES_OF_A_FORMAT)
+]
+
+
+def lines_that_name_a_format(source: Path) -> list[str]:
+    lines = (line.strip() for line in source.read_text().splitlines())
+    return [line for line in lines if any(name in line.lower() for name in FORMATS)]
+
+
+@pytest.mark.parametrize("module", NEUTRAL_MODULES)
+def test_no_format_is_named(module: str) -> None:
+    assert tuple(lines_that_name_a_format(source_of(module))) == EXCEPTIONS.get(module, ())
+
+
+def test_exceptions_are_of_modules_that_are_there() -> None:
+    assert EXCEPTIONS.keys() <= set(NEUTRAL_MODULES)
+
+
+def test_a_line_that_names_a_format_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "sensor.py"
+    source.write_text("import os\n    hook = PaimonHook()\n")
+
+    assert lines_that_name_a_format(source) == ["hook = PaimonHook()"]
+
+
+def test_kinds_of_commits_are_compared_only_in_modules_of_a_format() -> None:
+    named = [module for module in NEUTRAL_MODULES if '"COMPACT"' in source_of(module).read_text()]
+
+    assert named == []
+
+
+def test_the_modules_of_a_format_are_there() -> None:
+    for pattern in MODULES_OF_A_FORMAT:
+        assert any(fnmatchcase(each, pattern) for each in modules("airflow_provider_merge"))
