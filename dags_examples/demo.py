@@ -118,6 +118,8 @@ def airflow_environment(places: Places) -> dict[str, str]:
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
         "AIRFLOW_VAR_FLIGHTS_CSV": str(places.csv),
         "AIRFLOW__MERGE__SPARK_ENV": str(places.spark_env),
+        # `make demo` has made one there.
+        "AIRFLOW__MERGE__CLASS_ARCHIVE_FOLDER": str(places.spark_env / ".class-archive"),
         "NO_COLOR": "1",
         "PYTHONPATH": str(PROJECT),
         "PYTHONUNBUFFERED": "1",

@@ -29,6 +29,7 @@ from spark_jobs.contract.arguments import (
 )
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.engine.runtime.java_names import remember_java_names
 from spark_jobs.engine.runtime.progress import Progress, log
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
@@ -54,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
             with progress.phase("session"):
                 spark = SparkSession.builder.config(_NO_CALL_SITES, "false").getOrCreate()
             count_launch(progress, spark, parsed.launched)
+            remember_java_names(spark)
             start_workers(spark)
             _say_application(spark)
         try:

@@ -2,7 +2,8 @@
 
 Of the combinations of behaviour, connector and layout those run in which the layout can matter, for
 the time that each takes; and on all connectors but Paimon's plain tables only the tenth of the
-behaviours whose turn it is (``MERGE_TESTS_TURN``). ``make test-all`` runs all of them.
+behaviours whose turn it is (``MERGE_TESTS_TURN``). What the analysis refuses runs on the folder
+connector alone: a connector has only told the schema by then. ``make test-all`` runs all of them.
 """
 
 from __future__ import annotations
@@ -11,31 +12,44 @@ from collections.abc import Iterator
 
 import pytest
 
+from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import BEHAVIOURS, clauses, filtered, overwrites
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import HARNESSES, LIMITS
+from tests.conformance.connectors import COPY_ON_WRITE, HARNESSES, LIMITS
 from tests.support.table_kinds import APPEND_COW, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
 _PARTS = 10
+# Errors of the analysis.
+_REFUSED = {
+    ErrorCode.AMBIGUOUS_REFERENCE,
+    ErrorCode.COLUMN_NOT_FOUND,
+    ErrorCode.DUPLICATE_ASSIGNMENT,
+    ErrorCode.EXPRESSION_INVALID,
+    ErrorCode.EXPRESSION_NOT_ALLOWED,
+    ErrorCode.SYNTAX_ERROR,
+    ErrorCode.TYPE_MISMATCH,
+}
 
 
 def _cases() -> Iterator[object]:
     for number, behaviour in enumerate(BEHAVIOURS):
         for connector in HARNESSES:
-            if not (
-                EVERYTHING
-                or has_turn(number, _PARTS)
-                or behaviour.smoke
-                or connector == APPEND_COW.name
-            ):
+            if not (EVERYTHING or _is_chosen(behaviour, number, connector)):
                 continue
             for partitioned in _layouts(behaviour, connector):
                 layout = "partitioned" if partitioned else "flat"
                 id_ = f"{behaviour}-{connector}-{layout}"
                 yield pytest.param(behaviour, connector, partitioned, id=id_)
+
+
+def _is_chosen(behaviour: Behaviour, number: int, connector: str) -> bool:
+    """Whether it runs on this connector without being asked for."""
+    if behaviour.fails is not None and behaviour.fails.code in _REFUSED:
+        return connector == "folder"
+    return has_turn(number, _PARTS) or behaviour.smoke or connector == APPEND_COW.name
 
 
 def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
@@ -51,10 +65,12 @@ def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
         writes = behaviour in writing
         return (True,) if behaviour.smoke or writes else ()
     if behaviour in overwrites.REFUSED:
-        return (True,) if connector == "append-cow" else ()
+        return (True,) if connector in COPY_ON_WRITE else ()
     if behaviour.needs_partitions:
         return (True,)
-    in_both = behaviour.smoke or (behaviour in clauses.BEHAVIOURS and connector != "folder")
+    in_both = (behaviour.smoke and connector in COPY_ON_WRITE) or (
+        behaviour in clauses.BEHAVIOURS and connector == APPEND_COW.name
+    )
     return (True, False) if in_both else (True,)
 
 

@@ -7,24 +7,28 @@ import threading
 
 import pytest
 
+from tests.support.paimon_metadata import TableFiles
+
 pytestmark = pytest.mark.slow
 
 DAG = """
 from datetime import datetime
 from airflow.sdk import DAG
-from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.sources import sql_source
 
-with DAG("marked", schedule=None, start_date=datetime(2024, 1, 1),
-         default_args={"target": "shop.marked"}):
-    create = CreateTableOperator(task_id="create", columns=[column("id", "BIGINT")])
-    create >> InsertIntoOperator(task_id="insert", source=sql_source("SELECT 1L AS id", sources={}))
+with DAG("marked", schedule=None, start_date=datetime(2024, 1, 1)):
+    InsertIntoOperator(
+        task_id="insert",
+        target="shop.marked",
+        source=sql_source("SELECT 1L AS id, DATE '2024-05-06' AS day", sources={}),
+    )
 """
 
 
 def test_nothing_is_published_for_a_task_that_was_marked_failed(lake):
     """Of all runs of ``airflow dags test`` nobody misses a heartbeat, so nobody ends the job."""
+    TableFiles(lake.warehouse, "marked").create()
     lake.add_dag("marked", DAG)
     over = threading.Event()
     marking = threading.Thread(target=mark_failed_while_it_runs, args=(lake, over))

@@ -1,0 +1,42 @@
+"""Java names that PySpark looks up for each call, looked up once.
+
+Each ``functions.col`` of PySpark asks the JVM what ``org.apache.spark.sql.functions`` is and
+whether it has a ``col``; a name without its package is tried in every imported package. In a small
+merge these questions were a sixth of what the driver's JVM did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+_FUNCTIONS: Final = ("col", "count", "expr", "hash", "lit", "not", "when")
+# As PySpark spells them, with the static methods that it calls again and again.
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "PythonRDD": ("readRDDFromFile",),
+    "PythonSQLUtils": ("ddlToJson",),
+    "PythonUtils": ("getBroadcastThreshold", "toArray", "toSeq"),
+    "SerDeUtil": ("pythonToJava", "toJavaArray"),
+    "SimplePythonFunction": (),
+    "functions": _FUNCTIONS,
+    "org.apache.spark.sql.classic.SparkSession": ("getActiveSession", "setActiveSession"),
+    "org.apache.spark.sql.functions": _FUNCTIONS,
+}
+
+
+def remember_java_names(spark: SparkSession) -> None:
+    """Keep what the names mean, in the view that PySpark has of the JVM of ``spark``."""
+    jvm: Any = spark.sparkContext._jvm
+    for name, members in _NAMES.items():
+        found = getattr(jvm, name)
+        if not isinstance(found, JavaClass):
+            continue  # not in this version of Spark
+        for member in members:
+            with suppress(Py4JError):
+                setattr(found, member, getattr(found, member))
+        setattr(jvm, name, found)
