@@ -50,6 +50,7 @@ class Suite:
     name: str
     folder: str
     environment: str
+    sessions: bool
     run: str
     minutes: float
 
@@ -78,7 +79,14 @@ def load(run: str, names: list[str]) -> list[Suite]:
     wanted = ("quick",) if run == "quick" else ("quick", "full")
     times = WHOLE_LISTS if run == "all" else 1
     return [
-        Suite(name, row["folder"], environment, row["run"], times * row["minutes"])
+        Suite(
+            name,
+            row["folder"],
+            environment,
+            row["sessions"],
+            row["run"],
+            times * row["minutes"],
+        )
         for name, row in table.items()
         if (name in names if names else row["run"] in wanted)
         for environment in row["environments"][: 1 if run == "quick" else None]
@@ -111,10 +119,15 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
 
 
 def run_all(suites: list[Suite], run: str) -> list[Outcome]:
-    """Runs the suites side by side, in the order of the file: the longest first."""
-    # Starting and waiting are much of the quick ones; of the others some start several JVMs.
-    with ThreadPoolExecutor(3 if run == "quick" else 2) as pool:
-        return list(pool.map(lambda suite: run_quietly(suite, run), suites))
+    """Runs the suites side by side, in the order of the file: the longest first.
+
+    Two Spark sessions at a time are as many as two cores bear. A suite without them fits beside
+    two with, which start and wait for much of their time.
+    """
+    with ThreadPoolExecutor(2) as with_sessions, ThreadPoolExecutor(1) as without:
+        pools = {True: with_sessions, False: without}
+        running = [pools[each.sessions].submit(run_quietly, each, run) for each in suites]
+        return [each.result() for each in running]
 
 
 def run_quietly(suite: Suite, run: str) -> Outcome:

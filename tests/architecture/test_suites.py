@@ -21,7 +21,7 @@ def test_every_test_file_belongs_to_exactly_one_suite() -> None:
 
 def test_every_suite_says_where_and_when_it_runs() -> None:
     for name, row in SUITES.items():
-        assert set(row) == {"folder", "environments", "run", "minutes"}, name
+        assert set(row) == {"folder", "environments", "sessions", "run", "minutes"}, name
         assert set(row["environments"]) <= {"airflow", "spark"}, name
         assert row["environments"], name
         assert row["run"] in {"quick", "full"}, name
