@@ -2,7 +2,7 @@
 
 Usage: suites.py quick|full|all [suite ...]
 
-Each suite is one pytest process in each of its environments. A few run at a time. All that a suite
+Each suite is one pytest process in each of its environments. At most three run at a time. All that a suite
 starts carries its mark in the environment, so that a hang or a crash ends that suite only and
 leaves nothing behind. A suite without a single test that ran is a failure. No test is run a second
 time because it failed.
