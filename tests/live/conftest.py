@@ -77,9 +77,24 @@ def settings(tmp_path_factory: pytest.TempPathFactory, spark_env: Path) -> dict[
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]) -> Iterator[Server]:
-    """Started once, on SQLite; at the end nothing of it may be left."""
-    with running_server(tmp_path_factory.mktemp("live"), settings) as live:
+def database() -> Iterator[str | None]:
+    """The address of a PostgreSQL server; None: it is not installed, and Airflow uses SQLite."""
+    try:
+        programs = postgresql.programs()
+    except postgresql.NotInstalledError:
+        yield None
+        return
+    with postgresql.running(programs) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str], database: str | None
+) -> Iterator[Server]:
+    """Started once; at the end nothing of it may be left."""
+    on_it = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database} if database else {}
+    with running_server(tmp_path_factory.mktemp("live"), {**settings, **on_it}) as live:
         yield live
 
 
@@ -130,21 +145,11 @@ def days(
 
 
 @pytest.fixture
-def days_on_postgresql(
-    tmp_path: Path,
-    settings: dict[str, str],
-    spark_python: SparkPython,
-    request: pytest.FixtureRequest,
-) -> Iterator[Days]:
-    """The same beside an Airflow of its own, whose database is PostgreSQL."""
-    try:
-        programs = postgresql.programs()
-    except postgresql.NotInstalledError as error:
-        pytest.skip(str(error))
-    with postgresql.running(programs) as url:
-        on_it = {**settings, "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url}
-        with running_server(tmp_path, on_it) as live:
-            yield from _days(live, spark_python, request)
+def days_on_postgresql(database: str | None, days: Days) -> Days:
+    """The same; skipped where Airflow uses SQLite."""
+    if database is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    return days
 
 
 @pytest.fixture

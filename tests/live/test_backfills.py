@@ -34,7 +34,7 @@ def values_of(results, name):
     return sorted(each[name] for each in results)
 
 
-# Airflow may find SQLite locked and is asked again; then days may have new runs, not second tries.
+# Airflow may find SQLite locked and is asked again: then days may have new runs, not second tries.
 def test_static_with_a_killed_worker_and_completed_days_again(days):
     days.create([BEFORE, *DAYS, AFTER])
     days.server.client.backfill(days.dag_id, DAYS[0], DAYS[-1], runs=3)

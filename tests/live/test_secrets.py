@@ -12,6 +12,7 @@ import uuid
 
 import pytest
 
+from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
 from tests.live.waiting import wait_for
 
@@ -95,7 +96,8 @@ def run(server, orders, secrets, tmp_path):
     states = {task: client.task(dag_id, "run", task)["state"] for task in tasks}
     logs = {f"log of {task}": client.log(dag_id, "run", task, 1).encode() for task in tasks}
     pages = {"driver": driver, **{task: client.links(dag_id, "run", task) for task in tasks}}
-    return states, {**files_below(server.folder), **logs}, watch, in_the_open, pages
+    left = {**files_below(server.folder), **logs, "database": content(server)}
+    return states, left, watch, in_the_open, pages
 
 
 def spark_page(client, dag_id, task):
@@ -122,7 +124,7 @@ def test_no_secret_is_seen_anywhere(run, secrets):
 
     # The search finds what is there: in logs, in Airflow's database, in the job's own files.
     open_places = places_of(in_the_open, seen)
-    for part in ("airflow.db", "events/", "_operations/", "log of failing", "file request.json"):
+    for part in ("database", "events/", "_operations/", "log of failing", "file request.json"):
         assert any(part in place for place in open_places), (part, open_places)
     assert {"java", "python"} <= {kind.split(".")[0].rstrip("3") for kind in watch.kinds()}
     assert any(name.startswith("environment java") for name in watch.seen)
