@@ -56,10 +56,8 @@ def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        if has_folders(filesystem):
-            raise
-        # A store over a file system refuses to remove a folder's name before its files, which are
-        # gone by now, and with the last one of them the folder.
+        # A late task left one more file meanwhile. Or a store over a file system refuses to remove
+        # a folder's name before its files: they are gone by now, and with the last one the folder.
         if filesystem.get_file_info(path).type.name != "NotFound":
             filesystem.delete_dir(path)
 

@@ -18,6 +18,7 @@ from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
 from spark_jobs.engine.write import statement_run
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.storage import files
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.check import OPERATION_ID, request_of
 from tests.conformance.harness import TARGET, Harness
@@ -156,6 +157,22 @@ def test_rows_of_a_source_stay_while_the_run_goes_on(lease: Lease, tmp_path: Pat
     assert len(list(task([]))) == 1
 
     assert (folder / "0.parquet").exists()
+
+
+def test_a_run_is_given_up_whose_folder_goes_as_it_begins(
+    lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another try has begun in the same moment, and removes what earlier ones left."""
+
+    def gone(filesystem: pafs.FileSystem, folder: str) -> None:
+        filesystem.create_dir(folder)
+        filesystem.delete_dir(folder)
+
+    monkeypatch.setattr(files, "make_folder", gone)
+
+    with pytest.raises(CommitError) as raised:
+        lease.take()
+    assert raised.value.code is ErrorCode.RUN_GIVEN_UP
 
 
 def test_a_lease_ends_once_and_for_all(lease: Lease) -> None:

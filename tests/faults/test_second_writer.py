@@ -106,7 +106,10 @@ def test_two_tries_of_one_operation_at_the_same_time(
 
         answers = drivers.do("race", warehouse, _MERGE, _MERGE)
 
-        assert sorted(each["value"] for each in answers) == ["COMMIT_CONFLICT", "committed"]
+        lost, won = sorted(each["value"] for each in answers)
+        assert won == "committed"
+        # Given up: the other one began while this one had just begun.
+        assert lost in ("COMMIT_CONFLICT", "RUN_GIVEN_UP")
         after = look(warehouse, _TABLE)
         assert after.rows == _MERGE.expected
         assert after.made_by.count("mine") == 1

@@ -122,6 +122,8 @@ def _races(warehouse: Path, works: list[Work]) -> list[dict[str, Any]]:
 
     def once(work: Work) -> Any:
         error = run(warehouse, work, 1, wait).error
+        if not waited:
+            wait()  # It failed before its publication; the other one waits for it.
         return error.code if error else "committed"
 
     children = [_forked(lambda w=work: once(w)) for work in works]  # type: ignore[misc]

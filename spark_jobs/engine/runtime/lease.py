@@ -39,8 +39,15 @@ class Lease:
         return lease_path(self.scratch)
 
     def take(self) -> None:
-        """Let the run's tasks leave files."""
-        replace_file(self.filesystem, self.path, b"")
+        """Let the run's tasks leave files.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP; another try removed the folder in the same moment.
+        """
+        try:
+            replace_file(self.filesystem, self.path, b"")
+        except FileNotFoundError:
+            raise _given_up() from None
 
     def end(self) -> None:
         """Let them leave none from now on."""
@@ -62,12 +69,7 @@ class Lease:
             CommitError: RUN_GIVEN_UP.
         """
         if not self.is_held():
-            raise CommitError(
-                ErrorCode.RUN_GIVEN_UP,
-                "The run was given up before it was published: it failed, its task was ended, or "
-                "another try of the task has begun.",
-                "Look at the job's other errors and at the task's other tries.",
-            )
+            raise _given_up()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +133,12 @@ class LeasedTask:
         finally:
             if not self.lease.is_held():
                 remove_folder(self.lease.filesystem, self.folder)
+
+
+def _given_up() -> CommitError:
+    return CommitError(
+        ErrorCode.RUN_GIVEN_UP,
+        "The run was given up before it was published: it failed, its task was ended, or "
+        "another try of the task has begun.",
+        "Look at the job's other errors and at the task's other tries.",
+    )
