@@ -4,8 +4,8 @@ Usage: suites.py quick|full|all [suite ...]
 
 Each suite is one pytest process in each of its environments. At most three run at a time. All that
 a suite starts carries its mark in the environment, so that a hang or a crash ends that suite only
-and leaves nothing behind. A suite without a single test that ran is a failure. No test is run a second
-time because it failed.
+and leaves nothing behind. A suite without a single test that ran is a failure. No test is run a
+second time because it failed.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
