@@ -1,4 +1,4 @@
-"""Tables as Airflow assets: ``paimon://<connection id>/<database>/<table>``."""
+"""Tables as Airflow assets: ``lakehouse://<connection id>/<database>/<table>``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from spark_jobs.errors import NotSupportedError, RequestError
 if TYPE_CHECKING:
     from airflow.providers.common.compat.openlineage.facet import Dataset as OpenLineageDataset
 
-SCHEME = "paimon"
+SCHEME = "lakehouse"
+# A URI by the first format's own scheme names the same table.
+SCHEMES = (SCHEME, "paimon")
 
 
 def table_asset(catalog_conn_id: str, table: str) -> Asset:
-    """The asset of a table: ``paimon://<connection id>/<database>/<table>``.
+    """The asset of a table: ``lakehouse://<connection id>/<database>/<table>``.
 
-    The connection id stands for the catalog: the DAG file knows it without a request, and it
-    contains no path and no secret. Producers and consumers must use the same connection id.
+    The connection id stands for the catalog, whatever its format: the DAG file knows it without a
+    request, and it contains no path and no secret. Producers and consumers must use the same connection id.
     """
     name = parse_table_name(table, "table")
     path = "/".join(quote(part, safe="") for part in (name.database, name.table))
@@ -30,9 +32,9 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
 
 
 def same_asset(declared: Iterable[Any], asset: Asset) -> Asset | None:
-    """The declared asset with the same URI, which may have a name of its own."""
+    """The declared asset of the same table, which may have a name or a scheme of its own."""
     assets = (each for each in declared if isinstance(each, Asset))
-    return next((each for each in assets if each.uri == asset.uri), None)
+    return next((each for each in assets if _neutral(each.uri) == _neutral(asset.uri)), None)
 
 
 def create_asset(*, catalog_conn_id: str, table: str, extra: dict[str, Any] | None = None) -> Asset:
@@ -45,9 +47,9 @@ def sanitize_uri(uri: SplitResult) -> SplitResult:
     """Check the URI of a table (``asset-uris``, handler), and return it unchanged.
 
     Raises:
-        ValueError: it is not ``paimon://<connection id>/<database>/<table>``.
+        ValueError: it is not ``<scheme>://<connection id>/<database>/<table>``.
     """
-    wanted = f"URI format {SCHEME}:// must be {SCHEME}://<connection id>/<database>/<table>"
+    wanted = f"URI format {uri.scheme}:// must be {uri.scheme}://<connection id>/<database>/<table>"
     parts = uri.path.split("/")
     if not uri.netloc or len(parts) != 3 or parts[0] or uri.query:
         raise ValueError(wanted)
@@ -71,6 +73,11 @@ def dataset_name(uri: str) -> tuple[str, str]:
     parts = urlsplit(uri)
     name = ".".join(unquote(part) for part in parts.path.strip("/").split("/"))
     return f"{SCHEME}://{parts.netloc}", name
+
+
+def _neutral(uri: str) -> str:
+    scheme, separator, rest = uri.partition("://")
+    return f"{SCHEME}{separator}{rest}" if scheme in SCHEMES else uri
 
 
 def require_partition_keys() -> None:

@@ -79,7 +79,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "asset-uris": [
             {
-                "schemes": ["paimon"],
+                "schemes": ["lakehouse", "paimon"],
                 "handler": "airflow_provider_merge.assets.sanitize_uri",
                 "factory": "airflow_provider_merge.assets.create_asset",
                 "to_openlineage_converter": (

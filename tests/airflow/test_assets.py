@@ -9,9 +9,11 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import Asset
 
 from airflow_provider_merge.assets import (
+    SCHEMES,
     convert_asset_to_openlineage,
     create_asset,
     dataset_name,
+    same_asset,
     table_asset,
 )
 from airflow_provider_merge.hooks.catalog import catalog_hook
@@ -38,7 +40,7 @@ PARTITIONS = ("day=", "day=2026-01-30", "day=2026-01-31", "day=NULL", f"day={'x'
 
 
 def test_the_scheme_is_known_to_airflow():
-    uri = "paimon://paimon_default/shop/orders"
+    uri = "lakehouse://paimon_default/shop/orders"
     assert table_asset("paimon_default", "shop.orders").uri == uri
     made = create_asset(catalog_conn_id="paimon_default", table="shop.orders", extra={"a": 1})
     assert (made.uri, made.extra) == (uri, {"a": 1})
@@ -46,18 +48,39 @@ def test_the_scheme_is_known_to_airflow():
     assert made.normalized_uri == uri
 
 
-@pytest.mark.parametrize(
-    "uri",
-    ["paimon://lake", "paimon:///shop/orders", "paimon://lake/orders", "paimon://lake/shop/a/b"],
-)
-def test_uris_that_name_no_table(uri):
-    with pytest.raises(ValueError, match=r"must be paimon://<connection id>/<database>/<table>"):
-        Asset(uri=uri)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("rest", ["lake", "/shop/orders", "lake/orders", "lake/shop/a/b"])
+def test_uris_that_name_no_table(scheme, rest):
+    wanted = rf"must be {scheme}://<connection id>/<database>/<table>"
+    with pytest.raises(ValueError, match=wanted):
+        Asset(uri=f"{scheme}://{rest}")
+
+
+def test_the_first_scheme_names_the_same_table():
+    old = Asset(uri="paimon://lake/shop/orders")
+    assert old.uri == "paimon://lake/shop/orders"
+    assert dataset_name(old.uri) == ("lakehouse://lake", "shop.orders")
+    assert same_asset([Asset("else"), old], table_asset("lake", "shop.orders")) is old
+    assert same_asset([old], table_asset("lake", "shop.other")) is None
+    assert same_asset([old], table_asset("other", "shop.orders")) is None
+
+
+def test_a_declared_outlet_of_the_first_scheme_gets_the_event():
+    old = Asset(uri="paimon://paimon_default/shop/orders")
+    merge = MergeIntoOperator(
+        task_id="merge",
+        target="shop.orders",
+        source=table_source("shop.updates"),
+        on="t.id = s.id",
+        when=[when_matched().update_all()],
+        outlets=[old],
+    )
+    assert merge.outlets == [old]
 
 
 def test_the_dataset_of_openlineage():
     asset = table_asset("lake", "shop.`a.b$branch_c`")
-    expected = ("paimon://lake", "shop.a.b$branch_c")
+    expected = ("lakehouse://lake", "shop.a.b$branch_c")
     assert dataset_name(asset.uri) == expected
     dataset = convert_asset_to_openlineage(asset, None)
     # None where OpenLineage is not installed.

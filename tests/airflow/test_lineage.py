@@ -16,7 +16,7 @@ from tests.airflow.support import PASSWORD
 from tests.support.paimon_metadata import TableFiles
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ("paimon://paimon_default", "shop.orders")
+TABLE = ("lakehouse://paimon_default", "shop.orders")
 
 DAG = """
 raw = file_source("s3a://landing/orders/", "csv", schema="orderId BIGINT, bookedOn DATE")
@@ -132,7 +132,7 @@ class TestEvents:
     def test_a_task_that_starts_tells_what_it_reads_and_writes(self, events):
         event = events["merge", "START"]
         assert names(event["inputs"]) == [
-            ("paimon://paimon_default", "shop.updates"),
+            ("lakehouse://paimon_default", "shop.updates"),
             ("s3://landing", "orders/"),
         ]
         assert "columnLineage" not in output(event)["facets"]

@@ -103,7 +103,7 @@ def test_xcom_and_asset_event(dag_file, submitter, airflow_db):
     assert (result["base_snapshot_id"], result["snapshot_id"]) == (7, 8)
     assert result["metrics"]["updated"] == 2
     (event,) = _asset_events(run)
-    assert event.asset.uri == "paimon://paimon_default/shop/orders"
+    assert event.asset.uri == "lakehouse://paimon_default/shop/orders"
     assert event.extra == {
         "operation": "merge",
         "operation_id": request.operation_id,
@@ -135,7 +135,7 @@ def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter
 
 
 def test_outlet_of_the_same_table_under_another_name(dag_file, submitter):
-    outlet = ' outlets=[Asset(name="gone", uri="paimon://paimon_default/shop/named")], on='
+    outlet = ' outlets=[Asset(name="gone", uri="lakehouse://paimon_default/shop/named")], on='
     body = MERGE.replace(" on=", outlet).replace("shop.orders", "shop.named")
     run = dag_file(body, arguments=ARGUMENTS).run()
     (event,) = _asset_events(run)

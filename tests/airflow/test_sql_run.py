@@ -82,7 +82,7 @@ def test_a_file_without_templates_names_the_outlet_itself(sql_file, submitter):
     dag = file.dag()
     dag.resolve_template_files()
     assert [each.uri for each in dag.task_dict["merge"].outlets] == [
-        "paimon://paimon_default/shop/orders"
+        "lakehouse://paimon_default/shop/orders"
     ]
     file.path.unlink()
 

@@ -96,13 +96,13 @@ def test_each_table_has_its_event(dag_file, submitter):
     found = events(dag_file(three(), arguments=PARAMS).run())
 
     assert set(found) == {
-        "paimon://paimon_default/shop/orders",
-        "paimon://paimon_default/shop/parcels",
+        "lakehouse://paimon_default/shop/orders",
+        "lakehouse://paimon_default/shop/parcels",
     }
-    orders = found["paimon://paimon_default/shop/orders"]
+    orders = found["lakehouse://paimon_default/shop/orders"]
     assert orders["snapshot_id"] == 9
     assert [each["snapshot_id"] for each in orders["statements"]] == [8, 9]
-    parcels = found["paimon://paimon_default/shop/parcels"]
+    parcels = found["lakehouse://paimon_default/shop/parcels"]
     assert (parcels["snapshot_id"], parcels["operation"]) == (3, "update")
     assert "statements" not in parcels
 

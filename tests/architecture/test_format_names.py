@@ -22,12 +22,9 @@ _CATALOG = ":param catalog_conn_id: connection to the catalog, for example of th
 _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 # Whole lines of other modules.
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
-    # The scheme of assets is older than the second format.
+    # The scheme of assets before there was a second format.
     "airflow_provider_merge.assets": (
-        '"""Tables as Airflow assets: ``paimon://<connection id>/<database>/<table>``."""',
-        'SCHEME = "paimon"',
-        '"""The asset of a table: ``paimon://<connection id>/<database>/<table>``.',
-        "ValueError: it is not ``paimon://<connection id>/<database>/<table>``.",
+        'SCHEMES = (SCHEME, "paimon")',
     ),
     # The registry of formats.
     "airflow_provider_merge.hooks.catalog": (

@@ -16,7 +16,7 @@ from tests.live.table import Table
 from tests.live.waiting import wait_for
 
 DAY, NEXT_DAY = "2013-01-28", "2013-01-29"
-FLIGHTS = "paimon://paimon_default/gated/flights"
+FLIGHTS = "lakehouse://paimon_default/gated/flights"
 
 # Run in the Spark environment.
 _LAND = """
