@@ -24,7 +24,8 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
     """The asset of a table: ``lakehouse://<connection id>/<database>/<table>``.
 
     The connection id stands for the catalog, whatever its format: the DAG file knows it without a
-    request, and it contains no path and no secret. Producers and consumers must use the same connection id.
+    request, and it contains no path and no secret. Producers and consumers must use the same
+    connection id.
     """
     name = parse_table_name(table, "table")
     path = "/".join(quote(part, safe="") for part in (name.database, name.table))

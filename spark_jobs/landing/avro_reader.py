@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 
 import pyarrow.fs as pafs
 
+from spark_jobs.avro.container import AvroBlock, AvroDamagedError, AvroFile
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.landing.avro_files import AvroBlock, AvroDamagedError, AvroFile
 from spark_jobs.landing.avro_schemas import AvroSchema, ddl_of, decoding_schema
 from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
 from spark_jobs.landing.files import FilePart
@@ -28,6 +28,8 @@ from spark_jobs.landing.streams import Bytes
 
 _CHUNK_RECORDS: Final = 10_000
 _BUFFER_BYTES: Final = 1024 * 1024
+# Of a part of a header, and of a block.
+_MOST_BYTES: Final = 1024 * 1024 * 1024
 # What fastavro raises at bytes that are not what the schema says.
 _DECODING_ERRORS: Final = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError),
@@ -63,7 +65,7 @@ class AvroReader:
             ) as stream,
             _told(name),
         ):
-            file = AvroFile(stream)
+            file = AvroFile(stream, _MOST_BYTES)
             schema = AvroSchema(file.schema)
             columns = [self._column(schema, column, name) for column in self.wanted.read]
             decoder = _Decoder(file.schema)
@@ -130,7 +132,7 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
         NotSupportedError: a column of a type that Spark has not.
     """
     with _told(name):
-        schema = AvroSchema(AvroFile(stream).schema)
+        schema = AvroSchema(AvroFile(stream, _MOST_BYTES).schema)
         types = {}
         for column, part in schema.fields.items():
             try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.landing.avro_files import AvroDamagedError
 
 _TYPES: Final = {
     "boolean": "BOOLEAN",

@@ -13,6 +13,7 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 # Modules that executors import, because a class or function in them is pickled to executors. A new
 # module of that kind gets one of these names or a line here (and in pyproject.toml, import-linter).
 EXECUTOR_MODULES = (
+    "spark_jobs.avro.*",
     "spark_jobs.datafiles.*",
     "spark_jobs.landing.*",
     "spark_jobs.connectors.paimon.format.*",
@@ -99,8 +100,10 @@ ALLOWED_IMPORTS = {
         "pyarrow",
         "numpy",
     ),
+    "spark_jobs.avro": ("spark_jobs.avro", *_DOORS, "pyarrow"),
     "spark_jobs.landing": (
         "spark_jobs.landing",
+        "spark_jobs.avro",
         *_DOORS,
         "pyarrow",
         "numpy",
@@ -123,6 +126,7 @@ ALLOWED_IMPORTS = {
     "spark_jobs.connectors.paimon": (
         "spark_jobs.connectors.paimon",
         "spark_jobs.arrow_types",
+        "spark_jobs.avro",
         "spark_jobs.datafiles",
         "spark_jobs.spi",
         "spark_jobs.storage",

@@ -23,9 +23,7 @@ _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 # Whole lines of other modules.
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # The scheme of assets before there was a second format.
-    "airflow_provider_merge.assets": (
-        'SCHEMES = (SCHEME, "paimon")',
-    ),
+    "airflow_provider_merge.assets": ('SCHEMES = (SCHEME, "paimon")',),
     # The registry of formats.
     "airflow_provider_merge.hooks.catalog": (
         "from airflow_provider_merge.hooks.paimon import PaimonHook",

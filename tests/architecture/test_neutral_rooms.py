@@ -12,6 +12,7 @@ NEUTRAL = (
     "spark_jobs.engine",
     "spark_jobs.spi",
     "spark_jobs.storage",
+    "spark_jobs.avro",
     "spark_jobs.datafiles",
     "spark_jobs.landing",
 )

@@ -15,6 +15,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.avro.records import records
 from spark_jobs.connectors.paimon.format.manifest_entries import named_file
 from spark_jobs.connectors.paimon.maintenance import orphan_search, orphans
 from spark_jobs.connectors.paimon.maintenance.expiry import utc_now
@@ -28,7 +29,6 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
-from spark_jobs.datafiles.avro import records
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 from spark_jobs.spi.connector import Connector

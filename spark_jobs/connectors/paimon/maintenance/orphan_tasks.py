@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from spark_jobs.avro.records import records
 from spark_jobs.connectors.paimon.format.manifest_entries import (
     ManifestFiles,
     NamedFile,
@@ -27,7 +28,6 @@ from spark_jobs.connectors.paimon.maintenance.stored_files import (
     orphans_among,
     stored_files,
 )
-from spark_jobs.datafiles.avro import records
 from spark_jobs.errors import JobError, marked_errors
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.parallel import PARALLEL, in_parallel

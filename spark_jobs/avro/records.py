@@ -1,25 +1,19 @@
-"""Records of Avro object container files, for executors, which have no library for them.
+"""Records of small Avro files, for executors, which have no library for them.
 
-After the Avro 1.11 specification. A file of a few bytes may claim to hold any number of bytes or
-records: blocks are unpacked up to a limit, and whatever takes no room in them is refused, so that
-time and memory follow the size of what is there.
+After the Avro 1.11 specification. A block may claim to hold any number of records: whatever takes
+no room in it is refused, so that time and memory follow the size of what is there.
 """
 
 from __future__ import annotations
 
-import bz2
-import json
-import lzma
+import io
 import struct
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-import pyarrow as pa
+from spark_jobs.avro.container import AvroFile
 
 MAX_BLOCK: Final = 256 * 1024 * 1024
-_MAGIC: Final = b"Obj\x01"
-_SYNC: Final = 16
 _LONGEST_NUMBER: Final = 63
 
 # From the bytes of a block and a place in them: a value, and the place after it.
@@ -30,22 +24,13 @@ def records(content: bytes) -> Iterator[Any]:
     """The records of a file, in their order.
 
     Raises:
-        ValueError and what decoding raises else: the file is damaged or hostile, or its codec is
-            unknown.
+        ValueError and what decoding raises else: the file is damaged or hostile.
+        NotSupportedError: an unknown codec.
     """
-    if content[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("it is not an Avro file")
-    meta, position = _map(_bytes)(content, len(_MAGIC))
-    sync, position = _slice(content, position, _SYNC)
-    decode = _decoder(json.loads(meta["avro.schema"]), {})
-    codec = meta.get("avro.codec", b"null").decode()
-    while position < len(content):
-        count, position = _long(content, position)
-        packed, position = _bytes(content, position)
-        if count < 0 or content[position : position + _SYNC] != sync:
-            raise ValueError("a block is cut off or damaged")
-        position += _SYNC
-        yield from _items(decode, count, _unpacked(codec, packed), 0)[0]
+    file = AvroFile(io.BytesIO(content), MAX_BLOCK)
+    decode = _decoder(file.schema, {})
+    for block in file.blocks():
+        yield from _items(decode, block.records, block.data, 0)[0]
 
 
 def _items(decode: Decoder, count: int, data: bytes, position: int) -> tuple[list[Any], int]:
@@ -58,30 +43,6 @@ def _items(decode: Decoder, count: int, data: bytes, position: int) -> tuple[lis
         items.append(item)
         position = end
     return items, position
-
-
-def _unpacked(codec: str, packed: bytes) -> bytes:
-    match codec:
-        case "null":
-            return packed
-        case "deflate":
-            block = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, MAX_BLOCK)
-        case "bzip2":
-            block = bz2.BZ2Decompressor().decompress(packed, MAX_BLOCK)
-        case "xz":
-            block = lzma.LZMADecompressor().decompress(packed, MAX_BLOCK)
-        case "zstandard":
-            stream = pa.CompressedInputStream(pa.BufferReader(packed), "zstd")
-            block = stream.read(MAX_BLOCK)
-        case "snappy":
-            # Its size stands before it, and a checksum of four bytes behind it.
-            size = min(_unsigned(packed, 0)[0], MAX_BLOCK)
-            block = pa.decompress(packed[:-4], size, codec="snappy", asbytes=True)
-        case _:
-            raise ValueError(f"it is compressed with {codec!r}, which is not known here")
-    if len(block) >= MAX_BLOCK:
-        raise ValueError(f"a block is larger than {MAX_BLOCK} bytes")
-    return block
 
 
 def _decoder(schema: Any, names: dict[str, Decoder]) -> Decoder:

@@ -1,7 +1,8 @@
 """Avro object container files: the header's schema, and blocks of records, decompressed.
 
 Imported by executors. By the Avro specification, 1.11.1. Codecs are those of Python and pyarrow, so
-that files as Spark writes them (snappy, deflate, zstandard) need no other library.
+that files as Spark writes them (snappy, deflate, zstandard) need no other library. A file of a few
+bytes may claim to hold any number of bytes: it is believed up to a limit.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ import json
 import lzma
 import zlib
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.landing.streams import Bytes
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _CODECS: Final = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
-# Of a header's part, and of a block's data.
-_MOST_BYTES: Final = 1024 * 1024 * 1024
 _READ_BYTES: Final = 16 * 1024 * 1024
 # Records may have no bytes at all; this many are believed.
 _MOST_EMPTY: Final = 1_000_000
+
+
+class Stream(Protocol):
+    """What a file is read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, not none before the end."""
+        ...
 
 
 class AvroDamagedError(ValueError):
@@ -42,14 +48,14 @@ class AvroBlock(NamedTuple):
 class AvroFile:
     """A file from its begin on; ``schema`` is its writer's, as JSON says it."""
 
-    def __init__(self, stream: Bytes) -> None:
-        """Read the header.
+    def __init__(self, stream: Stream, most_bytes: int) -> None:
+        """Read the header; no part of it and no block may have more than ``most_bytes``.
 
         Raises:
             AvroDamagedError: there is none.
             NotSupportedError: an unknown codec.
         """
-        self._stream = stream
+        self._stream, self._most_bytes = stream, most_bytes
         if self._read(len(_MAGIC)) != _MAGIC:
             raise AvroDamagedError("it does not begin as Avro files do")
         metadata = self._metadata()
@@ -103,7 +109,7 @@ class AvroFile:
             byte = self._read(1)
 
     def _read(self, size: int) -> bytes:
-        if not 0 <= size <= _MOST_BYTES:
+        if not 0 <= size <= self._most_bytes:
             raise AvroDamagedError(f"a part of it has {size} bytes, by its own account")
         parts = []
         while size:
@@ -119,15 +125,17 @@ class AvroFile:
             if self._codec == "null":
                 return data
             if self._codec == "snappy":
-                return _unsnapped(data)
+                return _unsnapped(data, self._most_bytes)
             if self._codec == "zstandard":
-                return _unpacked_zstandard(data)
-            return _unpacked_by_python(self._codec, data)
+                return _unpacked_zstandard(data, self._most_bytes)
+            return _unpacked_by_python(self._codec, data, self._most_bytes)
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
-            raise AvroDamagedError("a block cannot be decompressed") from None
+            raise AvroDamagedError(
+                f"a block cannot be decompressed, or has more than {self._most_bytes} bytes"
+            ) from None
 
 
-def _unsnapped(data: bytes) -> bytes:
+def _unsnapped(data: bytes, most_bytes: int) -> bytes:
     """Snappy's raw format, which begins with the size, and a checksum of the data behind it."""
     size, shift = 0, 0
     for byte in data[:5]:
@@ -135,7 +143,7 @@ def _unsnapped(data: bytes) -> bytes:
         shift += 7
         if byte < 0x80:
             break
-    if size > _MOST_BYTES:
+    if size > most_bytes:
         raise ValueError("a block is too large")
     found = pa.Codec("snappy").decompress(data[:-4], size, asbytes=True)
     if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
@@ -143,24 +151,24 @@ def _unsnapped(data: bytes) -> bytes:
     return bytes(found)
 
 
-def _unpacked_zstandard(data: bytes) -> bytes:
+def _unpacked_zstandard(data: bytes, most_bytes: int) -> bytes:
     parts, size = [], 0
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
         while part := stream.read(_READ_BYTES):
             parts.append(part)
             size += len(part)
-            if size > _MOST_BYTES:
+            if size > most_bytes:
                 raise ValueError("a block is too large")
     return b"".join(parts)
 
 
-def _unpacked_by_python(codec: str, data: bytes) -> bytes:
+def _unpacked_by_python(codec: str, data: bytes, most_bytes: int) -> bytes:
     unpacker: Any = {
         "deflate": lambda: zlib.decompressobj(-zlib.MAX_WBITS),
         "bzip2": bz2.BZ2Decompressor,
         "xz": lzma.LZMADecompressor,
     }[codec]()
-    found: bytes = unpacker.decompress(data, _MOST_BYTES)
+    found: bytes = unpacker.decompress(data, most_bytes)
     # What follows is not looked at: fastavro leaves a part of a checksum behind deflated data.
     if not unpacker.eof:
         raise ValueError("the data is not whole")
