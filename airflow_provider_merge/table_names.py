@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import RequestError
 
@@ -25,4 +26,4 @@ def parse_table_name(text: Any, field: str) -> TableName:
 
 def quoted_name(table: TableName) -> str:
     """``database.table`` in backticks."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in (table.database, table.table))
+    return ".".join(quote(part) for part in (table.database, table.table))

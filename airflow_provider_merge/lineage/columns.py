@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.statements import (
@@ -108,7 +109,7 @@ def _of_case(spec: MergeSpec, case: MergeCase, relations: Relations) -> Iterator
         yield from _of_assignments(action.assignments, spec.target_alias, scope)
     elif isinstance(action, UpdateAllAction | InsertAllAction):
         for name in relations.columns.get(TARGET, ()):
-            yield name, scope.inputs(f"{_quoted(spec.source_alias)}.{_quoted(name)}")
+            yield name, scope.inputs(f"{quote(spec.source_alias)}.{quote(name)}")
     elif isinstance(action, InsertAction):
         names = action.columns or relations.columns.get(TARGET, ())
         if len(names) == len(action.values):
@@ -130,7 +131,7 @@ def _of_rows(spec: InsertIntoSpec | InsertOverwriteSpec, relations: Relations) -
     names = spec.columns or [each for each in targets if each.lower() not in given]
     if spec.by_name:
         for name in names:
-            yield name, scope.inputs(f"s.{_quoted(name)}")
+            yield name, scope.inputs(f"s.{quote(name)}")
         return
     by_position = scope.all_inputs()
     if len(by_position) == len(names):
@@ -161,7 +162,7 @@ class _Scope:
             log.debug("The columns of %s are not known: %r", self.aliases, error)
             return []
         (alias,) = self.aliases
-        return [self.inputs(f"{alias}.{_quoted(name)}") for name in names]
+        return [self.inputs(f"{alias}.{quote(name)}") for name in names]
 
     def target_column(self, column: str, alias: str) -> str:
         """A column's name as the table or the statement spells it, without the alias."""
@@ -176,12 +177,12 @@ class _Scope:
         from sqlglot.lineage import lineage
 
         views = " CROSS JOIN ".join(
-            f"{_quoted(view)} AS {_quoted(alias)}" for alias, view in self.aliases.items()
+            f"{quote(view)} AS {quote(alias)}" for alias, view in self.aliases.items()
         )
         queries = self.relations.queries()
         _require_no_shadow(queries)
         schema = {
-            _quoted(view): dict.fromkeys(map(_quoted, columns), "STRING")
+            quote(view): dict.fromkeys(map(quote, columns), "STRING")
             for view, columns in self.relations.columns.items()
         }
         text = f"SELECT {select} FROM {views}"
@@ -213,10 +214,6 @@ def _require_no_shadow(queries: Mapping[str, str]) -> None:
         for cte in parse_one(query, dialect=_DIALECT).find_all(exp.CTE):
             if cte.alias_or_name.lower() in names:
                 raise _UnknownError(cte.alias_or_name)
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def file_columns(source: Source) -> list[str] | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from spark_jobs.contract.identifiers import unquoted
+
 if TYPE_CHECKING:
     from sqlglot.tokens import Tokenizer
 
@@ -63,7 +65,7 @@ class Token:
     @property
     def name(self) -> str:
         """The name that this stands for, without backticks."""
-        return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text
+        return unquoted(self.text)
 
 
 class LexicalError(Exception):

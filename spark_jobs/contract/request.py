@@ -17,6 +17,7 @@ from spark_jobs.contract.bad_rows import (
     check_quarantine,
 )
 from spark_jobs.contract.checks import LONGEST_NAME, require
+from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateTagSpec
@@ -63,8 +64,7 @@ class TableName:
         Raises:
             RequestError: REQUEST_INVALID when the text has not exactly two parts.
         """
-        parts = re.findall(r"`((?:[^`]|``)+)`|([^.`]+)", text)
-        names = [quoted.replace("``", "`") if quoted else plain for quoted, plain in parts]
+        names = [unquoted(part) for part in re.findall(r"`(?:[^`]|``)+`|[^.`]+", text)]
         rebuilt = re.fullmatch(r"(`(?:[^`]|``)+`|[^.`]+)\.(`(?:[^`]|``)+`|[^.`]+)", text.strip())
         require(
             rebuilt is not None and len(names) == 2,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_provider_merge.exceptions import invalid
+from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.request import Source, TableName, TableSource
 from spark_jobs.contract.statements import (
     DeleteSpec,
@@ -41,7 +42,7 @@ def qualifiers(text: str) -> set[str]:
     plain = _IGNORED.sub(" ", text)
     if _OWN_NAMES.search(plain):
         return set()
-    return {match[1].strip("`").replace("``", "`").lower() for match in _QUALIFIED.finditer(plain)}
+    return {unquoted(match[1]).lower() for match in _QUALIFIED.finditer(plain)}
 
 
 def check_names(

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from spark_jobs.contract.identifiers import unquoted
 
 _IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")
 
@@ -84,7 +85,7 @@ def identifier(field: str, value: Any) -> str:
         raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
     if not _IDENTIFIER.fullmatch(value):
         raise invalid(field, f"{value!r} is not an identifier", "Write a name such as t.")
-    return value[1:-1].replace("``", "`") if value.startswith("`") else value
+    return unquoted(value)
 
 
 def flag(field: str, value: bool | str | None) -> bool:
