@@ -104,7 +104,7 @@ class Watch:
                     modes = path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777
                     self.credentials.add(modes)
                 elif path.suffix == ".json":
-                    self.seen[f"file {path.name}"] = path.read_bytes()
+                    self.seen[f"file {path.parent.name}/{path.name}"] = path.read_bytes()
             except OSError:
                 continue
 

@@ -124,7 +124,7 @@ def test_no_secret_is_seen_anywhere(run, secrets):
 
     # The search finds what is there: in logs, in Airflow's database, in the job's own files.
     open_places = places_of(in_the_open, seen)
-    for part in ("database", "events/", "_operations/", "log of failing", "file request.json"):
+    for part in ("database", "events/", "_operations/", "log of failing", "/request.json"):
         assert any(part in place for place in open_places), (part, open_places)
     assert {"java", "python"} <= {kind.split(".")[0].rstrip("3") for kind in watch.kinds()}
     assert any(name.startswith("environment java") for name in watch.seen)

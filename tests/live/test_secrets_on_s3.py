@@ -82,7 +82,7 @@ def test_keys_are_in_no_artefact_of_a_run(server, store, tmp_path):
     seen = {**files, "database": database, **logs, **bucket, **watch.seen}
 
     open_places = places_of(in_the_open, seen)
-    kinds = ("events_of_keys/", "log of failing", "bucket/_operations/", "file request.json")
+    kinds = ("events_of_keys/", "log of failing", "bucket/_operations/", "/request.json")
     for part in (*kinds, "database"):
         assert any(part in place for place in open_places), (part, open_places)
     assert places_of(store.secret_key, seen) == []
