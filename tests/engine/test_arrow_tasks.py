@@ -52,6 +52,20 @@ def test_a_worker_forgets_the_archives_from_which_it_imported(
     assert {task["before"] for task in again} == {0}
 
 
+def test_what_the_daemon_imported_is_no_garbage_to_look_for(spark: SparkSession) -> None:
+    def counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
+
+        list(batches)
+        counted = {"frozen": gc.get_freeze_count(), "tracked": len(gc.get_objects())}
+        yield pa.RecordBatch.from_pylist([counted])
+
+    frame = map_in_arrow(spark.range(0, 1, 1, 1), counts, "frozen bigint, tracked bigint")
+    found = frame.collect()[0]
+
+    assert found["frozen"] > found["tracked"] > 0
+
+
 def test_a_failed_task_leaves_its_error(spark: SparkSession) -> None:
     def fails(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
