@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.job_files import JobFiles, job_files
-from airflow_provider_merge.submit.processes import MARK, end_processes
+from airflow_provider_merge.submit.processes import OPERATION, SUBMISSION, end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import (
@@ -27,7 +28,8 @@ class LocalSubmitter(ABC):
         self._extra: Mapping[str, Any] = {}
         self._cluster = False
         self._has_local_master = False
-        self._operation_id: str | None = None
+        # The marks of its own processes: another try may have started the operation anew.
+        self._marks: dict[str, str] = {}
         self._files: JobFiles | None = None
         self._killed = False
 
@@ -42,8 +44,9 @@ class LocalSubmitter(ABC):
         self._extra, self._has_local_master = connection.extra, connection.has_local_master
         self._cluster = deploy_mode(self._settings, self._extra) == "cluster"
         environment = environment_of(self._settings, self._extra)
-        self._operation_id = job.work.operation_id
-        end_processes(self._operation_id)
+        operation = {OPERATION: job.work.operation_id}
+        end_processes(operation)
+        self._marks = {**operation, SUBMISSION: uuid.uuid4().hex}
         with job_files(job, is_shipped=self._is_shipped()) as files:
             self._prepare(job, files, environment)
             self._files = files
@@ -63,8 +66,7 @@ class LocalSubmitter(ABC):
         try:
             self._end_elsewhere()
         finally:
-            if self._operation_id is not None:
-                end_processes(self._operation_id)
+            self._end_processes()
 
     def _prepare(  # noqa: B027 - there may be nothing more to check
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
@@ -87,5 +89,9 @@ class LocalSubmitter(ABC):
         return not self._has_local_master
 
     def _variables(self) -> dict[str, str]:
-        """The process's environment; the mark in it lets ``kill`` find what it starts."""
-        return {**environment_of_jobs(), MARK: str(self._operation_id)}
+        """The process's environment; the marks in it let ``kill`` find what it starts."""
+        return {**environment_of_jobs(), **self._marks}
+
+    def _end_processes(self) -> None:
+        if self._marks:
+            end_processes(self._marks)

@@ -1,4 +1,4 @@
-"""All processes of a job on this machine, found by a mark in their environment.
+"""All processes of a job on this machine, found by marks in their environment.
 
 spark-submit starts a JVM, the JVM the Python driver, the driver's JVM the Python workers; each can
 outlive the one that started it, but all inherit the environment.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 
 import psutil  # type: ignore[import-untyped]
 
-MARK = "AIRFLOW_MERGE_OPERATION"
+# The variables of a job's environment that tell its operation, and which submission of it.
+OPERATION = "AIRFLOW_MERGE_OPERATION"
+SUBMISSION = "AIRFLOW_MERGE_SUBMISSION"
 _ZOMBIE = psutil.STATUS_ZOMBIE
 _PAUSE = 0.02
 # A process that is started while the others are listed is in no list yet, and one that the kernel
@@ -19,8 +22,8 @@ _PAUSE = 0.02
 _QUIET_LOOKS = 5
 
 
-def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 30.0) -> int:
-    """End every process of the operation and wait until none is left; how many there were.
+def end_processes(marks: Mapping[str, str], *, patience: float = 2.0, timeout: float = 30.0) -> int:
+    """End every process that has the marks and wait until none is left; how many there were.
 
     None is left when several looks in a row find none.
 
@@ -34,7 +37,7 @@ def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 
     ended: set[int] = set()
     quiet_looks = 0
     while quiet_looks < _QUIET_LOOKS:
-        alive = job_processes(operation_id)
+        alive = job_processes(marks)
         quiet_looks = 0 if alive else quiet_looks + 1
         elapsed = time.monotonic() - started
         if alive and elapsed > timeout:
@@ -54,12 +57,12 @@ def end_processes(operation_id: str, *, patience: float = 2.0, timeout: float = 
     return len(ended)
 
 
-def job_processes(operation_id: str) -> list[psutil.Process]:
-    """The operation's living processes that belong to this user; never this process."""
+def job_processes(marks: Mapping[str, str]) -> list[psutil.Process]:
+    """The living processes of this user that have the marks; never this process."""
     found = []
     for process in psutil.process_iter():
         try:
-            marked = process.environ().get(MARK) == operation_id
+            marked = marks.items() <= process.environ().items()
             if marked and process.pid != os.getpid() and process.status() != _ZOMBIE:
                 found.append(process)
         except (psutil.Error, OSError):

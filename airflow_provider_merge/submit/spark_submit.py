@@ -23,7 +23,6 @@ from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import LOCAL_CONF, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
-from airflow_provider_merge.submit.processes import end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
@@ -90,7 +89,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
             # The launcher's end is not the driver's: from here on nothing may be committed.
-            end_processes(str(self._operation_id))
+            self._end_processes()
             raise SubmissionError(str(error)) from error
         except FileNotFoundError as error:
             raise invalid(

@@ -14,7 +14,12 @@ import psutil
 import pytest
 
 from airflow_provider_merge.submit import processes
-from airflow_provider_merge.submit.processes import MARK, end_processes, job_processes
+from airflow_provider_merge.submit.processes import (
+    OPERATION,
+    SUBMISSION,
+    end_processes,
+    job_processes,
+)
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from tests.airflow.launcher import Launcher
@@ -34,7 +39,7 @@ subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=n
 
 @pytest.fixture
 def start(tmp_path, monkeypatch):
-    """Submits a job in a thread; returns submitter, its outcome, the job and the launcher."""
+    """Submits a job in a thread; returns submitter, thread, outcome, and its processes' marks."""
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -58,12 +63,14 @@ def start(tmp_path, monkeypatch):
         threads.append(thread)
         thread.start()
         wait_for(launcher.record.exists)
-        wait_for(lambda: len(job_processes(job.work.operation_id)) == 2)
-        return submitter, thread, outcome, job.work.operation_id
+        seen = launcher.seen["environment"]
+        marks = {name: seen[name] for name in (OPERATION, SUBMISSION)}
+        wait_for(lambda: len(job_processes(marks)) == 2)
+        return submitter, thread, outcome, marks
 
     yield begin
     for request in requests:
-        end_processes(request.operation_id)
+        end_processes({OPERATION: request.operation_id})
     for thread in threads:
         thread.join(60)
 
@@ -76,12 +83,12 @@ def wait_for(condition, seconds=120):
 
 
 def test_kill_ends_the_tree_and_waits(start, tmp_path):
-    submitter, thread, outcome, operation = start("time.sleep(600)")
-    family = job_processes(operation)
+    submitter, thread, outcome, marks = start("time.sleep(600)")
+    family = job_processes(marks)
     began = time.monotonic()
     submitter.kill()
     assert time.monotonic() - began < 30, "the job did not end by itself"
-    assert job_processes(operation) == []
+    assert job_processes(marks) == []
     assert not [process for process in family if _lives(process)]
     thread.join(60)
     assert len(outcome) == 1
@@ -89,9 +96,9 @@ def test_kill_ends_the_tree_and_waits(start, tmp_path):
 
 
 def test_orphans_are_found(start):
-    submitter, _, _, operation = start("time.sleep(5)")
-    wait_for(lambda: len(job_processes(operation)) == 1)
-    (orphan,) = job_processes(operation)
+    submitter, _, _, marks = start("time.sleep(5)")
+    wait_for(lambda: len(job_processes(marks)) == 1)
+    (orphan,) = job_processes(marks)
     submitter.kill()
     assert not _lives(orphan)
 
@@ -107,14 +114,14 @@ def test_driver_that_outlives_its_launcher_is_ended_before_the_outcome_is_read(
     with pytest.raises(SubmissionError):
         submitter.submit(SparkJob("dag.task", request))
     assert time.monotonic() - began < 120, "the driver ended by itself"
-    assert job_processes(request.operation_id) == []
+    assert job_processes({OPERATION: request.operation_id}) == []
 
 
 def test_process_that_one_look_misses_is_ended(monkeypatch):
     """The kernel shows no environment of a process while it loads it."""
-    operation = uuid.uuid4().hex
+    marks = {OPERATION: uuid.uuid4().hex}
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
-    child = subprocess.Popen(sleep, env={**os.environ, MARK: operation})
+    child = subprocess.Popen(sleep, env={**os.environ, **marks})
     looks = iter([[]])
     monkeypatch.setattr(
         processes,
@@ -122,20 +129,22 @@ def test_process_that_one_look_misses_is_ended(monkeypatch):
         lambda each: job_processes(each) if next(looks, None) is None else [],
     )
     try:
-        assert processes.end_processes(operation) == 1
+        assert processes.end_processes(marks) == 1
         assert child.wait(60) == -signal.SIGKILL
     finally:
         child.kill()
 
 
-def test_next_try_ends_what_a_killed_worker_left(start):
+def test_next_try_ends_what_an_earlier_one_left_and_outlives_it(start):
+    """The earlier try's worker may still live, cut off from Airflow."""
     request = example_request()
-    _, _, outcome, operation = start("time.sleep(600)", request)
-    before = {process.pid for process in job_processes(operation)}
-    start("time.sleep(600)", request)
-    after = {process.pid for process in job_processes(operation)}
-    assert before.isdisjoint(after)
-    wait_for(lambda: outcome)
+    earlier, thread, outcome, earlier_marks = start("time.sleep(600)", request)
+    *_, marks = start("time.sleep(600)", request)
+    thread.join(60)
+    assert len(outcome) == 1
+    assert job_processes(earlier_marks) == []
+    earlier.kill()
+    assert len(job_processes(marks)) == 2
 
 
 def test_another_operation_is_left_alone(start):
