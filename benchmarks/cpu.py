@@ -11,7 +11,7 @@ from types import TracebackType
 
 import psutil
 
-from airflow_provider_merge.submit.processes import MARK
+from airflow_provider_merge.submit.processes import OPERATION
 
 _INTERVAL = 0.03
 # A process that has just been made may not have its own program and variables yet.
@@ -72,7 +72,7 @@ class CpuTime:
         for pid in running - self._counted.keys() - self._others - {os.getpid()}:
             with suppress(psutil.Error):
                 process = psutil.Process(pid)
-                if pid in below or MARK in process.environ():
+                if pid in below or OPERATION in process.environ():
                     self._counted[pid] = process
                 elif time.time() - process.create_time() > _UNTIL_EXEC:
                     self._others.add(pid)

@@ -21,7 +21,7 @@ from airflow_provider_merge.submit.class_archive import (
 from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
-from airflow_provider_merge.submit.local_master import LOCAL_CONF, local_variables
+from airflow_provider_merge.submit.local_master import local_conf, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
@@ -122,7 +122,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,
                 name=job.name,
-                conf=self._conf(job, None if cluster else environment),
+                conf=self._conf(job, files, None if cluster else environment),
                 spark_binary=str(environment.spark_submit) if environment else None,
                 py_files=str(files.package) if self._is_shipped() else None,
                 files=",".join(str(path) for path in shipped) if cluster else None,
@@ -142,7 +142,9 @@ class SparkSubmitSubmitter(LocalSubmitter):
                 "Install apache-airflow-providers-cncf-kubernetes beside Airflow.",
             ) from None
 
-    def _conf(self, job: SparkJob, environment: SparkEnvironment | None) -> dict[str, str]:
+    def _conf(
+        self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
+    ) -> dict[str, str]:
         """The user's conf over what this provider sets by itself."""
         conf: dict[str, str] = {}
         if not self._cluster:
@@ -151,7 +153,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             # Tries are Airflow's: YARN would start the driver again under the same number.
             conf["spark.yarn.maxAppAttempts"] = "1"
         if self._has_local_master:
-            conf.update(LOCAL_CONF)
+            conf.update(local_conf(files.folder))
         if isinstance(job.work, JobBatch) and job.work.max_parallel > 1:
             conf["spark.scheduler.mode"] = "FAIR"
         if environment is not None:

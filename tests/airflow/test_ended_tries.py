@@ -11,7 +11,7 @@ import pytest
 from airflow_provider_merge.operators._shared import outcome
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.task_end import task_end
-from airflow_provider_merge.submit.processes import end_processes
+from airflow_provider_merge.submit.processes import OPERATION, end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.last_look import answer_name, question
@@ -112,7 +112,7 @@ def test_a_driver_on_a_cluster_can_not_publish_any_more(temporary, monkeypatch):
         assert given_up == []
         submitter.kill()
     finally:
-        end_processes(request.operation_id)
+        end_processes({OPERATION: request.operation_id})
         thread.join(60)
 
     assert given_up == [request.operation_id]

@@ -11,7 +11,6 @@ import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_merge import job_package
-from airflow_provider_merge.submit.local_master import LOCAL_CONF
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.batch import JobBatch
@@ -21,6 +20,11 @@ from tests.airflow.launcher import Launcher
 from tests.airflow.support import PASSWORD, connection, example_request
 
 JOB = SparkJob("dag.task", example_request(), {"fs.s3.accessKeySecret": PASSWORD})
+
+_OF_LOCAL_MASTERS = {
+    "spark.ui.enabled": "false",
+    "spark.python.daemon.module": "spark_jobs.worker_daemon",
+}
 
 
 @pytest.fixture
@@ -70,16 +74,33 @@ def test_another_master_is_sent_the_package(launcher, monkeypatch):
     submit(launcher)
     assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
     assert launcher.seen["environment"]["PYTHONPATH"] == "/mine"
-    assert launcher.conf.keys().isdisjoint(LOCAL_CONF)
+    assert launcher.conf.keys().isdisjoint(_OF_LOCAL_MASTERS)
 
 
-@pytest.mark.parametrize("key", LOCAL_CONF)
+@pytest.mark.parametrize("key", _OF_LOCAL_MASTERS)
 def test_conf_wins_over_what_suits_a_local_master(launcher, key):
     submit(launcher)
-    assert launcher.conf[key] == LOCAL_CONF[key]
+    assert launcher.conf[key] == _OF_LOCAL_MASTERS[key]
     launcher.record.unlink()
     submit(launcher, conf={key: "mine"})
     assert launcher.conf[key] == "mine"
+
+
+def test_workers_have_sockets_in_the_jobs_folder(launcher, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/tmp")
+    submit(launcher)
+    folder = Path(launcher.option("--request")).parent
+    assert launcher.conf["spark.python.unix.domain.socket.enabled"] == "true"
+    assert launcher.conf["spark.python.unix.domain.socket.dir"] == str(folder)
+    assert launcher.seen["files"][launcher.option("--request")]["folder_mode"] == "0o700"
+
+
+def test_workers_have_none_where_the_path_would_be_too_long(launcher, monkeypatch, tmp_path):
+    deep = tmp_path / ("x" * 60)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    submit(launcher)
+    assert not [each for each in launcher.conf if "socket" in each]
 
 
 @pytest.mark.parametrize(("most", "mode"), [(1, None), (2, "FAIR")])

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import psutil
 
-from airflow_provider_merge.submit.processes import MARK
+from airflow_provider_merge.submit.processes import OPERATION
 from tests.live.server import Server
 
 _CREDENTIALS = "credentials.json"
@@ -88,7 +88,7 @@ class Watch:
     def _look_at(self, process: psutil.Process) -> None:
         try:
             environment = process.environ()
-            if MARK not in environment:
+            if OPERATION not in environment:
                 return
             name = f"{process.name()} {process.pid}"
             self.seen[f"arguments {name}"] = "\0".join(process.cmdline()).encode()

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
-from airflow_provider_merge.submit.processes import MARK, job_processes
+from airflow_provider_merge.submit.processes import OPERATION, job_processes
 from tests.live.server import Server
 from tests.live.spark_python import SparkPython
 from tests.live.waiting import wait_for
@@ -98,14 +98,14 @@ class Table:
         found: dict[str, list[psutil.Process]] = {}
         for process in self.server.processes():
             with suppress(psutil.Error, OSError):
-                operation_id = process.environ().get(MARK)
+                operation_id = process.environ().get(OPERATION)
                 if operation_id:
                     found.setdefault(operation_id, []).append(process)
         return found
 
     def processes(self, operation_id: str) -> list[psutil.Process]:
         """The living processes of a job."""
-        return list(job_processes(operation_id))
+        return list(job_processes({OPERATION: operation_id}))
 
     def python(self, code: str) -> str:
         """Run code in the Spark environment; it knows ``connector``, ``name`` and ``tables``."""

@@ -36,6 +36,8 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
     """Spark on two local threads, whose Python workers can import this project."""
     from pyspark.sql import SparkSession
 
+    from spark_jobs.engine.runtime.java_names import remember_java_names
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         # Thousands of small plans: compiling them well costs more than it gains.
@@ -47,6 +49,7 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
         "spark.executorEnv.PYTHONPATH": str(_ROOT),
         "spark.python.sql.dataFrameDebugging.enabled": "false",  # as in spark_jobs.command
         "spark.python.daemon.module": "spark_jobs.worker_daemon",
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.warehouse.dir": str(warehouse),
@@ -55,6 +58,7 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    remember_java_names(session)
     session.sparkContext.setLogLevel("OFF")
     # They repeat every error of an expression with the whole JVM trace.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from spark_jobs.engine.analysis.catalyst_nodes import SUBQUERIES, class_name, ids, items
+from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.runtime.older_spark import column_of_expression
 
 
@@ -77,6 +78,5 @@ def _bound(spark: SparkSession, node: Any, definitions: Mapping[str, Any]) -> Bo
 def _is_safe_upcast(spark: SparkSession, cast: Any) -> bool:
     given, wanted = cast.child().dataType(), cast.dataType()
     to_text = wanted.simpleString() == "string"
-    jvm: Any = spark._jvm
-    catalyst = jvm.org.apache.spark.sql.catalyst
-    return not to_text and bool(catalyst.expressions.Cast.canUpCast(given, wanted))
+    casts = java_class(spark, "org.apache.spark.sql.catalyst.expressions.Cast")
+    return not to_text and bool(casts.canUpCast(given, wanted))

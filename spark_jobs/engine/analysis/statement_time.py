@@ -12,12 +12,14 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.engine.runtime.java_names import java_class, scala_object
 from spark_jobs.engine.runtime.older_spark import frame_of_plan
 
 _FUNCTIONS = ("current_date()", "current_timestamp()", "now()", "localtimestamp()")
 # Spark 4.1 and later: a value for each precision.
 _TIME_OF_DAY = "current_time"
 _PRECISIONS = range(7)
+_CURRENT_TIME_RULE = "org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime"
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,13 @@ class StatementTime:
         if spark.catalog.functionExists(_TIME_OF_DAY):
             functions += [f"{_TIME_OF_DAY}({precision})" for precision in _PRECISIONS]
         plan = _analyzed(spark.sql(f"SELECT {', '.join(functions)}"))
-        jvm: Any = spark._jvm
-        optimizer = jvm.org.apache.spark.sql.catalyst.optimizer
-        rule = getattr(getattr(optimizer, "ComputeCurrentTime$"), "MODULE$")
-        computed = rule.apply(plan)
-        literals = jvm.java.util.HashMap()
+        computed = scala_object(spark, _CURRENT_TIME_RULE).apply(plan)
+        literals = java_class(spark, "java.util.HashMap")()
         for index in range(len(functions)):
             function, literal = (each.projectList().apply(index) for each in (plan, computed))
             literals.put(function.child(), literal.child())
-        return jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(literals)
+        utilities = java_class(spark, "org.apache.spark.api.python.PythonUtils")
+        return utilities.toScalaMap(literals)
 
     def fixed(self, frame: DataFrame) -> DataFrame:
         """``frame`` as of this moment, with the views and subqueries that it reads."""

@@ -1,8 +1,9 @@
-"""Java names that PySpark looks up for each call, looked up once.
+"""Java names that are looked up once.
 
 Each ``functions.col`` of PySpark asks the JVM what ``org.apache.spark.sql.functions`` is and
 whether it has a ``col``; a name without its package is tried in every imported package. In a small
-merge these questions were a sixth of what the driver's JVM did.
+merge these questions were a sixth of what the driver's JVM did. A chain of attributes, such as
+``jvm.org.apache``, looks in every jar for a class of the name of each package.
 """
 
 from __future__ import annotations
@@ -40,3 +41,16 @@ def remember_java_names(spark: SparkSession) -> None:
             with suppress(Py4JError):
                 setattr(found, member, getattr(found, member))
         setattr(jvm, name, found)
+
+
+def java_class(spark: SparkSession, name: str) -> Any:
+    """The class of this full name."""
+    jvm: Any = spark.sparkContext._jvm
+    if name not in vars(jvm):
+        setattr(jvm, name, getattr(jvm, name))
+    return vars(jvm)[name]
+
+
+def scala_object(spark: SparkSession, name: str) -> Any:
+    """The only instance of the Scala object of this full name."""
+    return getattr(java_class(spark, f"{name}$"), "MODULE$")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -12,6 +12,10 @@ from pyspark.sql import types as T
 from pyspark.sql.types import DataType
 
 from spark_jobs.arrow_types import arrow_schema
+from spark_jobs.engine.runtime.java_names import java_class, scala_object
+
+_SQL: Final = "org.apache.spark.sql"
+_EXPRESSIONS: Final = f"{_SQL}.catalyst.expressions"
 
 
 def try_cast(value: Column, wanted: DataType) -> Column:
@@ -20,12 +24,11 @@ def try_cast(value: Column, wanted: DataType) -> Column:
         return value.try_cast(wanted)
     spark: Any = SparkSession.active()
     operand: Any = value
-    expressions = spark._jvm.org.apache.spark.sql.catalyst.expressions
-    mode = getattr(getattr(expressions, "EvalMode$"), "MODULE$").TRY()
+    mode = scala_object(spark, f"{_EXPRESSIONS}.EvalMode").TRY()
     kind = spark._jsparkSession.parseDataType(wanted.json())
-    no_zone = spark._jvm.scala.Option.apply(None)  # the analyzer sets the session's
-    cast = expressions.Cast(operand._jc.expr(), kind, no_zone, mode)
-    return Column(spark._jvm.org.apache.spark.sql.Column(cast))
+    no_zone = java_class(spark, "scala.Option").apply(None)  # the analyzer sets the session's
+    cast = java_class(spark, f"{_EXPRESSIONS}.Cast")(operand._jc.expr(), kind, no_zone, mode)
+    return Column(java_class(spark, f"{_SQL}.Column")(cast))
 
 
 @functools.cache
@@ -39,19 +42,15 @@ def parsed_type(ddl: str) -> DataType:
 
 def column_of_expression(spark: SparkSession, expression: Any) -> Column:
     """A Catalyst expression as a column of the frame that it was analysed on."""
-    jvm: Any = spark._jvm
-    sql = jvm.org.apache.spark.sql
     if hasattr(DataType, "fromDDL"):
-        return Column(sql.classic.ExpressionUtils.column(expression))
-    return Column(sql.Column(expression))
+        return Column(java_class(spark, f"{_SQL}.classic.ExpressionUtils").column(expression))
+    return Column(java_class(spark, f"{_SQL}.Column")(expression))
 
 
 def frame_of_plan(spark: SparkSession, plan: Any) -> DataFrame:
     """An analysed plan of Catalyst as a frame."""
-    jvm: Any = spark._jvm
-    sql = jvm.org.apache.spark.sql
-    package = sql.classic if hasattr(DataType, "fromDDL") else sql
-    datasets = getattr(getattr(package, "Dataset$"), "MODULE$")
+    package = f"{_SQL}.classic" if hasattr(DataType, "fromDDL") else _SQL
+    datasets = scala_object(spark, f"{package}.Dataset")
     return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
@@ -35,8 +36,7 @@ def count_launch(progress: Progress, spark: SparkSession, launched: float | None
 
     Nothing is counted where Python started the JVM, as notebooks do.
     """
-    jvm: Any = spark._jvm
-    management = jvm.java.lang.management.ManagementFactory
+    management = java_class(spark, "java.lang.management.ManagementFactory")
     jvm_started = management.getRuntimeMXBean().getStartTime() / 1000
     python_started = _python_started()
     if python_started is None or python_started < jvm_started:

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from spark_jobs.arrow_types import arrow_schema
+from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
 from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
@@ -55,7 +56,7 @@ def spark_knows(spark: SparkSession, uri: str) -> bool:
     from py4j.protocol import Py4JJavaError
 
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
-    file_systems = spark._jvm.org.apache.hadoop.fs.FileSystem  # type: ignore[union-attr]
+    file_systems = java_class(spark, "org.apache.hadoop.fs.FileSystem")
     try:
         file_systems.getFileSystemClass(scheme, configuration)
     except Py4JJavaError:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
+from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_source import listed, spark_knows
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, LandedFile, changed
@@ -129,16 +130,15 @@ def default_uri(spark: SparkSession, path: str) -> str:
     """``path`` as a URI of Spark's default file system, unless that is the local one."""
     if "://" in path:
         return path
-    jvm: Any = spark._jvm
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
-    default = str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(configuration))
+    file_systems = java_class(spark, "org.apache.hadoop.fs.FileSystem")
+    default = str(file_systems.getDefaultUri(configuration))
     return path if default.startswith("file:") else f"{default.rstrip('/')}{path}"
 
 
 def _input_files(spark: SparkSession, frame: DataFrame) -> list[str]:
     """``frame.inputFiles()`` in one call; Py4J would make one for each file."""
-    jvm: Any = spark._jvm
-    mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    mapper = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
     files: list[str] = json.loads(mapper.writeValueAsString(frame._jdf.inputFiles()))
     return files
 
