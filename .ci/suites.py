@@ -99,7 +99,6 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
     bin_folder = ENVIRONMENTS[suite.environment] / "bin"
     variables |= {
         "PATH": f"{bin_folder}{os.pathsep}{variables.get('PATH', os.defpath)}",
-        "PYTHONDONTWRITEBYTECODE": "1",
         "MERGE_SPARK_ENV": str(ENVIRONMENTS["spark"]),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "AIRFLOW_HOME": str(work / "airflow"),

@@ -268,9 +268,9 @@ def _limited() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-@pytest.mark.slow
+# `make setup-classes` makes one, with which all jobs of the tests run.
+@pytest.mark.extended
 class TestMaking:
-    @pytest.mark.extended
     def test_a_disk_that_gets_full(self, make: Make, folder: Path) -> None:
         done = make(preexec_fn=_limited)
         _, said = done.communicate(timeout=600)
@@ -296,19 +296,25 @@ class TestMaking:
         archive = archive_in(folder, archive_key(environment, os.environ))
         names = {".lock", archive.path.name, archive.spark_home.name}
         assert {path.name for path in folder.iterdir()} == names
-        _check_use(environment, archive, folder.parent)
 
 
-def _check_use(environment: SparkEnvironment, archive: ClassArchive, work: Path) -> None:
-    """A driver takes its classes from the archive, but not from a damaged one."""
-    whole = _driver(environment, archive, work)
+@pytest.mark.slow
+def test_a_driver_takes_its_classes_from_an_archive_but_not_from_a_damaged_one(
+    spark_env: str, tmp_path: Path
+) -> None:
+    made = Path(os.environ["AIRFLOW__MERGE__CLASS_ARCHIVE_FOLDER"])
+    if not (made / "path").exists():
+        pytest.skip("no archive was made: make setup-classes")
+    environment = SparkEnvironment.at(spark_env, "spark_env")
+    archive = archive_in(made, archive_key(environment, os.environ))
+    whole = _driver(environment, archive, tmp_path)
     assert _shared(whole) > 5_000
-    damaged = work / "damaged.jsa"
+    damaged = tmp_path / "damaged.jsa"
     data = bytearray(archive.path.read_bytes())
     for place in range(100_000, len(data), 500_000):
         data[place : place + 8] = b"\xff" * 8
     damaged.write_bytes(data)
-    without = _driver(environment, replace(archive, path=damaged), work)
+    without = _driver(environment, replace(archive, path=damaged), tmp_path)
     assert _shared(without) == 0
     assert "Unable to use shared archive" in without
 

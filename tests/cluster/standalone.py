@@ -33,7 +33,7 @@ def clean_environment(**more: str) -> dict[str, str]:
     """The variables that a process of Spark needs: above all, no path to this project."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
     local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK_HOME)}
-    return {**kept, **local, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {**kept, **local, **more}
 
 
 @dataclass

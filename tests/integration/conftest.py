@@ -47,7 +47,6 @@ class Lake:
 
     folder: Path
     spark_env: Path
-    bytecode: Path
 
     @property
     def warehouse(self) -> Path:
@@ -56,12 +55,9 @@ class Lake:
     def environment(self) -> dict[str, str]:
         paimon = {"conn_type": "paimon", "extra": {"warehouse": str(self.warehouse)}}
         spark = {"conn_type": "spark", "host": "local[2]"}
-        inherited = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         return {
-            **inherited,
+            **os.environ,
             "PYTHONPATH": str(_ROOT),
-            # Dozens of processes, each of which would compile what it imports.
-            "PYTHONPYCACHEPREFIX": str(self.bytecode),
             "AIRFLOW_HOME": str(self.folder / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.folder / "dags"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -119,8 +115,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The Airflow database is made once; each test uses its own table."""
     spark_env = os.environ.get("MERGE_SPARK_ENV")
     assert spark_env, "MERGE_SPARK_ENV must name the Spark environment"
-    bytecode = tmp_path_factory.mktemp("pycache")
-    lake = Lake(tmp_path_factory.mktemp("lake"), Path(spark_env), bytecode)
+    lake = Lake(tmp_path_factory.mktemp("lake"), Path(spark_env))
     for name in ("warehouse", "dags", "tmp"):
         (lake.folder / name).mkdir()
     done = lake.airflow("db", "migrate")

@@ -12,7 +12,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +61,11 @@ def spark_python(spark_env: Path) -> Iterator[SparkPython]:
 
 
 @pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory, spark_env: Path) -> dict[str, str]:
+def settings(spark_env: Path) -> dict[str, str]:
     """What servers and their jobs find in the environment."""
-    inherited = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **inherited,
+        **os.environ,
         "PYTHONPATH": str(ROOT),
-        # Airflow and its jobs are dozens of processes, each of which would compile what it imports.
-        "PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("pycache")),
         "SPARK_CONF_DIR": str(ROOT / "tests" / "spark_conf"),
         "AIRFLOW__MERGE__SPARK_ENV": str(spark_env),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(_SPARK),
@@ -123,17 +119,19 @@ def orders(
     server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Orders]]:
     """Makes a table and its DAG, named after the test; the logs are shown when the test fails."""
-    with _making_orders(server, spark_python, request) as make:
-        yield partial(make, _name(request))
+    made: list[Orders] = []
 
+    def make(**dag: Any) -> Orders:
+        table = Orders(server, server.folder / "warehouse", spark_python, _name(request))
+        table.create(**dag)
+        made.append(table)
+        return table
 
-@pytest.fixture(scope="module")
-def module_orders(
-    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Orders]]:
-    """The same for all tests of a module; the caller names the table."""
-    with _making_orders(server, spark_python, request) as make:
-        yield make
+    failures = request.session.testsfailed
+    yield make
+    if request.session.testsfailed > failures:
+        for table in made:
+            print(table.story(table.dag_id))  # noqa: T201 - pytest shows it with the failure
 
 
 @pytest.fixture
@@ -169,25 +167,6 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
             yield window
     except BrowserNotInstalledError as error:
         pytest.skip(str(error))
-
-
-@contextmanager
-def _making_orders(
-    server: Server, spark_python: SparkPython, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Orders]]:
-    made: list[Orders] = []
-
-    def make(name: str, **dag: Any) -> Orders:
-        table = Orders(server, server.folder / "warehouse", spark_python, name)
-        table.create(**dag)
-        made.append(table)
-        return table
-
-    failures = request.session.testsfailed
-    yield make
-    if request.session.testsfailed > failures:
-        for table in made:
-            print(table.story(table.dag_id))  # noqa: T201 - pytest shows it with the failure
 
 
 def _days(

@@ -6,6 +6,8 @@ import json
 from datetime import datetime
 from itertools import accumulate
 
+import pytest
+
 from tests.live.days import TASK, new, old
 from tests.live.sabotage import kill_worker, pause_before_commit
 
@@ -34,6 +36,8 @@ def values_of(results, name):
     return sorted(each[name] for each in results)
 
 
+# A worker that is lost is also in test_worker_killed, a backfill and its repetition below.
+@pytest.mark.extended
 # Airflow may find SQLite locked and is asked again: then days may have new runs, not second tries.
 def test_static_with_a_killed_worker_and_a_completed_day_again(days):
     dates = DAYS[:3]

@@ -8,23 +8,6 @@ from tests.live.orders import BEFORE, ONCE, SLOWLY
 from tests.live.sabotage import kill_worker, lives, pause_after_commit, pause_before_commit
 
 
-@pytest.fixture(scope="module")
-def lost_after_the_commit(module_orders):
-    """Two tables, each with the operation whose worker died after its commit.
-
-    Airflow waits for the heartbeats of both at the same time. The second DAG has another statement
-    when its task is tried again.
-    """
-    found = {}
-    for name in ("same_statement", "changed_statement"):
-        table = module_orders(name, retries=2, value=SLOWLY)
-        table.trigger("run")
-        found[name] = table, pause_after_commit(table)
-        kill_worker(*found[name], with_job=True)
-    table.write_dag(retries=2, value="t.n - s.n")
-    return found
-
-
 @pytest.mark.extended
 def test_before_the_commit(orders):
     table = orders(retries=1, value=SLOWLY)
@@ -45,8 +28,12 @@ def test_before_the_commit(orders):
     assert table.rows() == ONCE
 
 
-def test_after_the_commit(lost_after_the_commit):
-    table, operation_id = lost_after_the_commit["same_statement"]
+def test_after_the_commit(orders):
+    table = orders(retries=2, value=SLOWLY)
+    table.trigger("run")
+    operation_id = pause_after_commit(table)
+    kill_worker(table, operation_id, with_job=True)
+
     assert table.ended("run") == "success"
     assert table.task("run")["try_number"] == 2
     assert table.snapshots() == [1, 2], "the retry found the commit of the first try"
@@ -57,8 +44,14 @@ def test_after_the_commit(lost_after_the_commit):
     assert not list(table.folder.glob("consumer/*")), "no guard is left"
 
 
-def test_statement_changed_between_two_tries(lost_after_the_commit):
-    table, _ = lost_after_the_commit["changed_statement"]
+# tests/engine shows what another digest is told, tests/airflow what the task does then.
+@pytest.mark.extended
+def test_statement_changed_between_two_tries(orders):
+    table = orders(retries=2, value=SLOWLY)
+    table.trigger("run")
+    kill_worker(table, pause_after_commit(table), with_job=True)
+    table.write_dag(retries=2, value="t.n - s.n")
+
     assert table.ended("run") == "failed"
     assert table.task("run")["try_number"] == 2, "the error is final: the third try is not used"
     assert "OPERATION_ID_REUSED" in table.log("run", 2)
