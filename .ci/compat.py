@@ -157,7 +157,7 @@ def run_suite(leg: Leg, suite: suites.Suite) -> Row:
     """One suite in the environment that is now the leg's."""
     options = [f"-W{each}" for each in leg.warnings]
     output = suites.OUTPUT / leg.folder.name
-    outcome = suites.run_suite(suite, "full", output=output, options=options)
+    (outcome,) = suites.run_process(suites.Process([suite]), "full", output=output, options=options)
     result = f"{outcome.passed} passed"
     result += f", {len(outcome.skipped)} skipped" if outcome.skipped else ""
     result += f"  FAILED: {outcome.reason}" if outcome.reason else ""

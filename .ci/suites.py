@@ -2,10 +2,10 @@
 
 Usage: suites.py quick|full|all [suite ...]
 
-Each suite is one pytest process in each of its environments. At most three run at a time. All that
-a suite starts carries its mark in the environment, so that a hang or a crash ends that suite only
-and leaves nothing behind. A suite without a single test that ran is a failure. No test is run a
-second time because it failed.
+Each suite is one pytest process in each of its environments; suites that name the same process
+share it, and its Spark session. At most three run at a time. All that a process starts carries its
+mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
+A suite without a single test that ran is a failure. No test is run a second time because it failed.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -45,7 +45,7 @@ FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "AIRFLOW_", "PYTHON", "PYTEST_", "VI
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One run of pytest: a folder of tests in one environment."""
+    """A folder of tests in one environment."""
 
     name: str
     folder: str
@@ -53,10 +53,34 @@ class Suite:
     sessions: bool
     run: str
     minutes: float
+    process: str
 
     @property
     def label(self) -> str:
         return f"{self.name} [{self.environment}]"
+
+    @property
+    def modules(self) -> str:
+        """What the names of its tests' classes start with."""
+        return self.folder.replace("/", ".") + "."
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One run of pytest."""
+
+    suites: list[Suite]
+
+    @property
+    def first(self) -> Suite:
+        return self.suites[0]
+
+    def work(self, output: Path) -> Path:
+        """The folder of its results."""
+        return output / f"{self.first.process}-{self.first.environment}"
+
+    def report(self, output: Path) -> Path:
+        return self.work(output) / "results.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +110,20 @@ def load(run: str, names: list[str]) -> list[Suite]:
             row["sessions"],
             row["run"],
             times * row["minutes"],
+            row.get("process", name),
         )
         for name, row in table.items()
         if (name in names if names else row["run"] in wanted)
         for environment in row["environments"][: 1 if run == "quick" else None]
     ]
+
+
+def processes(suites: list[Suite]) -> list[Process]:
+    """The runs of pytest for these suites, in the order of their first ones."""
+    found: dict[tuple[str, str], Process] = {}
+    for suite in suites:
+        found.setdefault((suite.process, suite.environment), Process([])).suites.append(suite)
+    return list(found.values())
 
 
 def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
@@ -118,63 +151,68 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
 
 
 def run_all(suites: list[Suite], run: str) -> list[Outcome]:
-    """Runs the suites side by side, in the order of the file: the longest first.
+    """Runs the processes side by side, in the order of the file: the longest first.
 
     Two Spark sessions at a time are as many as two cores bear. A suite without them fits beside
     two with, which start and wait for much of their time.
     """
     with ThreadPoolExecutor(2) as with_sessions, ThreadPoolExecutor(1) as without:
         pools = {True: with_sessions, False: without}
-        running = [pools[each.sessions].submit(run_quietly, each, run) for each in suites]
-        return [each.result() for each in running]
+        running = [
+            pools[each.first.sessions].submit(run_quietly, each, run) for each in processes(suites)
+        ]
+        return [outcome for each in running for outcome in each.result()]
 
 
-def run_quietly(suite: Suite, run: str) -> Outcome:
-    """Runs a suite; its output is printed at its end."""
+def run_quietly(process: Process, run: str) -> list[Outcome]:
+    """Runs a process; its output is printed at its end."""
     with tempfile.TemporaryFile("w+") as log:
-        outcome = run_suite(suite, run, log=log)
+        outcomes = run_process(process, run, log=log)
         log.seek(0)
         print(log.read(), flush=True)
-    return outcome
+    return outcomes
 
 
-def run_suite(
-    suite: Suite,
+def run_process(
+    process: Process,
     run: str,
     output: Path = OUTPUT,
     options: Sequence[str] = (),
     log: IO[str] | None = None,
-) -> Outcome:
-    """Runs one suite, with its output in `log` or on the terminal, its results in `output`.
+) -> list[Outcome]:
+    """Runs its suites, with their output in `log` or on the terminal, their results in `output`.
 
     `options` are further ones of pytest.
     """
     selection = [*_SELECTION[run], *options]
-    print(f"\n==> {suite.label}: {suite.folder} {' '.join(selection)}", file=log, flush=True)
-    work = output / f"{suite.name}-{suite.environment}"
+    first, folders = process.first, [suite.folder for suite in process.suites]
+    labels = ", ".join(suite.label for suite in process.suites)
+    print(f"\n==> {labels}: {' '.join([*folders, *selection])}", file=log, flush=True)
+    work, report = process.work(output), process.report(output)
     work.mkdir(parents=True, exist_ok=True)
-    report = work / "results.xml"
     report.unlink(missing_ok=True)
-    python = str(ENVIRONMENTS[suite.environment] / "bin" / "python")
+    python = str(ENVIRONMENTS[first.environment] / "bin" / "python")
     files = [f"--junit-xml={report}", "-o", f"cache_dir={work / 'cache'}"]
     started = time.monotonic()
     mark = f"MERGE_TEST_RUN={uuid.uuid4().hex}"
-    process = subprocess.Popen(
-        [python, "-m", "pytest", suite.folder, *files, *selection],
+    running = subprocess.Popen(
+        [python, "-m", "pytest", *folders, *files, *selection],
         cwd=ROOT,
-        env=environment_variables(suite, work) | dict([mark.split("=")]),
+        env=environment_variables(first, work) | dict([mark.split("=")]),
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log and subprocess.STDOUT,
         start_new_session=True,
     )
+    minutes = sum(suite.minutes for suite in process.suites)
     try:
-        code: int | None = process.wait(timeout=suite.minutes * 60)
+        code: int | None = running.wait(timeout=minutes * 60)
     except subprocess.TimeoutExpired:
         code = None
     finally:
-        stop_all(process, mark)
-    return outcome(suite, time.monotonic() - started, code, report)
+        stop_all(running, mark)
+    seconds = time.monotonic() - started
+    return [outcome(suite, process, seconds, code, report) for suite in process.suites]
 
 
 def stop_all(process: subprocess.Popen[bytes], mark: str) -> None:
@@ -199,31 +237,51 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def outcome(suite: Suite, seconds: float, code: int | None, report: Path) -> Outcome:
-    """Reads pytest's JUnit file; a missing one, a time limit or an empty run is a failure."""
+def outcome(
+    suite: Suite, process: Process, seconds: float, code: int | None, report: Path
+) -> Outcome:
+    """Reads pytest's JUnit file; a missing one, a time limit or an empty run is a failure.
+
+    A suite that shares its process has the seconds of its own tests.
+    """
     passed = 0
     failed: list[str] = []
     skipped: list[tuple[str, str]] = []
-    for case in ElementTree.parse(report).iter("testcase") if report.exists() else ():
+    own = 0.0
+    cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+    for case in cases:
+        class_name = case.get("classname") or case.get("name") or ""
+        if not class_name.startswith(suite.modules):
+            continue
+        own += float(case.get("time", 0))
         skip = case.find("skipped")
         name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
-        if case.find("failure") is not None or case.find("error") is not None:
+        if has_failed(case):
             failed.append(name)
         elif skip is not None:
             skipped.append((name, skip_reason(skip)))
         else:
             passed += 1
     if code is None:
-        reason = f"stopped after {suite.minutes:g} minutes"
-    elif code == 5:
-        reason = "no test found"
-    elif code != 0:
-        reason = f"{len(failed)} failed" if failed else f"pytest ended with {code}"
+        reason = f"stopped after {sum(each.minutes for each in process.suites):g} minutes"
+    elif failed:
+        reason = f"{len(failed)} failed"
     elif not report.exists():
-        reason = "no results written"
+        reason = f"pytest ended with {code} and wrote no results"
+    elif not passed:
+        reason = "every test was skipped" if skipped else "no test found"
+    elif code == 0 or (code == 1 and any(map(has_failed, cases))):
+        reason = ""  # a test of another suite failed, if any
     else:
-        reason = "" if passed else "every test was skipped"
-    return Outcome(suite, seconds, passed, failed, skipped, reason)
+        reason = f"pytest ended with {code}"
+    return Outcome(
+        suite, own if len(process.suites) > 1 else seconds, passed, failed, skipped, reason
+    )
+
+
+def has_failed(case: ElementTree.Element) -> bool:
+    """Whether the test failed, or what it needs could not be made."""
+    return case.find("failure") is not None or case.find("error") is not None
 
 
 def skip_reason(skip: ElementTree.Element) -> str:
@@ -252,7 +310,7 @@ def summary(outcomes: list[Outcome]) -> str:
 
 def slowest(suites: list[Suite]) -> str:
     """The tests that took longest, with their seconds."""
-    reports = [OUTPUT / f"{suite.name}-{suite.environment}" / "results.xml" for suite in suites]
+    reports = [process.report(OUTPUT) for process in processes(suites)]
     cases = [
         (float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}")
         for report in reports

@@ -67,9 +67,9 @@ class BulkRemover:
         in_parallel(self._remove, _parts(sorted(paths)))
 
     def remove_in_order(self, paths: Sequence[str]) -> None:
-        """Remove a thousand files after the other."""
-        for part in _parts(paths):
-            self._remove(part)
+        """Remove one file after the other: a request for many may fail for any of them."""
+        for path in paths:
+            self._remove([path])
 
     def _remove(self, paths: list[str]) -> None:
         from botocore.exceptions import BotoCoreError, ClientError

@@ -21,7 +21,16 @@ def test_every_test_file_belongs_to_exactly_one_suite() -> None:
 
 def test_every_suite_says_where_and_when_it_runs() -> None:
     for name, row in SUITES.items():
-        assert set(row) == {"folder", "environments", "sessions", "run", "minutes"}, name
+        required = {"folder", "environments", "sessions", "run", "minutes"}
+        assert required <= set(row) <= required | {"process"}, name
         assert set(row["environments"]) <= {"airflow", "spark"}, name
         assert row["environments"], name
         assert row["run"] in {"quick", "full"}, name
+
+
+def test_suites_of_one_process_are_alike() -> None:
+    for row in SUITES.values():
+        if "process" in row:
+            alike = [each for each in SUITES.values() if each.get("process") == row["process"]]
+            assert {each["sessions"] for each in alike} == {row["sessions"]}
+            assert all(each["environments"] == row["environments"] for each in alike)

@@ -10,9 +10,6 @@ from pyspark.sql import SparkSession
 from tests.conformance.connectors import HARNESSES
 from tests.conformance.harness import Harness
 from tests.conformance.tables import SeedTable
-from tests.support.spark_session import spark
-
-__all__ = ["spark"]
 
 pytest.register_assert_rewrite("tests.conformance.check")
 

@@ -11,9 +11,6 @@ import pytest
 
 from tests.faults.drivers import Drivers, running_drivers
 from tests.faults.merges import new_table
-from tests.support.spark_session import spark
-
-__all__ = ["spark"]
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,8 @@ import pytest
 from tests.judge.rest_server import rest
 from tests.judge.tables import Warehouse
 from tests.judge.toolchain import JudgeMissingError, prepare
-from tests.support.spark_session import spark
 
-__all__ = ["rest", "spark"]
+__all__ = ["rest"]
 
 
 @pytest.fixture(scope="session")

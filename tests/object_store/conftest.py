@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.gateway import GatewayMissingError, gateway_program
-from tests.support.spark_session import spark
 from tests.support.stores import ObjectStore, gateway, moto
 
-__all__ = ["gateway", "moto", "spark"]
+__all__ = ["gateway", "moto"]
 
 pytest.register_assert_rewrite("tests.conformance.check")
 

@@ -251,3 +251,12 @@ def test_a_refusal_is_told() -> None:
 
     assert raised.value.code is ErrorCode.STORAGE_UNAVAILABLE
     assert "b: AccessDenied" in raised.value.message
+
+
+def test_what_has_an_order_goes_one_by_one() -> None:
+    client = _Refusing(["b"])
+
+    with pytest.raises(JobError):
+        BulkRemover(client).remove_in_order(["bucket/a", "bucket/b", "bucket/c"])
+
+    assert client.requests == [["a"], ["b"]]

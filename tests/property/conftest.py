@@ -6,9 +6,6 @@ import pytest
 
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
-from tests.support.spark_session import spark
-
-__all__ = ["spark"]
 
 _RUNNERS = pytest.StashKey[list[Runner]]()
 

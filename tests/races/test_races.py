@@ -58,6 +58,8 @@ def test_writers_that_race_on_a_rest_catalog_lose_and_double_nothing(
     assert set(report.failures) <= {"COMMIT_CONFLICT"}
 
 
+# tests/hdfs loses the answer to each request of a commit, the store above is as quick.
+@pytest.mark.extended
 def test_writers_that_race_in_hdfs_lose_and_double_nothing(
     tmp_path: Path, hdfs: Hdfs, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,9 +17,6 @@ from tests.sql.strategies import mutations, queries, statements
 from tests.sql.test_expressions import WHOLE
 from tests.sql.test_fuzz import pieces_of
 from tests.sql.test_table_names import FROM_FIRST, MERGE, QUERIES
-from tests.support.spark_session import spark
-
-__all__ = ["spark"]
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,7 @@
 """The one Spark session of a test run: small, local, in UTC.
 
-A suite takes it with ``from tests.spark_session import spark`` in its ``conftest.py``; a program
-takes ``local_session``. PySpark is imported only when somebody asks for the session.
+``tests/conftest.py`` gives it to all suites; a program takes ``local_session``. PySpark is imported
+only when somebody asks for the session.
 """
 
 from __future__ import annotations

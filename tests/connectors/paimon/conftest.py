@@ -9,9 +9,6 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
-from tests.support.spark_session import spark
-
-__all__ = ["spark"]
 
 
 @pytest.fixture
