@@ -6,7 +6,7 @@ The algorithm and the options are those of Paimon's ``ManifestFileMerger``:
 option                                   default  meaning
 =======================================  =======  ==================================================
 ``manifest.target-file-size``            8 mb     manifests are merged until they have this size
-``manifest.merge-min-count``             30       the rest are merged if there are at least as many
+``manifest.merge-min-count``             30       the rest are merged if they are at least this many
 ``manifest.full-compaction-threshold-    16 mb    if the manifests that are small or hold removals
 size``                                            reach this size together, all of them are merged
 =======================================  =======  ==================================================
