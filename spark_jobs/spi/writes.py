@@ -112,7 +112,7 @@ class MergeWrite:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A change that a sink task wrote: the engine adds up the counts, the connector commits it.
+    """A change, made by a sink task or ``drop_files``: the engine counts, the connector commits.
 
     ``document`` is the connector's own JSON document (files, statistics). ``rows_carried`` counts
     rows copied unchanged into rewritten files. Sizes are in bytes.

@@ -1,4 +1,4 @@
-"""Beginning a merge: guards its base snapshot and describes its sinks. Driver only."""
+"""Beginning a merge: guarding its base snapshot and describing its sinks. Driver only."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: s
     """Guard the base snapshot; return True if no other try had left a guard.
 
     Raises:
-        CommitError: COMMIT_CONFLICT: the base expired before it was guarded. This try then leaves
-            no guard of its own, which a later one would take for that of a possible commit.
+        CommitError: COMMIT_CONFLICT: the base expired before it was guarded. This try then removes
+            its own guard, from which a later try would conclude that this one may have committed.
     """
     guard = guard_of(filesystem, pinned_table(table), operation_id)
     is_first = guard.set(table.snapshot_id)

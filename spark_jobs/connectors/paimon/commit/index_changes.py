@@ -37,7 +37,7 @@ class _NewIndex(NamedTuple):
     vectors: Mapping[str, VectorRange]
 
     def locations(self) -> Vectors:
-        """Where the vectors are."""
+        """The locations of the vectors, by name of the data file."""
         return {
             name: VectorLocation(self.path, each.offset, each.length, each.cardinality or 0)
             for name, each in self.vectors.items()

@@ -141,7 +141,7 @@ def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool
 
 
 def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
-    """What new files depend on; the id alone is not enough, as a recreated table starts again."""
+    """The schema that new files depend on: not only its id, which a recreated table may reuse."""
     schema, schema_id = table.schema, table_schema.schema_id(table.table)
     return schema_id, schema.columns, schema.partition_keys, table.buckets
 

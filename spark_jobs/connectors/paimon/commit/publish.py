@@ -24,7 +24,7 @@ class SnapshotStore(Protocol):
     def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Publish ``new`` after the snapshot of ``latest``; return False if its id is taken.
 
-        After a failure, a second call with the same snapshot may find the id taken by itself.
+        After a failure, a second call may return False for a snapshot that the first one published.
 
         Raises:
             OSError: the call failed; look up whether the snapshot is there.

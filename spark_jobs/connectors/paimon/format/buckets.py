@@ -174,7 +174,7 @@ def _long_decimal_part(column: pa.Array) -> _Part:
 
 
 def _long_timestamp_part(column: pa.Array) -> _Part:
-    """Precision above 3: milliseconds in 8 extra bytes, nanoseconds within them in the slot."""
+    """Precision above 3: milliseconds in 8 extra bytes, nanoseconds of the last one in the slot."""
     micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
     milliseconds = micros // 1000
     slots = ((micros - milliseconds * 1000) * 1000).astype(np.uint64)

@@ -20,7 +20,7 @@ def open_catalog(options: Mapping[str, str]) -> Any:
 def find_table(catalog: Any, name: TableName) -> Any | None:
     """The table with its latest schema; None if it or its database does not exist.
 
-    If no table has exactly this name, the only one that differs just in case is found. The branch
+    If no table has exactly this name, it is the only one with this name in another case. The branch
     in a name such as ``table$branch_b`` must match exactly.
     """
     from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException

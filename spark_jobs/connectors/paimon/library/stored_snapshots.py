@@ -47,8 +47,8 @@ def find_snapshot(table: Any, snapshot_id: int) -> Any | None:
 def is_same_snapshot(one: Any, other: Any) -> bool:
     """Whether both are the same attempt of a commit, wherever they were read.
 
-    The names of an attempt's manifest lists are unique. ``uuid`` would not do: servers that do not
-    know it yet lose it.
+    Compares the names of their manifest lists, which are unique. ``uuid`` would not do: servers
+    that do not know this field yet lose it.
     """
     return bool(one.delta_manifest_list == other.delta_manifest_list)
 

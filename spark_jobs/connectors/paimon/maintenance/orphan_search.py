@@ -66,7 +66,7 @@ class SparkSearch:
         return _kept(map_in_arrow(listed, listing, _ddl(LISTED)))
 
     def orphans(self, listed: DataFrame, planner: RemovalPlanner, before: int) -> SparkOrphans:
-        """The listed files whose names no file in use has."""
+        """The listed files that were stored ``before`` and are not in use, compared by name."""
         references = planner.references()
         numbers = {name: number for number, name in enumerate(references.manifests)}
         folder = manifest_folder(self._table.path)

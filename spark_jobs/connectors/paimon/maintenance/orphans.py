@@ -121,7 +121,7 @@ class DriverSearch:
     def orphans(
         self, listed: Sequence[StoredFile], planner: RemovalPlanner, before: int
     ) -> DriverOrphans:
-        """The listed files whose names no file in use has."""
+        """The listed files that were stored ``before`` and are not in use, compared by name."""
         needed = {path.rpartition("/")[2] for path in planner.in_use()}
         return DriverOrphans(orphans_among(listed, needed, before))
 
