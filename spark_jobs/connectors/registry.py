@@ -1,4 +1,4 @@
-"""Connectors by name. A connector's table library is imported when its catalog is opened."""
+"""Connectors by name. Opening a catalog imports the connector's table library."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CONNECTORS: Final[Mapping[str, tuple[str, str]]] = {
 def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Connector:
     """The connector that ``catalog`` names, opened on its warehouse.
 
-    ``credentials`` are further catalog options that are never logged.
+    ``credentials`` are additional catalog options that are never logged.
 
     Raises:
-        RequestError: REQUEST_INVALID for a connector that does not exist.
-        CatalogError: LIBRARY_MISSING, or what opening the catalog raises.
+        RequestError: REQUEST_INVALID: the connector does not exist.
+        CatalogError: LIBRARY_MISSING, or whatever opening the catalog raises.
     """
     if catalog.connector not in _CONNECTORS:
         known = ", ".join(sorted(_CONNECTORS))

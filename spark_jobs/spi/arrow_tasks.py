@@ -1,4 +1,4 @@
-"""How functions over Arrow batches run in executors."""
+"""Running functions over Arrow batches on executors."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Part_contra = TypeVar("Part_contra", contravariant=True)
 
 
 class PartReader(Protocol[Part_contra]):
-    """Reads the parts of one task: files, or splits of files. Picklable."""
+    """Reads the parts of one task, which are files or splits of files. Picklable."""
 
     def read(self, parts: Sequence[Part_contra]) -> Iterator[pa.RecordBatch]:
-        """What is in ``parts``, one after another."""
+        """Yield the rows of ``parts``, one part after another."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTasks(Generic[Part]):
-    """The function of ``map_tasks`` that reads the parts of each of ``tasks``. Picklable."""
+    """A function for ``map_tasks`` that reads the parts of each of ``tasks``. Picklable."""
 
     reader: PartReader[Part]
     tasks: tuple[tuple[Part, ...], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the reader yields for the tasks whose numbers are in the only column.
+        """Read the tasks whose numbers are in the only column.
 
         Raises:
-            RuntimeError: with the marker of a ``JobError``.
+            RuntimeError: carries the marker of a ``JobError``.
         """
         with marked_errors():
             for batch in batches:
@@ -51,32 +51,32 @@ class ScanTasks(Generic[Part]):
 def map_tasks(
     spark: SparkSession, tasks: int, function: ArrowFunction, schema: StructType | str
 ) -> DataFrame:
-    """What ``function`` makes of the numbers of so many tasks, one in each Spark task."""
+    """Run ``function`` in ``tasks`` Spark tasks, each of which gets its number as the only row."""
     return map_in_arrow(spark.range(0, tasks, 1, max(tasks, 1)), function, schema)
 
 
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:
-    """Spark's ``mapInArrow``, in workers that read the directories of Python archives once.
+    """Spark's ``mapInArrow``, with workers that read the directory of a Python archive only once.
 
-    ``function`` is picklable; it makes batches of ``schema`` from the batches of a task.
+    ``function`` is picklable. It turns the batches of a task into batches of ``schema``.
     """
     return frame.mapInArrow(ArchivesReadOnce(function), schema)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivesReadOnce:
-    """``function``, after which the worker forgets the importers of zip archives.
+    """Runs ``function``, then makes the worker forget its importers of zip archives.
 
-    PySpark's worker calls ``importlib.invalidate_caches`` before each task. Up to Python 3.11 every
-    importer of an archive then reads the archive's directory again: 0.2 s a task for
-    ``pyspark.zip``, which has an importer for each package in it. An importer that was forgotten is
-    made again by the next import, from a directory that Python keeps in memory.
+    PySpark's worker calls ``importlib.invalidate_caches`` before each task. Up to Python 3.11,
+    every importer of an archive then reads the archive's directory again. For ``pyspark.zip``,
+    which has one importer per package, this takes 0.2 s per task. The next import recreates a
+    forgotten importer from a directory that Python keeps in memory.
     """
 
     function: ArrowFunction
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What ``function`` yields for the batches of one task."""
+        """Run ``function`` on the batches of one task."""
         try:
             yield from self.function(batches)
         finally:

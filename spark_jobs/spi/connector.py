@@ -1,7 +1,7 @@
-"""The interfaces that a table format implements. Driver half and executor half are separate.
+"""The interfaces that a table format implements. Driver and executor halves are separate.
 
-After Trino's ``ConnectorMetadata``, ``ConnectorMergeSink`` and ``ConnectorPageSink``, cut down to
-what MERGE needs: DELETE and UPDATE are merges without a source.
+Modelled on Trino's ``ConnectorMetadata``, ``ConnectorMergeSink`` and ``ConnectorPageSink``, reduced
+to what MERGE needs: DELETE and UPDATE are merges without a source.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class ConnectorMetadata(Protocol):
-    """Tables, their pinned snapshots and how their rows change. Driver only.
+    """Tables, their pinned snapshots, and how their rows change. Driver only.
 
-    A connector that only reads inherits the defaults of ``require_writable`` and what follows it.
+    A read-only connector inherits the defaults of ``require_writable`` and the methods after it.
     """
 
     def load_table(self, name: TableName) -> TableHandle:
@@ -41,11 +41,11 @@ class ConnectorMetadata(Protocol):
         ...
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Create the table, and its database; False when an equal one exists.
+        """Create the table and its database; return False if an equal table exists.
 
         Raises:
-            CatalogError: TABLE_DIFFERS, with every difference listed.
-            NotSupportedError: a type or an option that the format cannot hold.
+            CatalogError: TABLE_DIFFERS, listing every difference.
+            NotSupportedError: the format does not support a type or an option.
         """
         ...
 
@@ -53,29 +53,29 @@ class ConnectorMetadata(Protocol):
         """All data files of the pinned snapshot; ``ordinal`` is the index in this tuple.
 
         Raises:
-            NotSupportedError: a file that cannot be read right here (another format, an older
-                schema), with the reason.
+            NotSupportedError: a file cannot be read correctly here (another format, an older
+                schema); gives the reason.
         """
         ...
 
     def require_writable(self, table: TableHandle) -> None:
-        """Check that rows of this table can be changed; asked before the methods below.
+        """Check that this table's rows can be changed; called before the methods below.
 
         Raises:
-            NotSupportedError: they cannot, with the reason.
+            NotSupportedError: they cannot be changed; gives the reason.
         """
         raise no_merge(table)
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        """How this table's rows are changed."""
+        """How the connector changes this table's rows."""
         raise no_merge(table)
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
-        """How INSERT rows shall reach the sink."""
+        """The layout in which INSERT rows must reach the sink."""
         raise no_merge(table)
 
     def update_layout(self, table: TableHandle) -> WriteLayout:
-        """How UPDATE and DELETE rows shall reach the sink."""
+        """The layout in which UPDATE and DELETE rows must reach the sink."""
         raise no_merge(table)
 
 
@@ -83,8 +83,8 @@ class ConnectorMetadata(Protocol):
 class ArrowRows:
     """Rows that executors read without the JVM.
 
-    ``function``, picklable, is one of ``mapInArrow``: from numbers of tasks it makes batches whose
-    first columns are those that were asked for, in their order. ``files`` has, for each task, the
+    ``function`` is a picklable function for ``mapInArrow``. It turns task numbers into batches
+    whose first columns are the requested ones, in that order. ``files`` lists, for each task, the
     ordinals of the files that it reads.
     """
 
@@ -93,7 +93,7 @@ class ArrowRows:
 
 
 class ConnectorScan(Protocol):
-    """Reading target rows through Spark. Driver only."""
+    """Reads target rows through Spark. Driver only."""
 
     def arrow_rows(
         self,
@@ -102,7 +102,7 @@ class ConnectorScan(Protocol):
         files: Sequence[PlannedFile],
         columns: Sequence[str],
     ) -> ArrowRows | None:
-        """The rows of ``files`` as of the pinned snapshot; None where only ``read`` can."""
+        """The rows of ``files`` as of the pinned snapshot; None if only ``read`` can read them."""
         ...
 
     def read(
@@ -115,33 +115,33 @@ class ConnectorScan(Protocol):
     ) -> DataFrame:
         """The rows of ``files`` as of the pinned snapshot.
 
-        Columns: ``columns`` in that order with the table's names and types, then
-        ``__merge_row_id``: a struct, opaque to the engine but for ``WriteLayout``. Rows of no use
-        under ``dynamic_filter`` may be left out, and it is faster to do so.
+        Columns: ``columns`` in that order, with the table's names and types, then
+        ``__merge_row_id``, a struct that is opaque to the engine except in ``WriteLayout``. The
+        connector may leave out rows that ``dynamic_filter`` excludes, which is faster.
         """
         ...
 
 
 class ConnectorMergeWrites(Protocol):
-    """The life of a write. Driver only."""
+    """The lifecycle of a write. Driver only."""
 
     def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
-        """Prepare the write and guard the base snapshot against expiry; no data file yet.
+        """Prepare the write and guard the base snapshot against expiry; write no data file yet.
 
-        Nothing at all is stored for a dry run, neither here nor by the sinks.
+        In a dry run, neither this method nor the sinks store anything.
         """
         raise no_merge(table)
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
     ) -> list[Fragment]:
-        """What removes ``files`` as they are, without reading them; nothing happens yet."""
+        """Fragments that remove whole ``files`` without reading them; nothing is removed yet."""
         raise no_merge(table)
 
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]
     ) -> Sequence[Mapping[str, Any]]:
-        """The partitions of the fragments' files: Python values by column, perhaps repeated."""
+        """The partitions of the fragments' files as Python values by column; may repeat."""
         raise no_merge(table)
 
     def finish_merge(
@@ -153,48 +153,48 @@ class ConnectorMergeWrites(Protocol):
     ) -> CommittedSnapshot:
         """Publish all fragments as one atomic snapshot that records ``properties``.
 
-        What publishing took is put into them by ``published_properties``.
+        ``published_properties`` adds the metrics of publishing to them.
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
-            JobError: of ``MergeWrite.require_wanted`` (nothing was published).
+            JobError: raised by ``MergeWrite.require_wanted`` (nothing was published).
         """
         raise no_merge(table)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
-        """Remove every file that the write left and the guard; it certainly was not published.
+        """Remove the guard and every file of a write that was certainly not published.
 
-        The guard stays where another try of the operation has committed, or may have. Sink tasks
-        that ended well before another one failed have written files that the driver never heard of.
+        The guard stays if another try of the operation has committed, or may have. The driver does
+        not know of all files: sink tasks that succeeded before another one failed wrote some too.
         """
         raise no_merge(table)
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
-        """Let the base snapshot of a finished operation expire; its result is stored by now."""
+        """Let the base snapshot of a finished operation, whose result is stored, expire."""
         ...
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """The snapshot that this operation made earlier; None when it certainly made none.
+        """The snapshot that this operation committed earlier; None if it certainly committed none.
 
         Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the recorded base are gone.
+            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the recorded base have expired.
         """
         ...
 
 
 class NoMergeWrites(ConnectorMergeWrites):
-    """The writes of a connector that only reads: no operation has ever committed."""
+    """The writes of a read-only connector, in which no operation has ever committed."""
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
-        """None was set."""
+        """Do nothing: no guard is ever set."""
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """None."""
+        """Always None."""
         return None
 
 
 def no_merge(table: TableHandle) -> NotSupportedError:
-    """The error of a write to a table of a connector that only reads."""
+    """The error for a write to a table of a read-only connector."""
     return NotSupportedError(
         f"Rows of {table.name} cannot be changed: its connector only reads tables.",
         "Change the table with the engine that made it.",
@@ -203,11 +203,11 @@ def no_merge(table: TableHandle) -> NotSupportedError:
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """All of a table format that the engine sees, opened on one catalog.
+    """Everything that the engine sees of a table format, opened on one catalog.
 
-    A connector that only reads leaves ``writes`` out. ``storage`` is the catalog's workspace.
-    ``locate`` finds the files of a URI with the catalog's keys; None: it knows no such storage.
-    ``maintenance`` None: the connector has none.
+    A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
+    finds the files of a URI with the catalog's keys; it returns None for storage that it does not
+    know. ``maintenance`` is None if the connector offers none.
     """
 
     metadata: ConnectorMetadata

@@ -1,4 +1,4 @@
-"""What a statement's source tells of the target rows that it can match, for scans to use."""
+"""Column values of a statement's source, which scans use to skip rows that cannot match."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DynamicFilter:
-    """A row is of use only if it has, in each column, one of the column's values. Picklable.
+    """A row passes only if, in each column, it has one of that column's values. Picklable.
 
-    ``values``, by name of a table column: distinct and without NULL, in ascending order, of the
-    Arrow type in which Spark hands the column over. After Trino's ``DynamicFilter``.
+    ``values`` are by table column name: distinct, without NULL, in ascending order, and of the
+    Arrow type in which Spark hands over the column. Modelled on Trino's ``DynamicFilter``.
     """
 
     values: Mapping[str, pa.Array]

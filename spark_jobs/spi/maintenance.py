@@ -1,8 +1,7 @@
-"""What a table format can do to keep its tables small. Driver only; a Spark session
-is used where it is given, and none is needed.
+"""Table maintenance that a table format can offer. Driver only; a Spark session is optional.
 
-After the procedures of table formats' own engines. Each method may be called again after it was
-interrupted at any point, and then comes to the same end.
+Modelled on the procedures of the table formats' own engines. Each method can be called again after
+an interruption at any point, and then reaches the same result.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class ConnectorMaintenance(Protocol):
-    """Snapshots, tags and files of tables. With ``dry_run``, nothing is stored or removed.
+    """Maintains the snapshots, tags and files of tables. A ``dry_run`` stores and removes nothing.
 
-    Whatever cannot be read of what keeps files in use ends a method before anything is removed.
-    All raise CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE; CommitError: COMMIT_CONFLICT when
-    others were at work at the same time; InternalError: STORAGE_UNAVAILABLE.
+    If a method cannot read all the metadata that keeps files in use, it fails before it removes
+    anything. All methods raise CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE; CommitError:
+    COMMIT_CONFLICT if other writers interfered; InternalError: STORAGE_UNAVAILABLE.
     """
 
     def expire_snapshots(
@@ -37,7 +36,7 @@ class ConnectorMaintenance(Protocol):
         """Drop the oldest snapshots and the files that nothing else needs.
 
         Raises:
-            RequestError: REQUEST_INVALID: the limits contradict those of the table.
+            RequestError: REQUEST_INVALID: the limits contradict the table's own.
         """
         ...
 
@@ -49,17 +48,17 @@ class ConnectorMaintenance(Protocol):
         dry_run: bool,
         spark: SparkSession | None = None,
     ) -> MaintenanceReport:
-        """Remove files that are of no snapshot, tag or branch of the table.
+        """Remove files that belong to no snapshot, tag or branch of the table.
 
-        With ``spark``, tasks list and compare the files; without it, the driver holds all names.
+        With ``spark``, tasks list and compare the files. Without it, the driver holds all names.
 
         Raises:
-            RequestError: REQUEST_INVALID: the limit is not a past moment.
+            RequestError: REQUEST_INVALID: the limit is not in the past.
         """
         ...
 
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
-        """Name a snapshot.
+        """Create a tag that names a snapshot.
 
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND, TAG_EXISTS.
@@ -69,7 +68,7 @@ class ConnectorMaintenance(Protocol):
     def delete_tag(
         self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
     ) -> MaintenanceReport:
-        """Delete tags and the files that only they kept.
+        """Delete tags, and the files that only they keep.
 
         Raises:
             CatalogError: TAG_NOT_FOUND.
@@ -79,7 +78,9 @@ class ConnectorMaintenance(Protocol):
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
     ) -> MaintenanceReport:
-        """Drop the snapshots after one; ``dag_id`` is whose commits may go without ``force``.
+        """Drop the snapshots after a given one.
+
+        Unless ``spec`` forces it, all of them must be commits of the DAG ``dag_id``.
 
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.

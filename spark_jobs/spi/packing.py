@@ -1,4 +1,4 @@
-"""Files and their parts in tasks: packed by size, or in their order."""
+"""Assigning files and parts of files to tasks, by size or in order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Part = TypeVar("Part")
 
 
 def packed(file_sizes: Mapping[int, int], tasks: int) -> dict[int, int]:
-    """A task (from 0) for each file, such that all tasks have about as many bytes.
+    """A task number (from 0) for each file, such that all tasks have about the same size in bytes.
 
-    The largest goes first, into the emptiest task (Graham's LPT rule).
+    The largest file goes first, each into the task with the fewest bytes (Graham's LPT rule).
     """
     fullness = [(0, 0, task) for task in range(tasks)]
     placed = {}
@@ -25,7 +25,7 @@ def packed(file_sizes: Mapping[int, int], tasks: int) -> dict[int, int]:
 
 
 def scan_tasks(file_sizes: Mapping[int, int], tasks: int) -> list[list[int]]:
-    """The files of each of at most so many tasks, as ``packed`` places them; none is empty."""
+    """The files of each task, as ``packed`` assigns them: at most ``tasks`` tasks, none empty."""
     files_of: list[list[int]] = [[] for _ in range(min(tasks, len(file_sizes)))]
     placed = packed(file_sizes, len(files_of))
     for ordinal in file_sizes:
@@ -34,7 +34,7 @@ def scan_tasks(file_sizes: Mapping[int, int], tasks: int) -> list[list[int]]:
 
 
 def in_order(parts: Sequence[Part], tasks: int) -> tuple[tuple[Part, ...], ...]:
-    """``parts`` in their order, cut into at most so many tasks of about as many parts each."""
+    """``parts`` in order, cut into at most ``tasks`` tasks with about the same number of parts."""
     count = min(tasks, len(parts))
     ends = [len(parts) * number // count for number in range(count + 1)] if count else [0]
     return tuple(tuple(parts[start:end]) for start, end in pairwise(ends))

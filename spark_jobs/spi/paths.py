@@ -6,9 +6,9 @@ import re
 
 
 def escape_glob(path: str) -> str:
-    """The path as a glob that matches nothing else.
+    """The path as a glob pattern that matches only itself.
 
-    Spark's hidden option ``__globPaths__`` would switch globbing off, but in 4.1 several paths
-    given with it are each read several times.
+    Spark's hidden option ``__globPaths__`` would switch globbing off, but Spark 4.1 reads each path
+    several times when several paths are given with it.
     """
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)

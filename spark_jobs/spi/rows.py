@@ -1,4 +1,4 @@
-"""The rows that travel from the processor to the sink: names of columns, numbers of operations.
+"""Column names and operation numbers of the change rows that go from the processor to the sink.
 
 A change row has these columns, followed by table columns under their own names:
 
@@ -6,9 +6,9 @@ A change row has these columns, followed by table columns under their own names:
 column                        Spark type                     meaning
 ============================  =============================  =====================================
 ``__merge_operation``         ``tinyint``                    INSERT, DELETE or UPDATE below
-``__merge_case_number``       ``int``                        clause that decided, from 0; -1: none
-``__merge_row_id``            the connector's struct         target row; NULL on INSERT rows
-``__merge_from_update``       ``boolean``                    half of an UPDATE that was split
+``__merge_case_number``       ``int``                        clause that applies, from 0; -1: none
+``__merge_row_id``            the connector's struct         target row; NULL in INSERT rows
+``__merge_from_update``       ``boolean``                    whether it is half of a split UPDATE
 ============================  =============================  =====================================
 
 The numbers are those of Trino's ``ConnectorMergeSink``.

@@ -1,4 +1,4 @@
-"""The executor half of a write: sinks of change rows, and the handle that takes them there."""
+"""The executor half of a write: sinks for change rows, and the handle with their factory."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ if TYPE_CHECKING:
 
 
 class MergeSink(Protocol):
-    """Stores change rows of one sink task. Executor only: no table library."""
+    """Stores the change rows of one sink task. Executor only: must not import a table library."""
 
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
-        """Take change rows (columns: see ``spi.rows``) in the order of the layouts.
+        """Take change rows (columns: see ``spi.rows``) in the order of the write layouts.
 
-        UPDATE and DELETE rows come first, each row id at most once, then INSERT rows.
+        UPDATE and DELETE rows come first, with each row id at most once, then INSERT rows.
         """
         ...
 
     def finish(self) -> list[Fragment]:
-        """Write what is open and return what was written."""
+        """Write out what is pending and return the fragments of this task."""
         ...
 
     def abort(self) -> None:
-        """Remove what this task wrote, also after ``finish``."""
+        """Remove everything that this task wrote, even after ``finish``."""
         ...
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-        """Values of one target row, only to word an error."""
+        """Values of one target row, used only in error messages."""
         ...
 
 
 class MergeSinkFactory(Protocol):
-    """Picklable maker of sinks: all that travels to executors."""
+    """A picklable factory of sinks: all that is sent to executors."""
 
     def open(self, task_key: str) -> MergeSink:
-        """A sink for one attempt of a task; ``task_key`` is unique among tasks and attempts."""
+        """A sink for one task attempt; ``task_key`` is unique among tasks and their attempts."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MergeHandle:
-    """A write that has begun; lives on the driver, only ``sinks`` travels to executors."""
+    """A write that has begun; stays on the driver, which sends only ``sinks`` to executors."""
 
     sinks: MergeSinkFactory
     native: Any = field(repr=False, compare=False, default=None)

@@ -1,4 +1,4 @@
-"""Where files are, as the engine and connectors name it."""
+"""Locations of files, as the engine and connectors exchange them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class FileLocation(NamedTuple):
-    """A file or a folder: its path in a file system that executors can use."""
+    """A file or folder, as a path in a file system that executors can use."""
 
     filesystem: pafs.FileSystem
     path: str
@@ -18,10 +18,10 @@ class FileLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WarehouseStorage:
-    """The catalog's workspace, by default its warehouse: jobs put their files there. Picklable.
+    """The catalog's workspace, where jobs put their files; by default its warehouse. Picklable.
 
-    ``root`` is the workspace as a path of ``filesystem``; ``uri`` is the same for Spark, which
-    takes every character as it is. None: Spark cannot reach the workspace, only pyarrow can.
+    ``root`` is the path of the workspace in ``filesystem``. ``uri`` is the same location for Spark,
+    which takes every character literally; None if only pyarrow can reach the workspace.
     """
 
     filesystem: pafs.FileSystem

@@ -1,4 +1,4 @@
-"""What a connector tells the engine about a table: schema, pinned snapshot, planned files."""
+"""What the engine learns about a table from a connector: schema, pinned snapshot, planned files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from spark_jobs.contract.request import TableName
 class RowChangeParadigm(Enum):
     """How a connector changes rows (Trino's ``RowChangeParadigm``).
 
-    ``CHANGE_ONLY_UPDATED_COLUMNS``: an UPDATE reaches the sink as one row with the columns
-    that it assigns.
-    ``DELETE_ROW_AND_INSERT_ROW``: an UPDATE becomes a delete and an insert of the whole new row.
+    ``CHANGE_ONLY_UPDATED_COLUMNS``: an UPDATE reaches the sink as one row with the columns that it
+    assigns.
+    ``DELETE_ROW_AND_INSERT_ROW``: an UPDATE becomes a DELETE row and an INSERT row, the latter with
+    all columns.
     """
 
     CHANGE_ONLY_UPDATED_COLUMNS = "change_only_updated_columns"
@@ -26,8 +27,8 @@ class RowChangeParadigm(Enum):
 class Column:
     """A column of a table.
 
-    ``type`` is a Spark SQL type in DDL form, NOT NULL of nested fields included;
-    ``default`` is a Spark SQL expression or None.
+    ``type`` is a Spark SQL type in DDL form, including NOT NULL of nested fields. ``default`` is a
+    Spark SQL expression or None.
     """
 
     name: str
@@ -39,9 +40,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableHandle:
-    """A table at one pinned snapshot; lives on the driver only.
+    """A table pinned at one snapshot. Driver only.
 
-    ``snapshot_id`` is None for a table without a snapshot; ``native`` is the connector's own.
+    ``snapshot_id`` is None if the table has no snapshot. ``native`` is the connector's own object.
     """
 
     name: TableName
@@ -52,15 +53,15 @@ class TableHandle:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of all columns in the table's order."""
+        """The names of all columns, in the table's order."""
         return tuple(column.name for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """Statistics of one column of one file as Python values; None where they are not known.
+    """Statistics of one column in one file, as Python values; None where unknown.
 
-    The values are bounds: every non-NULL, non-NaN value lies between them.
+    ``minimum`` and ``maximum`` are bounds: every non-NULL, non-NaN value lies between them.
     """
 
     minimum: Any
@@ -72,9 +73,9 @@ class ColumnRange:
 class PlannedFile:
     """A data file of the pinned snapshot.
 
-    ``ordinal`` identifies the file in row ids and fragments of this statement; it survives pruning.
-    ``partition`` maps partition columns to Python values. ``size`` is in bytes. ``row_count`` is
-    that of the file, as are the statistics; ``deleted_row_count`` of them are marked as deleted.
+    ``ordinal`` identifies the file in row ids and fragments of this statement, even after pruning.
+    ``partition`` maps partition columns to Python values. ``size`` is in bytes. ``row_count`` and
+    the statistics ``ranges`` include the ``deleted_row_count`` rows that are marked as deleted.
     """
 
     ordinal: int
@@ -87,13 +88,13 @@ class PlannedFile:
 
     @property
     def live_row_count(self) -> int:
-        """How many rows a reader finds."""
+        """The number of rows that are not marked as deleted."""
         return self.row_count - self.deleted_row_count
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedSnapshot:
-    """A snapshot that an operation made, found by its operation id.
+    """A snapshot that an operation committed.
 
     ``properties`` are those that the operation recorded in the snapshot.
     """

@@ -1,4 +1,4 @@
-"""What the engine hands to a connector's write lifecycle and what comes back from its sinks."""
+"""What the engine passes to a connector to begin a write, and what the connector's sinks return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FRAGMENT_VERSION = 1
 
-# Which of some files a statement would have read, had they been there.
+# The files, of those given, that a statement would have read if they had existed.
 ReadSet = Callable[[Sequence[PlannedFile]], Sequence[PlannedFile]]
 
 
@@ -25,16 +25,17 @@ def whole_table(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
 
 
 def always_wanted() -> None:
-    """The last look of a write that nobody can end from outside."""
+    """The ``require_wanted`` of a write that nobody can cancel."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedColumns:
-    """What the engine computes for INSERT rows before they are shuffled.
+    """Columns that the engine computes for INSERT rows before they are shuffled.
 
-    ``columns`` are names below ``rows.RESERVED_PREFIX`` and Spark types in DDL form. ``function``
-    runs on executors and is picklable: from the table columns ``inputs``, found by name in a batch,
-    it makes one array for each of ``columns``. Rows of other operations have NULL there.
+    ``columns`` are names that start with ``rows.RESERVED_PREFIX``, with Spark types in DDL form.
+    ``function`` is picklable and runs on executors: from the table columns ``inputs``, looked up by
+    name in a batch, it makes one array for each of ``columns``. Rows of other operations have NULL
+    in them.
     """
 
     inputs: tuple[str, ...]
@@ -44,13 +45,13 @@ class DerivedColumns:
 
 @dataclass(frozen=True, slots=True)
 class WriteLayout:
-    """What the redistribution guarantees at the sink.
+    """The distribution and order of change rows that the engine guarantees at the sink.
 
-    ``cluster_by``: rows equal in these columns meet in one sink task. ``order_by``: the order in
-    which a task sees its rows. Both name columns of a change row, or fields of the row id with a
-    dot (``__merge_row_id.file``). ``file_ordinal``: the only column of ``cluster_by``, if it is a
-    ``PlannedFile.ordinal``; then the files' sizes decide which of them share a task. ``derived``:
-    columns that change rows get beforehand; the other two may name them.
+    ``cluster_by``: rows with equal values in these columns go to the same sink task. ``order_by``:
+    the order in which a task sees its rows. Both name columns of a change row, or fields of the row
+    id with a dot (``__merge_row_id.file``). ``file_ordinal``: the only column of ``cluster_by``, if
+    it is a ``PlannedFile.ordinal``; file sizes then decide which files share a task. ``derived``:
+    columns that change rows get beforehand; ``cluster_by`` and ``order_by`` may name them.
     """
 
     cluster_by: tuple[str, ...]
@@ -67,7 +68,7 @@ class WriteLayout:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The identity of the work, as the snapshot will record it."""
+    """The identity of an operation, as its snapshot records it."""
 
     operation_id: str
     request_digest: str
@@ -79,21 +80,21 @@ class MergeWrite:
     """What a statement is about to do to a table.
 
     ``files`` are the files that the statement reads. ``assigned_columns[case_number]`` are the
-    columns that an UPDATE row of that case carries (empty for other cases): in an UPDATE row, table
-    columns outside that list are to be ignored. ``on_columns`` are the target columns of ON, which
-    a sink reads only to word an error. ``target_file_size`` is in bytes. ``rewrite_share``: the
-    share of deleted rows (0 to 1) above which a file is rewritten where the connector could mark
-    them instead; None: the table or the connector decides.
+    columns that an UPDATE row of that case carries (empty for other cases); sinks ignore all other
+    table columns of an UPDATE row. ``on_columns`` are the target columns of ON, which a sink reads
+    only for error messages. ``target_file_size`` is in bytes. ``rewrite_share`` is the share of
+    deleted rows (0 to 1) above which a file is rewritten even though the connector could mark them
+    as deleted; None: the table or the connector decides.
 
-    ``isolation`` and ``read_set`` decide which commits of others are a conflict (rule 12).
-    ``serializable``: the statement must come out the same on the table that it is published on, so
-    nothing may have changed in ``read_set``, of which the connector asks with the files that others
-    added, removed or marked meanwhile. ``snapshot``: only what the statement rewrites, marks or
-    removes must still be there, unchanged. ``overwrites``: the snapshot is of the kind OVERWRITE,
-    even if nothing was there to be removed. ``dry_run``: neither begin nor sinks may store
-    anything, but fragments and errors are those of a real write; there will be no finish.
-    ``require_wanted`` is called last, right before each try to publish: the JobError that it raises
-    says that nobody wants the snapshot any more.
+    ``isolation`` and ``read_set`` decide which concurrent commits are conflicts (rule 12 of
+    docs/semantics.md). ``serializable``: the statement must have the same result on the snapshot
+    that it is published on, so nothing in its read set may have changed: the connector calls
+    ``read_set`` with the files that others added, removed or marked in the meantime. ``snapshot``:
+    only what the statement rewrites, marks or removes must still be there, unchanged.
+    ``overwrites``: the snapshot is of the kind OVERWRITE even if it removes nothing. ``dry_run``:
+    neither ``begin_merge`` nor the sinks store anything, but fragments and errors are those of a
+    real write; ``finish_merge`` is not called. ``require_wanted`` is called last, right before each
+    try to publish; it raises a JobError if the snapshot is no longer wanted.
     """
 
     operation: Operation
@@ -111,10 +112,10 @@ class MergeWrite:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What one sink task wrote: the engine counts, the connector commits.
+    """A change, made by a sink task or ``drop_files``: the engine counts, the connector commits.
 
-    ``document`` is the connector's own JSON document (files, statistics). ``rows_carried`` are rows
-    copied unchanged into rewritten files. Sizes are in bytes.
+    ``document`` is the connector's own JSON document (files, statistics). ``rows_carried`` counts
+    rows copied unchanged into rewritten files. Sizes are in bytes.
     """
 
     document: Mapping[str, Any]
@@ -133,10 +134,10 @@ class Fragment:
 
     @classmethod
     def from_json(cls, text: str) -> Fragment:
-        """The fragment behind JSON text that ``to_json`` wrote.
+        """The fragment from JSON text that ``to_json`` wrote.
 
         Raises:
-            ValueError: it was written by another version.
+            ValueError: another version wrote it.
         """
         document = json.loads(text)
         if document.get("version") != FRAGMENT_VERSION:

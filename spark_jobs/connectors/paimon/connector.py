@@ -39,7 +39,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
         InternalError: STORAGE_UNAVAILABLE.
-        NotSupportedError: another kind of catalog or storage.
+        NotSupportedError: the catalog or its storage is of another kind.
     """
     options = {**catalog.options, **credentials}
     metastore = metastore_of(options)
@@ -55,7 +55,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         name = options.get(REST_WAREHOUSE, storage.location)
         opened = rest_catalog.open_rest_catalog(_library_options(options, storage, name))
         metadata = PaimonMetadata(opened, storage)
-        # The server has tags and rollbacks of its own.
+        # The server has its own tags and rollbacks.
         snapshots, maintenance = CatalogServer(opened), None
     else:
         raise NotSupportedError(
@@ -79,7 +79,7 @@ def _library_options(
 
 
 def _scan(storage: Warehouse) -> ConnectorScan:
-    """Where Spark cannot reach the files, pyarrow reads them."""
+    """The catalog's scan, which uses pyarrow if Spark cannot reach the files."""
     if storage.spark_prefix is None:
         return PaimonScan(storage.filesystem, "pyarrow")
     return PaimonScan(storage.filesystem, spark_prefix=storage.spark_prefix)

@@ -1,4 +1,4 @@
-"""Tables: loading, creating, and how their rows change. Driver only."""
+"""Loading and creating tables, and how their rows change. Driver only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PaimonMetadata:
 
         Raises:
             CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table's rows cannot be read right here, with the reason.
+            NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
         """
         table = self._find(name)
         if table is None:
@@ -71,11 +71,11 @@ class PaimonMetadata:
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Create the table and its database; False when an equal table exists.
+        """Create the table and its database; return False if an equal table exists.
 
         Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND; TABLE_DIFFERS, with every difference listed.
-            NotSupportedError: a type or an option that is not supported.
+            CatalogError: WAREHOUSE_NOT_FOUND; TABLE_DIFFERS, listing every difference.
+            NotSupportedError: a type or an option is not supported.
         """
         refuse_new_branch(name)
         wanted = requested_schema(spec)
@@ -86,7 +86,7 @@ class PaimonMetadata:
             created = True
         else:
             created = False
-        # Looked at in both cases: another job may have created it at the same time.
+        # Compare in both cases: another job may have created the table at the same time.
         found = differences(wanted, table_schema.schema_of(self._find(name)))
         if found:
             raise CatalogError(
@@ -101,7 +101,7 @@ class PaimonMetadata:
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
-            NotSupportedError: the table's rows cannot be changed, with the reason.
+            NotSupportedError: the table's rows cannot be changed; gives the reason.
         """
         target = pinned_table(table)
         refuse_unwritable(table.name, target.schema)
@@ -110,16 +110,16 @@ class PaimonMetadata:
             refuse_rescaled(table.name, target.buckets, entries)
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        """With deletion vectors a changed row is deleted and written anew.
+        """With deletion vectors, an UPDATE deletes the row and inserts the new one.
 
-        Else files are rewritten in place, so an UPDATE needs only the assigned columns.
+        Otherwise files are rewritten, so an UPDATE needs only the assigned columns.
         """
         if pinned_table(table).marks_rows:
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
-        """New rows by partition and bucket; those of a table with neither anywhere."""
+        """New rows clustered by partition and bucket; anywhere for a table with neither."""
         target = pinned_table(table)
         if target.buckets is None:
             return WriteLayout(table.partition_keys, table.partition_keys)
@@ -132,7 +132,7 @@ class PaimonMetadata:
         return WriteLayout(columns, columns, derived=derived)
 
     def update_layout(self, table: TableHandle) -> WriteLayout:
-        """Changes of one file together, in the file's order."""
+        """The changes of one file together, in the order of its rows."""
         del table
         file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
         return WriteLayout((file,), (file, position), file_ordinal=file)
@@ -143,7 +143,7 @@ class PaimonMetadata:
         return planned
 
     def _require_reachable(self, name: TableName, location: str) -> None:
-        """Only a catalog's server can put a table on other storage than the warehouse's."""
+        """Check that the table is on the warehouse's storage; REST servers may use another."""
         if not on_same_storage(self._storage.location, location):
             raise NotSupportedError(
                 f"{name} lies at {location}, on other storage than the warehouse "
@@ -157,7 +157,7 @@ class PaimonMetadata:
         return self._reading(name, catalogs.find_table, self._catalog, name)
 
     def _reading(self, name: TableName, read: Any, *arguments: Any) -> Any:
-        """The result of ``read``, whose failures mean that metadata is damaged or out of reach."""
+        """The result of ``read``; its failures mean that metadata is damaged or unavailable."""
         with reading_metadata(f"{name} in {self._storage.location}"):
             return read(*arguments)
 
@@ -174,11 +174,11 @@ def _column(column: table_schema.PaimonColumn) -> Column:
 
 
 def _default(text: str | None, spark_type: str) -> str | None:
-    """Paimon keeps a default as text that is cast to the column's type."""
+    """A default as a Spark SQL expression; Paimon keeps it as text to cast to the column's type."""
     if text is None:
         return None
     plain = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == "'" else text
     if "'" in plain or "\\" in plain:
-        # What a backslash means in a literal is for the session to say; in bytes it means nothing.
+        # The session's settings decide what a backslash means in a literal, but not in bytes.
         return f"CAST(CAST(X'{plain.encode().hex()}' AS STRING) AS {spark_type})"
     return f"CAST('{plain}' AS {spark_type})"

@@ -16,17 +16,17 @@ from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 
 def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMerge) -> None:
-    """Remove every file of the write, known from a fragment or not, and the guard.
+    """Remove every file of the write, whether or not a fragment names it, and the guard.
 
-    The guard stays where another try of the operation made a snapshot, or may have made one that
-    has expired. Nothing is removed when this write is in the snapshot after all.
+    The guard stays if another try of the operation committed a snapshot, or may have committed one
+    that has expired. Nothing is removed if the operation's snapshot turns out to hold this write.
     """
     target = pinned_table(table)
     try:
         commit = find_commit(filesystem, table, begun.operation_id)
         needs_guard = commit is not None
     except CommitError:
-        # What has expired was certainly not made by this write.
+        # This write certainly did not make any of the expired snapshots.
         commit, needs_guard = None, not begun.is_first
     prefixes = (begun.name_prefix, begun.index_prefix)
     if commit is not None and _has_files(target, commit, prefixes):
@@ -38,7 +38,7 @@ def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMe
 
 
 def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
-    """Whether files with names of these prefixes came with the commit."""
+    """Whether the commit brought files whose names have one of these prefixes."""
     snapshot = stored_snapshots.find_snapshot(table.table, commit.snapshot_id)
     if snapshot is None:
         return True
@@ -53,6 +53,6 @@ def _remove_files(filesystem: pafs.FileSystem, root: str, prefixes: tuple[str, .
     selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
     for info in filesystem.get_file_info(selector):
         if info.base_name.startswith(prefixes):
-            # Others may be removing files at the same time.
+            # Another process may remove files at the same time.
             with contextlib.suppress(FileNotFoundError):
                 filesystem.delete_file(info.path)

@@ -1,4 +1,4 @@
-"""How a merge begins: its base is guarded, its sinks are described. Driver only."""
+"""Beginning a merge: guarding its base snapshot and describing its sinks. Driver only."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from spark_jobs.spi.writes import MergeWrite
 class PaimonMerge:
     """A merge that has begun.
 
-    ``target`` is the table that its files are made for. ``is_first``: no other try of the
-    operation, which may have committed, had left its guard.
+    ``target`` is the table that its files are written for. ``is_first``: there was no guard of
+    another try of the operation, which may have committed.
     """
 
     target: PinnedTable
@@ -42,15 +42,15 @@ class PaimonMerge:
 
     @property
     def operation_id(self) -> str:
-        """The operation, which is the commit's user."""
+        """The operation's id, which is the snapshot's commit user."""
         return self.write.operation.operation_id
 
 
 def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWrite) -> MergeHandle:
-    """Guard the base snapshot, unless it is a dry run, and describe the sinks.
+    """Guard the base snapshot, except in a dry run, and describe the sinks.
 
     Raises:
-        CommitError: COMMIT_CONFLICT when the base had expired before.
+        CommitError: COMMIT_CONFLICT: the base expired before it was guarded.
     """
     target = pinned_table(table)
     token = uuid.uuid4()
@@ -70,11 +70,11 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
 
 
 def _guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: str) -> bool:
-    """Guard the base; whether no other try had left a guard.
+    """Guard the base snapshot; return True if no other try had left a guard.
 
     Raises:
-        CommitError: COMMIT_CONFLICT when it had expired before. No guard of this try stays: a
-            later one would take it for that of a try that may have committed.
+        CommitError: COMMIT_CONFLICT: the base expired before it was guarded. This try then removes
+            its own guard, from which a later try would conclude that this one may have committed.
     """
     guard = guard_of(filesystem, pinned_table(table), operation_id)
     is_first = guard.set(table.snapshot_id)

@@ -1,4 +1,4 @@
-"""Publishing on a REST catalog, whose server decides which commit follows which. Driver only."""
+"""Publishing to a REST catalog, whose server decides the order of commits. Driver only."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from spark_jobs.errors import JobError
 
 
 class CatalogServer:
-    """Implements ``SnapshotStore``: compare and swap on the server; it writes the files too."""
+    """Implements ``SnapshotStore``: the server compares and swaps, and writes the snapshot file."""
 
     def __init__(self, catalog: Any) -> None:
         self._catalog = catalog
 
     def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
-        """Ask the server; False when another snapshot has the id."""
+        """Ask the server to commit ``new``; return False if another snapshot has its id."""
         if rest_catalog.commit_snapshot(
             self._catalog, latest.table, latest.snapshot, new.snapshot, new.entries
         ):
             return True
-        # A proxy between may have sent this very request twice.
+        # A proxy may have sent this request twice.
         try:
             found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
         except JobError as error:

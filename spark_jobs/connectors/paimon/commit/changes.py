@@ -1,4 +1,4 @@
-"""What a write changes in a table, from the fragments of its sinks. Driver only."""
+"""The changes that a write makes to a table, from the fragments of its sinks. Driver only."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from spark_jobs.spi.writes import Fragment
 
 
 class Changes:
-    """The change of a write, for whatever snapshot it will follow.
+    """The change that a write makes, whichever snapshot it will follow.
 
-    New index files, called ``<index_prefix>…``, are written when it is made.
+    The constructor writes new index files, named ``<index_prefix>…``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Changes:
         *,
         overwrites: bool = False,
     ) -> None:
-        """Take the fragments of a write on the snapshot that ``table`` is pinned at.
+        """Take the fragments of a write that is based on the snapshot of ``table``.
 
         Raises:
             InternalError: two fragments change the same file.
@@ -56,7 +56,7 @@ class Changes:
         )
 
     def behind(self, added: Sequence[Any]) -> Change:
-        """The change behind files that others added since the base (manifest entries)."""
+        """The change to commit after files that others added since the base (manifest entries)."""
         base = [entry for _, entry in self._table.located_entries]
         ordered = self._table.buckets is not None
         numbers = SequenceNumbers([*base, *added], ordered=ordered)
@@ -73,7 +73,7 @@ class Changes:
         return self._table.located_entries[document["removed"]][1]
 
     def _entries(self, document: Mapping[str, Any], numbers: SequenceNumbers) -> list[Any]:
-        """What a file that came, went or was replaced is in the manifest."""
+        """The manifest entries of a file that was added, removed or replaced."""
         file = document["added"]
         if not _removes(document):
             place = BucketKey(tuple(map(decode_value, file["partition"])), file["bucket"])
@@ -105,7 +105,7 @@ class Changes:
 
 
 def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
-    """Values by partition column, for each file that comes, goes or has rows marked."""
+    """Values by partition column, for each file that is added, removed or has rows marked."""
     found = []
     for document in (fragment.document for fragment in fragments):
         if "index" in document:

@@ -1,9 +1,10 @@
-"""Whether what others committed meanwhile is in the way of a commit (rule 12). Driver only.
+"""Detects conflicts with commits since the base (rule 12 of docs/semantics.md). Driver only.
 
-Two questions are asked of every snapshot after the base. Is all that the write removes, rewrites or
-marks still there as it was? Otherwise its files fit the table no more, under either isolation. And
-would the statement have come out the same on the newer table? It would when nothing changed in the
-read set; compactions are left out here, because they change files, not rows.
+Every snapshot after the base has to pass two checks. First, everything that the write removes,
+rewrites or marks must still be there, unchanged: otherwise its files no longer fit the table, under
+either isolation. Second, the statement must have the same result on the newer snapshot, which is
+the case if nothing changed in its read set. The second check ignores compactions, because they
+change files, not rows, and does not apply to the isolation ``snapshot``.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _SHOWN: Final = 5
 def refuse_conflicts(
     table: PinnedTable, gap: Gap, change: Change, isolation: Isolation, read_set: ReadSet
 ) -> None:
-    """Refuse to publish ``change``, made for the snapshot ``table`` is pinned at, behind ``gap``.
+    """Refuse to publish ``change`` after ``gap``; it was made for the snapshot of ``table``.
 
     Raises:
-        CommitError: COMMIT_CONFLICT, with the snapshot that is in the way, and its partitions.
+        CommitError: COMMIT_CONFLICT; names the conflicting snapshot and its partitions.
     """
     _refuse_lost_files(table, gap, change)
     if isolation == "snapshot":
@@ -49,7 +50,7 @@ def refuse_conflicts(
 
 
 def _refuse_lost_files(table: PinnedTable, gap: Gap, change: Change) -> None:
-    """Everything that the change removes, rewrites or marks must be there as it was."""
+    """Check that everything that the change removes, rewrites or marks is there, unchanged."""
     needed = {e.file.file_name: e for e in change.entries if e.kind != ADD}
     by_name = {entry.file.file_name: entry for _, entry in table.located_entries}
     marked = (name for index in change.index_adds for name in index_manifest.marked_files(index))
@@ -69,7 +70,7 @@ def _refuse_lost_files(table: PinnedTable, gap: Gap, change: Change) -> None:
 def _indexes_of(
     table: PinnedTable, change: Change, index_files: Sequence[IndexFile]
 ) -> frozenset[str]:
-    """The index files that the change takes away or, in a fixed bucket, stands in for."""
+    """The index files that the change deletes, and all those of fixed buckets that it changes."""
     deleted = {index_manifest.index_name(each) for each in change.index_deletes}
     places = {bucket_key_of(each) for each in (*change.index_adds, *change.index_deletes)}
     return frozenset(

@@ -1,4 +1,4 @@
-"""Looking for the snapshot that an operation made. Driver only."""
+"""Looking up the snapshot that an operation committed. Driver only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.parallel import in_parallel
 
-# Of all snapshots of this project; the user is the operation.
+# The commit identifier of all snapshots of this project; the commit user is the operation id.
 COMMIT_IDENTIFIER: Final = 1
-# Snapshots that are read before one of them is looked at.
+# The number of snapshots that are read at a time.
 _READ_AT_ONCE: Final = 64
 
 
 def is_made_by(snapshot: Any, operation_id: str) -> bool:
-    """Whether an operation made the snapshot."""
+    """Whether the operation committed the snapshot."""
     identity = (snapshot.commit_user, snapshot.commit_identifier)
     return bool(identity == (operation_id, COMMIT_IDENTIFIER))
 
@@ -29,15 +29,15 @@ def is_made_by(snapshot: Any, operation_id: str) -> bool:
 def find_commit(
     filesystem: pafs.FileSystem, table: TableHandle, operation_id: str
 ) -> CommittedSnapshot | None:
-    """The snapshot that the operation made, searched from the latest one back.
+    """The snapshot that the operation committed, searched for from the latest one backwards.
 
     Raises:
-        CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the guarded base are gone.
+        CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
     """
     target = pinned_table(table)
     ids = stored_snapshots.snapshot_ids(target.table)
     base = guard_of(filesystem, target, operation_id).base()
-    # No try of the operation wrote anything before its guard was set.
+    # No try of the operation writes anything before it sets its guard.
     since = [i for i in reversed(ids) if base is None or i >= base]
     for start in range(0, len(since), _READ_AT_ONCE):
         chunk = since[start : start + _READ_AT_ONCE]
@@ -50,7 +50,7 @@ def find_commit(
 
 
 def _require_all_since(base: int, ids: list[int], table: TableHandle, operation_id: str) -> None:
-    """Check that no snapshot after the base is gone, which might have been the operation's."""
+    """Check that no snapshot from the base on is gone: it might have been the operation's."""
     retained = set(ids)
     missing = next((i for i in range(base, ids[-1]) if i not in retained), None)
     if missing is not None:

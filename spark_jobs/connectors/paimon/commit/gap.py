@@ -1,4 +1,4 @@
-"""What others committed after the base of a write. Driver only."""
+"""The snapshots that others committed after the base of a write. Driver only."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ READ_AGAIN: Final = "Run the statement again: it will read the table's new snaps
 
 @dataclass(frozen=True, slots=True)
 class OtherCommit:
-    """A snapshot that somebody else made after the base.
+    """A snapshot that another writer committed after the base.
 
-    ``remarked`` are the names of data files whose deletion vector changed; ``reindexed`` are the
-    entries of the index files that came or went.
+    ``remarked`` are the names of data files whose deletion vector changed. ``reindexed`` are the
+    entries of index files that were added or removed.
     """
 
     snapshot: Any
@@ -33,13 +33,13 @@ class OtherCommit:
     def keeps_rows(self) -> bool:
         """Whether it is a compaction: the same rows in other files.
 
-        Older versions of Paimon call it one, too, when rows are deleted by vectors alone.
+        Older versions of Paimon also use the kind COMPACT when only deletion vectors delete rows.
         """
         return bool(self.snapshot.commit_kind == "COMPACT") and self.remarked <= self._removed
 
     @property
     def unsettled(self) -> frozenset[str]:
-        """The names of data files that are not what they were before."""
+        """The names of data files that were removed, or whose deletion vector changed."""
         return self.remarked | self._removed
 
     @property
@@ -52,7 +52,7 @@ class OtherCommit:
 
 
 class Gap:
-    """What was committed after the base of a write, as far as it has been read.
+    """The commits after the base of a write that have been read so far.
 
     ``index_files`` are those of the last snapshot that was read.
     """
@@ -64,10 +64,10 @@ class Gap:
         self.commits: list[OtherCommit] = []
 
     def read_up_to(self, latest: Any | None) -> None:
-        """Read the snapshots between the last one that was read and ``latest``.
+        """Read the snapshots after the last one that was read, up to ``latest``.
 
         Raises:
-            CommitError: COMMIT_CONFLICT when one has expired, or the table was rolled back.
+            CommitError: COMMIT_CONFLICT: one has expired, or the table was rolled back.
         """
         last = self._last
         if last is not None and not _is_same(last, self._found(last.id, latest)):
@@ -105,7 +105,7 @@ class Gap:
 
     @property
     def added(self) -> list[Any]:
-        """Entries of all files that were added."""
+        """The manifest entries of all files that were added."""
         return [e for each in self.commits for e in each.entries if e.kind == ADD]
 
 
@@ -115,9 +115,10 @@ def _is_same(snapshot: Any, found: Any | None) -> bool:
 
 
 def _differing_vectors(before: Sequence[IndexFile], after: Sequence[IndexFile]) -> frozenset[str]:
-    """The data files whose vectors mark other rows.
+    """The names of data files whose vectors mark different rows.
 
-    A vector that was copied elsewhere is the same: vectors only grow while a file lives.
+    A vector with the same length and cardinality is an unchanged copy: vectors only grow while
+    their data file lives.
     """
     if before is after:
         return frozenset()

@@ -1,7 +1,7 @@
 """The base guard: a consumer that keeps a statement's base snapshot from expiring. Driver only.
 
-Every engine's expiry honours consumers. The guard also records where a later try has to start
-looking for this operation's commit.
+Every engine's expiry honours consumers. The guard also records the snapshot from which a later try
+has to search for the operation's commit.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from spark_jobs.contract.paimon_files import (
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.storage.files import replace_file
 
-# Of a consumer's file, in bytes.
+# The longest consumer file, in bytes.
 _LONGEST = 4096
 _GUARDS = entry_name("consumer", guard_name(""))
 
 
 @dataclass(frozen=True, slots=True)
 class BaseGuard:
-    """The guard of one operation on the table, or branch of a table, in ``root``."""
+    """The guard of one operation on the table or branch in the directory ``root``."""
 
     filesystem: pafs.FileSystem
     root: str
@@ -45,10 +45,10 @@ class BaseGuard:
         return guard_path(self.root, self.operation_id)
 
     def set(self, base_id: int | None) -> bool:
-        """Guard the base snapshot and all later ones; whether there was no guard before.
+        """Guard the base snapshot and all later ones; return True if there was no guard before.
 
-        ``base_id`` is None for a table without any snapshot. What another try of the operation
-        guards already stays guarded. Guards that were abandoned are removed.
+        ``base_id`` is None if the table has no snapshot. Snapshots that another try of the
+        operation already guards stay guarded. Abandoned guards are removed.
         """
         self._remove_abandoned()
         first = FIRST_SNAPSHOT if base_id is None else base_id
@@ -58,10 +58,10 @@ class BaseGuard:
         return earlier is None
 
     def base(self) -> int | None:
-        """The first snapshot that is guarded; None when there is no guard.
+        """The id of the first guarded snapshot; None if there is no guard.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE when the file is not a consumer.
+            CatalogError: METADATA_UNREADABLE: the file is not a consumer.
         """
         try:
             with self.filesystem.open_input_stream(self.path) as stream:
@@ -92,5 +92,5 @@ class BaseGuard:
 
 
 def guard_of(filesystem: pafs.FileSystem, table: PinnedTable, operation_id: str) -> BaseGuard:
-    """The guard of an operation on a table, or on its branch."""
+    """The guard of an operation on a table or branch."""
     return BaseGuard(filesystem, table.branch_path, operation_id)

@@ -1,4 +1,4 @@
-"""Which index files a write adds and takes away. Driver only."""
+"""The index files that a write adds and removes. Driver only."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Vectors = Mapping[str, VectorLocation]
 
 @dataclass(slots=True)
 class IndexChanges:
-    """Of one bucket; the lists hold objects of pypaimon."""
+    """The changes of one bucket, as index manifest entries (objects of pypaimon)."""
 
     adds: list[Any] = field(default_factory=list)
     deletes: list[Any] = field(default_factory=list)
 
 
 class _NewIndex(NamedTuple):
-    """A new file of deletion vectors, by name of the data file."""
+    """A new index file; ``vectors`` are by name of the data file."""
 
     path: str
     size: int
     vectors: Mapping[str, VectorRange]
 
     def locations(self) -> Vectors:
-        """Where the vectors are."""
+        """The locations of the vectors, by name of the data file."""
         return {
             name: VectorLocation(self.path, each.offset, each.length, each.cardinality or 0)
             for name, each in self.vectors.items()
@@ -51,12 +51,12 @@ def index_changes(
     filesystem: pafs.FileSystem,
     prefix: str,
 ) -> dict[BucketKey, IndexChanges]:
-    """What becomes of deletion vectors when sinks wrote the index files ``written``, by bucket.
+    """The changes of index files, by bucket, given the index files ``written`` by the sinks.
 
-    An index file with the vector of a data file that is ``gone`` or has a new vector is replaced:
-    the others in it are copied to a new file, whose name starts with ``prefix``. A fixed bucket
-    gets one file with all its vectors, because Paimon's Java writers keep but one for each bucket
-    when they write the next one (``IndexManifestFileHandler.BucketedCombiner``).
+    An index file is replaced if it has the vector of a data file that is ``gone`` or has a new
+    vector. Its other vectors are copied to a new file, whose name starts with ``prefix``. A fixed
+    bucket gets one file with all its vectors, because Paimon's Java writers keep only one per
+    bucket when they write the next one (``IndexManifestFileHandler.BucketedCombiner``).
     """
     new: dict[BucketKey, list[_NewIndex]] = defaultdict(list)
     for document in written:
@@ -85,7 +85,7 @@ def index_changes(
 
 
 def _new_index(table: PinnedTable, document: Mapping[str, Any]) -> tuple[BucketKey, _NewIndex]:
-    """A sink's index file and its bucket."""
+    """The bucket of an index file that a sink wrote, and the file."""
     entries = {each[0]: table.located_entries[each[0]][1] for each in document["vectors"]}
     vectors = {
         entries[ordinal].file.file_name: VectorRange(*where)
@@ -104,7 +104,7 @@ def _new_index(table: PinnedTable, document: Mapping[str, Any]) -> tuple[BucketK
 def _replaced(
     table: PinnedTable, touched: Collection[str], new: Collection[BucketKey]
 ) -> dict[BucketKey, list[IndexFile]]:
-    """The snapshot's index files that go, by bucket."""
+    """The snapshot's index files that are replaced, by bucket."""
     hit = [file for file in table.index_files if not file.vectors.keys().isdisjoint(touched)]
     if table.buckets:
         changed = {*new, *(bucket_key_of(file.entry) for file in hit)}
@@ -122,14 +122,14 @@ def _kept(table: PinnedTable, file: IndexFile, touched: Collection[str]) -> Vect
 def _apart(
     kept: Sequence[Vectors], new: Sequence[_NewIndex]
 ) -> tuple[Sequence[Vectors], Sequence[_NewIndex]]:
-    """The vectors to copy, file by file, and the new files to take as they are."""
+    """The vectors to copy, grouped by new file, and the sinks' files to keep as they are."""
     return kept, new
 
 
 def _in_one(
     kept: Sequence[Vectors], new: Sequence[_NewIndex]
 ) -> tuple[Sequence[Vectors], Sequence[_NewIndex]]:
-    """The same, for one file at the end."""
+    """The same as ``_apart``, but all vectors end up in one file."""
     merged = {name: each for vectors in kept for name, each in vectors.items()}
     if len(new) == 1 and not merged:
         return [], new

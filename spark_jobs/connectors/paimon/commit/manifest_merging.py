@@ -1,17 +1,17 @@
-"""Merging small manifests at a commit, so that a table's manifest list stays short. Driver only.
+"""Merging small manifests in a commit to keep the table's manifest list short. Driver only.
 
 The algorithm and the options are those of Paimon's ``ManifestFileMerger``:
 
 =======================================  =======  ==================================================
 option                                   default  meaning
 =======================================  =======  ==================================================
-``manifest.target-file-size``            8 mb     manifests are merged until they are as large
-``manifest.merge-min-count``             30       so many small manifests at the end are merged
-``manifest.full-compaction-threshold-    16 mb    so many bytes in manifests that are small or hold
-size``                                            removals: then all of those are merged at once
+``manifest.target-file-size``            8 mb     manifests are merged until they have this size
+``manifest.merge-min-count``             30       the rest are merged if they are at least this many
+``manifest.full-compaction-threshold-    16 mb    if the manifests that are small or hold removals
+size``                                            reach this size together, all of them are merged
 =======================================  =======  ==================================================
 
-A minor merge keeps removals whose file was added in an earlier manifest; a full one leaves none.
+A minor merge keeps removals of files that an earlier manifest adds; a full merge keeps none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MEGABYTE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When manifests are merged; sizes in bytes."""
+    """The thresholds for merging manifests; sizes in bytes."""
 
     target_size: int
     minimum_count: int
@@ -36,7 +36,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, table: Any, options: Mapping[str, str]) -> Thresholds:
-        """What a table's options say."""
+        """The thresholds that a table's options set."""
         full = "manifest.full-compaction-threshold-size"
         return cls(
             manifest_files.bytes_option(table, "manifest.target-file-size", 8 * _MEGABYTE),
@@ -47,7 +47,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The manifests to list, oldest first, and those of them that are new."""
+    """The manifests to list, oldest first; ``written`` are those of them that are new."""
 
     manifests: Sequence[Any]
     written: Sequence[Any] = ()
@@ -56,7 +56,7 @@ class Merged:
 def merge_manifests(
     table: Any, manifests: Sequence[Any], thresholds: Thresholds, prefix: str
 ) -> Merged:
-    """The listed manifests, the small ones merged into new ones called ``<prefix>-<number>``.
+    """The listed manifests, with small ones merged into new ones named ``<prefix>-<number>``.
 
     Raises:
         RuntimeError: the storage failed.
@@ -76,11 +76,11 @@ class _Merging:
     prefix: str
 
     def is_unsettled(self, manifest: Any) -> bool:
-        """Whether a full merge rewrites the manifest in any case."""
+        """Whether a full merge always rewrites the manifest."""
         return bool(manifest.num_deleted_files or manifest.file_size < self.thresholds.target_size)
 
     def partly(self, manifests: Sequence[Any]) -> Merged:
-        """Merge neighbours until they are large enough; the last ones if they are many."""
+        """Merge neighbours up to the target size, and the rest if there are enough of them."""
         listed: list[Any] = []
         written: list[Any] = []
         candidates: list[Any] = []
@@ -107,7 +107,7 @@ class _Merging:
         written += new
 
     def fully(self, manifests: Sequence[Any]) -> Merged:
-        """Leave out what was removed; large manifests that nothing was removed from stay."""
+        """Drop removed files; large manifests from which nothing was removed stay as they are."""
         read = {id(each): manifest_files.manifest_entries(self.table, each) for each in manifests}
         removed = {
             manifest_files.file_key(entry)
@@ -124,7 +124,7 @@ class _Merging:
                 merged += entries
             else:
                 kept.append(manifest)
-        # What is removed was added before: nothing is left of either.
+        # Every removed file was added earlier, so both entries cancel out.
         live = [entry for entry in merged_entries(merged) if entry.kind == ADD]
         written = self._write(live, 0)
         return Merged([*kept, *written], written)
@@ -137,7 +137,7 @@ class _Merging:
 
 
 def merged_entries(entries: Iterable[Any]) -> list[Any]:
-    """What is left when an addition and a later removal of the same file cancel each other.
+    """The entries that remain when an addition and a later removal of a file cancel each other.
 
     Raises:
         ValueError: a file was added twice.

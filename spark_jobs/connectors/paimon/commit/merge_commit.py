@@ -1,8 +1,8 @@
-"""How a merge becomes a snapshot. Driver only.
+"""Committing a merge as a snapshot. Driver only.
 
-The change is prepared once. Each attempt then reads what others committed since the last one (the
-gap), refuses conflicts, writes the manifests of a snapshot behind the latest one, and publishes it.
-When another writer was faster, the next attempt begins.
+The change is prepared once. Each attempt then reads what others committed since the previous
+attempt (the gap), refuses conflicts, writes the manifests of a snapshot after the latest one, and
+publishes it. If another writer was faster, the next attempt begins.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from spark_jobs.storage.commit_loop import before_publication, store_snapshot, u
 
 @dataclass(frozen=True, slots=True)
 class MergeCommit:
-    """The commit of ``merge``, which was made for the snapshot that ``table`` is pinned at.
+    """The commit of ``merge``, which is based on the snapshot that ``table`` is pinned at.
 
-    ``properties`` are what the snapshot shall record, without what publishing takes.
+    ``properties`` are what the snapshot is to record, still without the metrics of publishing.
     """
 
     metadata: PaimonMetadata
@@ -56,7 +56,7 @@ class MergeCommit:
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: of ``require_wanted`` (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
         """
         base, overwrites = pinned_table(self.table), self.merge.write.overwrites
         if not fragments and not overwrites:
@@ -72,7 +72,7 @@ class MergeCommit:
         return until_committed(partial(self._attempt, changes, gap))
 
     def _attempt(self, changes: Changes, gap: Gap, number: int) -> CommittedSnapshot | None:
-        """The new snapshot; None: another writer was faster."""
+        """The new snapshot; None if another writer was faster."""
         with before_publication():
             latest = self._latest()
             gap.read_up_to(latest.snapshot)
@@ -86,7 +86,7 @@ class MergeCommit:
         """The table as it is now.
 
         Raises:
-            CommitError: COMMIT_CONFLICT when its schema is not the one that files were made for.
+            CommitError: COMMIT_CONFLICT: its schema is no longer the one that files were made for.
         """
         name = self.table.name
         latest = pinned_table(self.metadata.load_table(name))
@@ -99,10 +99,10 @@ class MergeCommit:
         return latest
 
     def _without_conflict(self, changes: Changes, gap: Gap) -> Change:
-        """The change behind the gap.
+        """The change to publish after the gap.
 
         Raises:
-            CommitError: COMMIT_CONFLICT with a commit in the gap.
+            CommitError: COMMIT_CONFLICT: it conflicts with a commit in the gap.
         """
         _refuse_own_commit(gap, self.merge.operation_id)
         change, write = changes.behind(gap.added), self.merge.write
@@ -110,9 +110,9 @@ class MergeCommit:
         return change
 
     def _publish(self, writer: SnapshotWriter, change: Change, latest: PinnedTable) -> int | None:
-        """The id of the new snapshot; None when another writer took it.
+        """The id of the new snapshot; None if another writer took it.
 
-        The manifests of a snapshot that is certainly not there are removed.
+        The manifests of a snapshot that was certainly not published are removed.
         """
         with before_publication():
             new = writer.write(change, latest.snapshot)
@@ -141,13 +141,13 @@ def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool
 
 
 def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
-    """What new files depend on; the ids of a table that was dropped and made anew begin again."""
+    """The schema that new files depend on: not only its id, which a recreated table may reuse."""
     schema, schema_id = table.schema, table_schema.schema_id(table.table)
     return schema_id, schema.columns, schema.partition_keys, table.buckets
 
 
 def _refuse_own_commit(gap: Gap, operation_id: str) -> None:
-    """Another driver of the same operation may have been faster."""
+    """Check that no other driver of the same operation has committed it."""
     for each in gap.commits:
         if is_made_by(each.snapshot, operation_id):
             raise CommitError(

@@ -1,4 +1,4 @@
-"""The life of a write: it begins, drops files, is published or cleaned up. Driver only."""
+"""The lifecycle of a write: begin it, drop files, then publish or abort it. Driver only."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class PaimonMergeWrites:
         self._snapshots = snapshots
 
     def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
-        """Guard the base snapshot, unless it is a dry run, and describe the sinks."""
+        """Guard the base snapshot, except in a dry run, and describe the sinks."""
         return begin_merge(self._filesystem, table, write)
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
     ) -> list[Fragment]:
-        """What removes ``files`` as they are."""
+        """Fragments that remove whole ``files``."""
         del table, handle
         return [
             Fragment(
@@ -52,7 +52,7 @@ class PaimonMergeWrites:
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]
     ) -> Sequence[Mapping[str, Any]]:
-        """The partitions of files that come, go or have rows marked."""
+        """The partitions of files that are added, removed or have rows marked."""
         return partitions_of(pinned_table(table), fragments)
 
     def finish_merge(
@@ -62,12 +62,12 @@ class PaimonMergeWrites:
         fragments: Sequence[Fragment],
         properties: Mapping[str, str],
     ) -> CommittedSnapshot:
-        """Publish the fragments as one snapshot, behind what others committed without a conflict.
+        """Publish the fragments as one snapshot, after any commits that do not conflict.
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: of ``require_wanted`` (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
         """
         commit = MergeCommit(
             self._metadata, self._filesystem, self._snapshots, table, handle.native, properties
@@ -77,7 +77,7 @@ class PaimonMergeWrites:
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         """Remove every file of the write, whether or not a fragment names it, and the guard.
 
-        Nothing is removed when this write is in a snapshot after all; a dry run left nothing.
+        Nothing is removed if a snapshot turns out to hold this write; a dry run leaves nothing.
         """
         if not handle.native.write.dry_run:
             abort_merge(self._filesystem, table, handle.native)
@@ -87,9 +87,9 @@ class PaimonMergeWrites:
         guard_of(self._filesystem, pinned_table(table), operation_id).release()
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """The snapshot that this operation made, searched from the latest one back.
+        """The snapshot that the operation committed, searched for from the latest one backwards.
 
         Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED when snapshots since the guarded base are gone.
+            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
         """
         return find_commit(self._filesystem, table, operation_id)

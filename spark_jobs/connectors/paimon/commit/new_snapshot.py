@@ -1,7 +1,7 @@
-"""Writing what a new snapshot needs: manifests, their lists, the index manifest. Driver only.
+"""Writing the files of a new snapshot: manifests, their lists, the index manifest. Driver only.
 
-After Paimon's ``FileStoreCommitImpl.tryCommitOnce``. The files follow from the snapshot before;
-those of an attempt that is lost are removed.
+Modelled on Paimon's ``FileStoreCommitImpl.tryCommitOnce``. The files depend on the previous
+snapshot, so those of a lost attempt are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a write does to a table, as entries of manifests and of the index manifest."""
+    """What a write changes in a table, as entries of manifests and of the index manifest."""
 
     entries: Sequence[Any]
     index_adds: Sequence[Any]
@@ -28,7 +28,7 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """The kind of the snapshot, as Paimon's commit decides it."""
+        """The commit kind of the snapshot, decided as in Paimon's own commit."""
         removes = any(entry.kind != ADD for entry in self.entries)
         changes_index = bool(self.index_adds or self.index_deletes)
         return "OVERWRITE" if self.overwrites or removes or changes_index else "APPEND"
@@ -36,7 +36,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Who commits, and what the snapshot shall record."""
+    """The commit's user and identifier, and the properties that the snapshot records."""
 
     user: str
     identifier: int
@@ -45,9 +45,10 @@ class Commit:
 
 @dataclass(slots=True)
 class NewSnapshot:
-    """A snapshot that is not published yet.
+    """A snapshot that is not yet published.
 
-    ``entries`` are what it changes in the manifest; ``names`` the files that only it refers to.
+    ``entries`` are its manifest entries of added and removed files. ``names`` are those of the
+    metadata files that only it refers to.
     """
 
     snapshot: Any
@@ -56,7 +57,7 @@ class NewSnapshot:
 
 
 class SnapshotWriter:
-    """Writes the files of one attempt to publish after the other."""
+    """Writes the files of each attempt to publish a change."""
 
     def __init__(self, table: PinnedTable, commit: Commit) -> None:
         self._table = table.table
@@ -64,10 +65,10 @@ class SnapshotWriter:
         self._commit = commit
 
     def write(self, change: Change, previous: Any | None) -> NewSnapshot:
-        """Everything but the snapshot file of the change on top of ``previous``.
+        """Write everything but the snapshot file for ``change`` on top of ``previous``.
 
         Raises:
-            RuntimeError, OSError: the storage failed; what was written is removed.
+            RuntimeError, OSError: the storage failed; the files written so far are removed.
         """
         names: list[str] = []
         try:
@@ -77,7 +78,7 @@ class SnapshotWriter:
             raise
 
     def discard(self, lost: NewSnapshot) -> None:
-        """Remove the files of a snapshot that certainly was not and will not be published."""
+        """Remove the files of a snapshot that certainly was not, and will not be, published."""
         manifest_files.remove_manifests(self._table, lost.names)
 
     def _written(self, change: Change, previous: Any | None, names: list[str]) -> NewSnapshot:

@@ -1,7 +1,7 @@
-"""Making a snapshot visible: only if no other writer made one of the same id first. Driver only.
+"""Publishing a snapshot only if no other writer has published one with the same id. Driver only.
 
-pypaimon's own publish checks and then renames: two processes may both pass the check and one
-snapshot is lost. Each kind of storage or catalog gets a ``SnapshotStore`` that closes the gap.
+pypaimon itself checks and then renames, so two processes can both pass the check, and one snapshot
+is lost. Each kind of storage or catalog has a ``SnapshotStore`` without this race.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 
 class SnapshotStore(Protocol):
-    """Decides which of several writers makes a table's next snapshot."""
+    """Decides which of several writers publishes a table's next snapshot."""
 
     def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
-        """Make ``new`` the snapshot after that of ``latest``; False: its id is another one's.
+        """Publish ``new`` after the snapshot of ``latest``; return False if its id is taken.
 
-        Called again with the same snapshot after a failure, it may answer False for it.
+        After a failure, a second call may return False for a snapshot that the first one published.
 
         Raises:
-            OSError: it failed; whether the snapshot is there must be looked up.
-            TimeoutError, ConnectionError: there was no answer; if the snapshot is not there now, it
-                may still appear.
+            OSError: the call failed; look up whether the snapshot is there.
+            TimeoutError, ConnectionError: there was no answer; a snapshot that is not there now may
+                still appear.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFiles:
-    """A ``SnapshotStore`` where the storage decides: a snapshot is there when its file is."""
+    """A ``SnapshotStore`` on plain storage: a snapshot is published once its file exists."""
 
     files: ExclusiveFiles
 
     def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
-        """Create the snapshot's file, then renew the hint."""
+        """Create the snapshot's file, then update the LATEST hint."""
         root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)
         is_created = self.files.create(entry_path(root, "snapshot", new.snapshot.id), text)

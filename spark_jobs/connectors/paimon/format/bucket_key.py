@@ -1,4 +1,4 @@
-"""Which bucket a data file belongs to. Runs on executors, too."""
+"""The bucket that a data file belongs to. Runs on executors, too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class BucketKey(NamedTuple):
-    """Values of the partition columns, and the bucket in that partition."""
+    """The values of the partition columns, and the bucket within that partition."""
 
     partition: tuple[Any, ...]
     bucket: int

@@ -1,9 +1,9 @@
 """The bucket of a row in a table with fixed buckets. Runs on executors.
 
-After Paimon's ``DefaultBucketFunction``: MurmurHash3 (x86, 32 bits, seed 42) over the words of the
-``BinaryRow`` of the bucket key, whose layout is that of ``AbstractBinaryWriter``: a header with a
-bit for each NULL, eight bytes for each field, then what does not fit into them. All rows of a batch
-are laid out one after the other in one array of 8-byte words.
+Follows Paimon's ``DefaultBucketFunction``: MurmurHash3 (x86, 32 bits, seed 42) over the words of
+the bucket key's ``BinaryRow``. Its layout is that of ``AbstractBinaryWriter``: a header with a NULL
+bit for each field, a slot of eight bytes for each field, then a variable part for what does not fit
+into the slots. All rows of a batch are laid out one after another in one array of 8-byte words.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BucketFunction:
-    """The buckets of rows; picklable.
+    """Computes the buckets of rows. Picklable.
 
-    ``key`` are the columns of the bucket key in the order of option ``bucket-key``, as the table's
-    files have them; ``buckets`` is the option ``bucket``.
+    ``key`` has the columns of the bucket key in the order of option ``bucket-key``, typed as in the
+    table's files. ``buckets`` is the option ``bucket``.
     """
 
     key: tuple[pa.Field, ...]
     buckets: int
 
     def __call__(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        """The bucket (int32, from 0) of each row; ``rows`` has the columns of the key by name."""
-        # NULL in a NOT NULL column is found by who stores the row, with a better message.
+        """The bucket (int32, from 0) of each row; ``rows`` has the key's columns by name."""
+        # The sink rejects NULL in a NOT NULL column, with a better message.
         fields = [field.with_nullable(nullable=True) for field in self.key]
         columns = [conform(rows.column(field.name), field) for field in fields]
         hashes = _hashes(columns, rows.num_rows).astype(np.int64)
@@ -80,9 +80,9 @@ def _hashes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int32]:
 class _Part:
     """One field of all rows.
 
-    ``slots``: its eight bytes, without the offset; ``extra_words``: how many words each row needs
-    behind the fixed part; ``is_extra``: rows whose slot has to name their place there; ``lengths``
-    and ``data``: the bytes of those rows, one after the other.
+    ``slots``: its eight bytes in each row, without the offset. ``extra_words``: how many words each
+    row needs in the variable part. ``is_extra``: the rows whose slot holds an offset into that
+    part. ``lengths`` and ``data``: the bytes of those rows, one after another.
     """
 
     slots: Words
@@ -92,7 +92,7 @@ class _Part:
     data: npt.NDArray[np.uint8]
 
     def store(self, words: Words, slots: Integers, starts: Integers, cursor: Integers) -> None:
-        """Put the field into ``words``; ``cursor``: each row's next free word behind the start."""
+        """Write the field into ``words``; ``cursor``: each row's next free word after its start."""
         offsets = np.where(self.is_extra, cursor * 8, 0).astype(np.uint64)
         words[slots] = self.slots | offsets << np.uint64(32)
         begins = ((starts + cursor) * 8)[self.is_extra]
@@ -117,7 +117,7 @@ def _no_extra(rows: int) -> tuple[Integers, Mask, Integers, npt.NDArray[np.uint8
 
 
 def _fixed(column: pa.Array) -> Words:
-    """The eight bytes of values that fit into them; zero for NULL."""
+    """The slots of values that fit into eight bytes; zero for NULL."""
     kind = column.type
     if pa.types.is_decimal128(kind):
         return _decimal_words(column)[:, 0].copy()
@@ -151,7 +151,7 @@ def _bytes_part(column: pa.Array) -> _Part:
 
 
 def _content(binary: pa.Array) -> npt.NDArray[np.uint8]:
-    """The bytes of all values, one after the other; there is no NULL among them."""
+    """The bytes of all values, one after another; no value may be NULL."""
     _, offsets, content = pa.concat_arrays([binary]).buffers()
     if content is None or len(binary) == 0:
         return np.zeros(0, np.uint8)
@@ -160,7 +160,7 @@ def _content(binary: pa.Array) -> npt.NDArray[np.uint8]:
 
 
 def _long_decimal_part(column: pa.Array) -> _Part:
-    """More than 18 digits: the shortest two's complement, the highest byte first, in 16 bytes."""
+    """More than 18 digits: the shortest two's complement, big-endian, padded to 16 bytes."""
     high_first = _decimal_words(column).view(np.uint8)[:, ::-1]
     negative = high_first[:, :1] >> 7
     repeats_sign = (high_first[:, :-1] == negative * 0xFF) & (high_first[:, 1:] >> 7 == negative)
@@ -174,7 +174,7 @@ def _long_decimal_part(column: pa.Array) -> _Part:
 
 
 def _long_timestamp_part(column: pa.Array) -> _Part:
-    """More than 3 digits: milliseconds in 8 bytes, nanoseconds within the millisecond inline."""
+    """Precision above 3: milliseconds in 8 extra bytes, nanoseconds of the last one in the slot."""
     micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
     milliseconds = micros // 1000
     slots = ((micros - milliseconds * 1000) * 1000).astype(np.uint64)
@@ -182,7 +182,7 @@ def _long_timestamp_part(column: pa.Array) -> _Part:
 
 
 def _always_extra(slots: Words, data: npt.NDArray[np.uint8]) -> _Part:
-    """A NULL takes the same place, as in Java, where it may be set later."""
+    """A field whose NULLs take space too, as in Java, where they may be set later."""
     rows, width = data.shape
     is_extra = np.ones(rows, np.bool_)
     lengths = np.full(rows, width, np.int64)
@@ -190,7 +190,7 @@ def _always_extra(slots: Words, data: npt.NDArray[np.uint8]) -> _Part:
 
 
 def _decimal_words(column: pa.Array) -> Words:
-    """Two words for each value, the low one first; what stands for a NULL is zero."""
+    """Two words for each value, the low one first; zero for NULL."""
     buffer = column.buffers()[1]
     words = np.frombuffer(buffer, np.uint64).reshape(-1, 2)[column.offset :][: len(column)].copy()
     words[_nulls(column)] = 0
@@ -203,10 +203,10 @@ def _nulls(column: pa.Array) -> Mask:
 
 
 def _murmur3(words: Words, starts: Integers, sizes: Integers) -> npt.NDArray[np.int32]:
-    """The hash of each row: ``sizes`` words of 8 bytes from ``starts`` on.
+    """The hash of each row, which is ``sizes`` words of 8 bytes from ``starts`` on.
 
-    The longest rows come first, so that the rows which still have a word are the first ones. The
-    ends of a few long rows are faster without numpy.
+    Rows are sorted by length, the longest first, so that those with words left are always a prefix.
+    The ends of the last few long rows are hashed without numpy, which is faster.
     """
     scrambled = _rotated(words.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
     order = np.argsort(-sizes, kind="stable")

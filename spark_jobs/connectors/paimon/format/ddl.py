@@ -1,4 +1,4 @@
-"""Reading Spark SQL types in DDL form (``struct<a: decimal(10, 2) NOT NULL>``) without a session.
+"""Parsing Spark SQL types in DDL form (``struct<a: decimal(10, 2) NOT NULL>``) without a session.
 
 The grammar is that of Spark's ``SqlBaseParser.g4``, rule ``dataType``.
 """
@@ -20,10 +20,10 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SparkType:
-    """A type: its name in lower case, numeric arguments, and what it contains.
+    """A type: its name in lower case, its numeric arguments, and its fields.
 
-    ``fields`` are those of a struct; ``element`` of an array has the name ``element``, a map has
-    ``key`` and ``value``.
+    ``fields`` are the fields of a struct, the field ``element`` of an array, or the fields ``key``
+    and ``value`` of a map.
     """
 
     name: str
@@ -33,7 +33,7 @@ class SparkType:
 
 @dataclass(frozen=True, slots=True)
 class SparkField:
-    """A field of a struct, or what an array or a map holds."""
+    """A field of a struct, or what an array or map contains."""
 
     name: str
     type: SparkType
@@ -45,7 +45,7 @@ def parse_type(text: str) -> SparkType:
     """The type that ``text`` describes.
 
     Raises:
-        AnalysisError: EXPRESSION_INVALID when it is not a type in DDL form.
+        AnalysisError: EXPRESSION_INVALID: it is not a type in DDL form.
     """
     parser = _Parser(text)
     parsed = parser.type()

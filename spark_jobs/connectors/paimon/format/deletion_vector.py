@@ -1,6 +1,6 @@
-"""Paimon's 32-bit deletion vector of one data file, as bytes.
+"""The bytes of Paimon's 32-bit deletion vector of one data file.
 
-After ``BitmapDeletionVector`` of Apache Paimon. A vector is, in this order,
+Follows Paimon's ``BitmapDeletionVector``. A vector consists of, in this order,
 
 - 4 bytes, big-endian: the length of magic number and bitmap together,
 - 4 bytes, big-endian: the magic number,
@@ -18,21 +18,21 @@ from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_bytes, bitmap
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _MAGIC = 1581511376
-# Vectors of 64 bits are Iceberg's, whose magic number is little-endian.
+# 64-bit vectors are Iceberg's, whose magic number is little-endian.
 _MAGIC_64 = struct.unpack(">I", struct.pack("<I", 1681511377))[0]
 _HEAD = struct.Struct(">II")
 _CRC = struct.Struct(">I")
 
 
 def decode(data: bytes, source: str, cardinality: int | None = None) -> Positions:
-    """The deleted positions, ascending, of the one vector that ``data`` consists of.
+    """The deleted positions, in ascending order, of the vector ``data``.
 
-    ``source`` names the vector in errors: the index file and the data file. ``cardinality`` is how
-    many positions there must be, where that is known: no more are ever made.
+    ``source`` identifies the vector in errors. ``cardinality`` is the number of positions that the
+    vector must have, if known; never more than these are decoded.
 
     Raises:
-        NotSupportedError: the vector is a 64-bit one.
-        CatalogError: METADATA_UNREADABLE when the bytes are not exactly one intact vector.
+        NotSupportedError: it is a 64-bit vector.
+        CatalogError: METADATA_UNREADABLE: the bytes are not exactly one intact vector.
     """
     if len(data) < _HEAD.size + _CRC.size:
         raise _damaged(source, f"{len(data)} bytes are too few")
@@ -56,7 +56,7 @@ def decode(data: bytes, source: str, cardinality: int | None = None) -> Position
 
 
 def encode(positions: Positions) -> bytes:
-    """The vector of these positions, which are ascending, distinct and below ``2**32``."""
+    """The vector of ``positions``, which are ascending, distinct and below ``2**32``."""
     body = _MAGIC.to_bytes(4, "big") + bitmap_bytes(positions)
     return b"".join((len(body).to_bytes(4, "big"), body, _CRC.pack(zlib.crc32(body))))
 

@@ -1,6 +1,6 @@
 """Data files outside their table's directory (option ``data-file.external-paths``).
 
-Never imports a table library: sinks choose directories with it.
+Never imports a table library, because sinks use it to choose directories.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _REMEDY: Final = "Correct the table's option, or run this with Paimon's own engi
 
 @dataclass(frozen=True, slots=True)
 class ExternalPaths:
-    """Where new files go instead of the table's directory: local ``roots``, by ``weights``."""
+    """The local ``roots`` for new files, in place of the table's directory, with their weights."""
 
     roots: tuple[str, ...]
     weights: tuple[int, ...]
 
     def root(self, number: int) -> str:
-        """The root for the file of this number: in turn, each as often as it weighs."""
+        """The root for the file with this number: round-robin, each root as often as its weight."""
         ends = list(accumulate(self.weights))
         return self.roots[bisect_right(ends, number % ends[-1])]
 
 
 def external_paths(options: Mapping[str, str]) -> ExternalPaths | None:
-    """What a table's options say; None: new files go to the table's directory.
+    """The external paths that a table's options set; None: new files go to the table's directory.
 
     Raises:
-        NotSupportedError: a strategy, a path or weights that cannot be honoured.
+        NotSupportedError: a strategy, a path or the weights cannot be honoured.
     """
     strategy = options.get(_STRATEGY, "none").lower()
     paths = [path.strip() for path in options.get(OPTION, "").split(",") if path.strip()]
@@ -70,7 +70,7 @@ def external_paths(options: Mapping[str, str]) -> ExternalPaths | None:
 
 
 def external_roots(options: Mapping[str, str]) -> set[str]:
-    """Where files that were written under these options may lie: local ones, whatever strategy."""
+    """The local roots of files that may have been written with these options, by any strategy."""
     paths = [path.strip() for path in options.get(OPTION, "").split(",")]
     return {filesystem_path(path) for path in paths if path.startswith("file:")}
 

@@ -1,7 +1,7 @@
-"""Field ids in parquet files, numbered as Paimon's Java writers number them.
+"""Field ids in Parquet files, numbered as by Paimon's Java writers.
 
-After ``ParquetSchemaConverter`` and ``SpecialFields``: columns and struct fields have the schema's
-ids; what an array or a map holds has an id made of its field's id and the depth of nesting.
+Follows ``ParquetSchemaConverter`` and ``SpecialFields``: columns and struct fields have the ids of
+the schema. An element, key or value has an id computed from its field's id and its nesting depth.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _DEPTH_LIMIT: Final = 1024
 
 
 def with_field_id(field: pa.Field, field_id: int, paimon: Any, depth: int = 0) -> pa.Field:
-    """``field`` and all fields inside it with their ids; ``paimon`` is its type in JSON form."""
+    """``field`` and all its nested fields with their ids; ``paimon`` is its type in JSON form."""
     kind = field.type
     if pa.types.is_struct(kind):
         children = zip(kind, paimon["fields"], strict=True)
@@ -31,7 +31,7 @@ def with_field_id(field: pa.Field, field_id: int, paimon: Any, depth: int = 0) -
 
 
 def _contained(field: pa.Field, field_id: int, paimon: Any, depth: int, sign: int = 1) -> pa.Field:
-    """An element, key or value; deeper ones go on counting with the id of the outer field."""
+    """An element, key or value; nested ones use the outer field's id with a greater depth."""
     inner = with_field_id(field, field_id, paimon, depth)
     return _numbered(inner, _BASE + sign * (field_id * _DEPTH_LIMIT + depth))
 

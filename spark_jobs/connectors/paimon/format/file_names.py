@@ -8,7 +8,7 @@ _LONGEST_NAME: Final = 255
 
 
 def require_file_name(what: str, name: Any) -> None:
-    """Check that ``name`` is the name of one file, which leads to no other folder.
+    """Check that ``name`` is the name of a single file, and leads to no other folder.
 
     Raises:
         ValueError: it is not.

@@ -1,4 +1,4 @@
-"""Locations as Paimon spells them, and the paths that they are in a table's file system.
+"""Paimon's locations and the corresponding paths in a table's file system.
 
 Never imports a table library.
 """
@@ -12,9 +12,9 @@ from spark_jobs.errors import NotSupportedError
 
 
 def filesystem_path(location: str) -> str:
-    """The path behind a location: ``/a`` of ``/a`` and ``file:/a``, ``b/k`` of ``s3://b/k``.
+    """The path of a location: ``/a`` for ``/a`` and ``file:/a``, ``b/k`` for ``s3://b/k``.
 
-    Of ``hdfs://host:port/a`` it is ``host:port/a``. Nothing in a location of Paimon is encoded.
+    For ``hdfs://host:port/a``, it is ``host:port/a``. Paimon does not percent-encode locations.
 
     Raises:
         NotSupportedError: the location is on other storage.
@@ -35,7 +35,7 @@ def filesystem_path(location: str) -> str:
 
 
 def path_beside(table: str, location: str) -> str:
-    """The path of a file of the table whose location is ``table``.
+    """The path of a file at ``location`` that belongs to the table at ``table``.
 
     Raises:
         NotSupportedError: the file is on other storage than its table.
@@ -49,7 +49,7 @@ def path_beside(table: str, location: str) -> str:
 
 
 def on_same_storage(one: str, other: str) -> bool:
-    """Whether both locations are local, or on s3://, or in one HDFS."""
+    """Whether both locations are local, on s3://, or in the same HDFS."""
     return _storage(one) == _storage(other)
 
 

@@ -1,4 +1,4 @@
-"""What manifests say of data files, and which of these are live. Runs on executors, too."""
+"""Manifest entries of data files, and which files are live. Runs on executors, too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Hashable)
 
 
 class NamedFile(NamedTuple):
-    """As much of a manifest entry as tells which file it means, whatever schema the file has.
+    """The part of a manifest entry that identifies its file, independent of the file's schema.
 
     ``partition`` is a binary row.
     """
@@ -31,17 +31,17 @@ class NamedFile(NamedTuple):
 
 
 class ManifestFiles(NamedTuple):
-    """The data files, and what belongs to them, that a manifest adds and removes."""
+    """The keys of the data files, with their extra files, that a manifest adds and removes."""
 
     adds: frozenset[Any]
     removes: frozenset[Any]
 
 
 def named_file(record: Any) -> NamedFile:
-    """The file of an entry as Avro has it.
+    """The file of an entry that is given as an Avro record.
 
     Raises:
-        ValueError, KeyError, TypeError: it is no entry.
+        ValueError, KeyError, TypeError: it is not a manifest entry.
     """
     file = record["_FILE"]
     extra = tuple(file["_EXTRA_FILES"] or ())
@@ -63,9 +63,9 @@ def named_file(record: Any) -> NamedFile:
 def files_of_manifest(
     entries: Iterable[NamedFile], keys: Callable[[NamedFile], Iterable[Hashable]]
 ) -> ManifestFiles:
-    """What entries add and remove, told apart by the ``keys`` of a file and of its extra files.
+    """What a manifest's entries add and remove; ``keys`` identify a file and its extra files.
 
-    A file that the same manifest adds and removes counts as added: when in doubt, it is needed.
+    A file that the manifest both adds and removes counts as added: when in doubt, it is needed.
     """
     adds: set[Hashable] = set()
     removes: set[Hashable] = set()
@@ -77,11 +77,12 @@ def files_of_manifest(
 def live_files(
     roots: Iterable[Collection[M]], manifests: Mapping[M, ManifestFiles], among: Set[F]
 ) -> set[F]:
-    """The files, of some, that are live in a snapshot or tag; ``roots`` are their manifests.
+    """The files of ``among`` that are live in a snapshot or tag.
 
-    A file is live in one if its manifests add it, and do not remove it as often.
+    ``roots`` has the manifests of each snapshot or tag. A file is live in one of them if fewer of
+    its manifests remove the file than add it.
     """
-    # By manifest: what it adds and each of the snapshots that have it removes again.
+    # By manifest: the files that are removed in every snapshot or tag that has the manifest.
     dead: dict[M, set[F]] = {}
     for root in roots:
         removed = _removed([manifests[each] for each in root], among)
@@ -94,7 +95,7 @@ def live_files(
 
 
 def _removed(manifests: Sequence[ManifestFiles], among: Set[F]) -> set[F]:
-    """The files that are not live although one of the manifests adds them."""
+    """The files that at least as many of the manifests remove as add."""
     removes = Counter(each for manifest in manifests for each in manifest.removes if each in among)
     return {
         each

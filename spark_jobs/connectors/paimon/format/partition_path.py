@@ -1,6 +1,6 @@
-"""The directory of a partition, spelled as Paimon's writers spell it. Runs on executors.
+"""The directory of a partition, spelled as by Paimon's writers. Runs on executors.
 
-After Paimon's ``PartitionPathUtils`` and ``InternalRowPartitionComputer``.
+Follows Paimon's ``PartitionPathUtils`` and ``InternalRowPartitionComputer``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from spark_jobs.errors import NotSupportedError
 
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f")
-# Blank for Python and pypaimon, for Java not.
+# Blank in Python and pypaimon, but not in Java.
 _BLANK_FOR_SOME: Final = frozenset("\x85\xa0\u2007\u202f")
 _EPOCH: Final = date(1970, 1, 1)
-# Outside of it Java writes exponents, in digits that changed with Java 19.
+# Outside this range Java writes exponents, whose digits changed in Java 19.
 _SPELLED_ALIKE: Final = (1e-3, 1e7)
 
 
@@ -28,7 +28,8 @@ _SPELLED_ALIKE: Final = (1e-3, 1e7)
 class PartitionKey:
     """A partition column.
 
-    ``precision`` is that of a timestamp, otherwise None; ``single`` tells a FLOAT from a DOUBLE.
+    ``precision`` is that of a timestamp, otherwise None. ``single`` is True for a FLOAT and False
+    for a DOUBLE.
     """
 
     name: str
@@ -38,11 +39,11 @@ class PartitionKey:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLayout:
-    """How partitions become directories.
+    """How partition values become directory names.
 
-    ``default_name`` stands for NULL and blank values (option ``partition.default-name``);
-    ``legacy_names`` is option ``partition.legacy-name``, true by default: a date is then the number
-    of days since 1970 and a timestamp is in ISO form.
+    ``default_name`` replaces NULL and blank values (option ``partition.default-name``).
+    ``legacy_names`` is option ``partition.legacy-name``, true by default: a date is then written as
+    the number of days since 1970-01-01, and a timestamp in ISO form.
     """
 
     keys: tuple[PartitionKey, ...]
@@ -50,11 +51,11 @@ class PartitionLayout:
     legacy_names: bool
 
     def directory(self, values: Sequence[Any]) -> str:
-        """The path below the table, ``a=1/b=x``; empty for a table without partitions.
+        """The path below the table, such as ``a=1/b=x``; empty for an unpartitioned table.
 
         Raises:
-            NotSupportedError: a FLOAT or DOUBLE that Java versions spell differently, or a text
-                that is blank only to some engines.
+            NotSupportedError: Java versions spell a FLOAT or DOUBLE differently, or a text is blank
+                only to some engines.
         """
         parts = zip(self.keys, values, strict=True)
         return "/".join(f"{_escape(key.name)}={_escape(self._text(key, v))}" for key, v in parts)
@@ -91,7 +92,7 @@ def _escape(component: str) -> str:
 
 
 def _float_text(key: PartitionKey, value: float) -> str:
-    """As ``Double.toString``: the fewest digits that tell a value from its neighbours."""
+    """As Java's ``Double.toString``: the fewest digits that tell a value from its neighbours."""
     smallest, end = _SPELLED_ALIKE
     if not smallest <= abs(value) < end and (value != 0 or math.copysign(1, value) < 0):
         raise NotSupportedError(
@@ -103,7 +104,7 @@ def _float_text(key: PartitionKey, value: float) -> str:
 
 
 def _legacy_timestamp(value: datetime) -> str:
-    """As Java's ``LocalDateTime.toString``: seconds and fractions only where there are any."""
+    """As Java's ``LocalDateTime.toString``: seconds and fractions only if they are not zero."""
     if value.microsecond:
         text = value.isoformat(timespec="microseconds")
         return text[:-3] if value.microsecond % 1000 == 0 else text

@@ -1,9 +1,9 @@
 """The sequence numbers of rows in an append table. Driver only.
 
-Paimon orders the files of a fixed bucket by them, when it reads and when it compacts (option
-``bucket-append-ordered``; ``AppendOnlyWriter``, ``BucketedAppendCompactManager``): every file holds
-a range of its own. A rewritten file takes the range, and so the place, of the one that it replaces;
-new files follow behind all others of their bucket. A table without fixed buckets has no order.
+They order the files of a fixed bucket when Paimon reads and compacts it (option
+``bucket-append-ordered``; ``AppendOnlyWriter``, ``BucketedAppendCompactManager``). Every file has
+its own range. A rewritten file takes the range, and so the place, of the file that it replaces. New
+files follow all others of their bucket. A table without fixed buckets has no order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 
 
 class SequenceNumbers:
-    """What is next in each bucket of a snapshot."""
+    """The next sequence number in each bucket of a snapshot."""
 
     def __init__(self, entries: Iterable[Any], *, ordered: bool) -> None:
         self._ordered = ordered
@@ -26,7 +26,7 @@ class SequenceNumbers:
             self._next[place] = max(self._next[place], entry.file.max_sequence_number + 1)
 
     def of_new_file(self, place: BucketKey, rows: int) -> tuple[int, int]:
-        """The first and the last number of a new file, behind the files before it."""
+        """The first and last number of a new file, which follows all others of its bucket."""
         if not self._ordered:
             return 0, 0
         first = self._next[place]
@@ -35,10 +35,10 @@ class SequenceNumbers:
 
 
 def bucket_key_of(entry: Any) -> BucketKey:
-    """Where the file of a manifest entry is."""
+    """The partition and bucket of a manifest entry's file."""
     return BucketKey(tuple(entry.partition.values), entry.bucket)
 
 
 def numbers_of(entry: Any) -> tuple[int, int]:
-    """The range of the file of a manifest entry."""
+    """The first and last sequence number of a manifest entry's file."""
     return entry.file.min_sequence_number, entry.file.max_sequence_number

@@ -1,7 +1,8 @@
-"""Paimon's types, as its schema files write them in JSON, and Spark SQL types in DDL form.
+"""Mapping between Paimon's types (JSON, as in schema files) and Spark SQL types in DDL form.
 
-The mapping is that of Paimon's own Spark connector (``SparkTypeUtils``): Spark's TIMESTAMP is
-TIMESTAMP WITH LOCAL TIME ZONE, TIMESTAMP_NTZ is TIMESTAMP. A table of it is in docs/paimon.md.
+It is the mapping of Paimon's own Spark connector (``SparkTypeUtils``): Spark's TIMESTAMP is
+Paimon's TIMESTAMP WITH LOCAL TIME ZONE, and TIMESTAMP_NTZ is TIMESTAMP. docs/paimon.md has the
+whole table.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ _FROM_SPARK: Final = {
 
 
 def is_nullable(paimon: Any) -> bool:
-    """Whether a Paimon type (JSON) admits NULL."""
+    """Whether a Paimon type (JSON) is nullable."""
     text = paimon if isinstance(paimon, str) else paimon["type"]
     return not text.upper().rstrip().endswith("NOT NULL")
 
 
 def atomic_parts(paimon: str) -> tuple[str, int | None, int | None]:
-    """Name, first and second argument of an atomic Paimon type.
+    """The name, first argument and second argument of an atomic Paimon type.
 
     ``TIMESTAMP(3) WITH LOCAL TIME ZONE NOT NULL`` gives ``("TIMESTAMP_LTZ", 3, None)``.
     """
@@ -78,7 +79,7 @@ def atomic_parts(paimon: str) -> tuple[str, int | None, int | None]:
 
 
 def timestamp_precision(paimon: Any) -> int | None:
-    """Digits after the second of a timestamp type; None for any other type."""
+    """The precision (digits of fractional seconds) of a timestamp type; None for other types."""
     if not isinstance(paimon, str):
         return None
     name, precision, _ = atomic_parts(paimon)
@@ -88,7 +89,7 @@ def timestamp_precision(paimon: Any) -> int | None:
 
 
 def has_nanoseconds(paimon: Any) -> bool:
-    """Whether a type (JSON) is, or contains, a timestamp finer than microseconds."""
+    """Whether a type (JSON) is or contains a timestamp finer than microseconds."""
     if isinstance(paimon, str):
         return (timestamp_precision(paimon) or 0) > 6
     inner = [paimon[part] for part in ("element", "key", "value") if part in paimon]
@@ -97,10 +98,10 @@ def has_nanoseconds(paimon: Any) -> bool:
 
 
 def to_spark(paimon: Any, column: str) -> str:
-    """The Spark SQL type in DDL form of a Paimon type (JSON) of ``column``.
+    """The Spark SQL type in DDL form for the Paimon type (JSON) of ``column``.
 
     Raises:
-        NotSupportedError: Spark has no such type; ``column`` is named.
+        NotSupportedError: Spark has no such type; names ``column``.
     """
     if isinstance(paimon, Mapping):
         return _nested_to_spark(paimon, column)
@@ -149,11 +150,11 @@ def _field_to_spark(field: Mapping[str, Any], column: str) -> str:
 
 
 def to_paimon(spark: str, column: str, *, nullable: bool) -> Any:
-    """The Paimon type (JSON, nested field ids 0) of a Spark SQL type in DDL form.
+    """The Paimon type (JSON, nested field ids 0) for a Spark SQL type in DDL form.
 
     Raises:
-        AnalysisError: EXPRESSION_INVALID when ``spark`` is no type.
-        NotSupportedError: Paimon has no such type; ``column`` is named.
+        AnalysisError: EXPRESSION_INVALID: ``spark`` is not a type.
+        NotSupportedError: Paimon has no such type; names ``column``.
     """
     return _to_paimon(parse_type(spark), column, nullable=nullable)
 

@@ -1,7 +1,7 @@
-"""Deletion vectors in their index files, as executors read and write them.
+"""Reading and writing the index files that hold deletion vectors. Runs on executors, too.
 
-An index file is a version byte, then vectors one after another (``deletion_vector``). Never imports
-a table library.
+An index file is a version byte, followed by vectors (``deletion_vector``). Never imports a table
+library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.parallel import in_parallel
 
-# Of new index files: small ones, because writers that replace the same one are in conflict.
+# In bytes. New index files are small, because writers that replace the same one conflict.
 _TARGET_SIZE: Final = 2 * 1024 * 1024
 _VERSION: Final = b"\x01"
 _LENGTH_BYTES: Final = 4
@@ -31,10 +31,10 @@ _CHECKSUM_BYTES: Final = 4
 
 
 class VectorRange(NamedTuple):
-    """Where in its index file the deletion vector of a data file is.
+    """The place of a data file's deletion vector within its index file.
 
-    ``length`` in bytes is without the length itself in front and the checksum behind;
-    ``cardinality``: how many rows are deleted, None where the writer did not say.
+    ``length`` is in bytes, without the leading length field and the trailing checksum.
+    ``cardinality`` is the number of deleted rows; None if the writer did not record it.
     """
 
     offset: int
@@ -43,9 +43,9 @@ class VectorRange(NamedTuple):
 
 
 class VectorLocation(NamedTuple):
-    """Where the deletion vector of a data file is; ``length`` as Paimon counts it, in bytes.
+    """The index file and place of a data file's deletion vector; ``length`` as in ``VectorRange``.
 
-    A tuple, because tables with many files are unpickled in every task.
+    A tuple, because every task unpickles the locations of many files.
     """
 
     path: str
@@ -55,17 +55,17 @@ class VectorLocation(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the vector, with its length in front and its checksum, has ended."""
+        """The end offset of the vector, including its length field and its checksum."""
         return self.offset + _LENGTH_BYTES + self.length + _CHECKSUM_BYTES
 
 
 def read_bytes(
     filesystem: pafs.FileSystem, locations: Collection[VectorLocation]
 ) -> dict[VectorLocation, bytes]:
-    """The vectors as they stand in their index files, each of which is opened once.
+    """The bytes of the vectors; each index file is opened once.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE when a file ends before a vector.
+        CatalogError: METADATA_UNREADABLE: a file ends before the end of a vector.
         OSError: a file cannot be read.
     """
     by_path: dict[str, list[VectorLocation]] = defaultdict(list)
@@ -78,7 +78,7 @@ def read_bytes(
 def _read_from_one(
     filesystem: pafs.FileSystem, locations: Sequence[VectorLocation]
 ) -> dict[VectorLocation, bytes]:
-    """Vectors of one index file, with what is between them read in passing."""
+    """The vectors of one index file, read in one piece, including the bytes between them."""
     start = min(location.offset for location in locations)
     last = max(locations, key=lambda location: location.end)
     with filesystem.open_input_file(last.path) as file:
@@ -93,10 +93,10 @@ def _read_from_one(
 
 
 def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positions:
-    """The deleted rows of a data file, ascending.
+    """The positions of a data file's deleted rows, in ascending order.
 
     Raises:
-        JobError: the vector is damaged or of a kind that is not supported.
+        JobError: the vector is damaged, or its kind is not supported.
     """
     source = f"{location.path} at {location.offset}"
     content = read_bytes(filesystem, [location])[location]
@@ -105,7 +105,7 @@ def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positi
 
 @dataclass(frozen=True, slots=True)
 class WrittenIndex:
-    """An index file; ``vectors`` has, by ordinal of the data file: offset, length, cardinality."""
+    """An index file; ``vectors`` has (offset, length, cardinality) by ordinal of the data file."""
 
     path: str
     size: int
@@ -113,7 +113,7 @@ class WrittenIndex:
 
     @property
     def vector_bytes(self) -> int:
-        """Bytes of the vectors, which stay the same when they are copied into another file."""
+        """The size of the vectors in bytes, which does not change when they are copied."""
         return self.size - len(_VERSION)
 
     def to_json(self) -> dict[str, Any]:
@@ -123,9 +123,9 @@ class WrittenIndex:
 
 
 class VectorIndexWriter:
-    """Writes vectors of data files that come bucket by bucket; a file holds those of one bucket.
+    """Writes vectors of data files that arrive bucket by bucket; an index file has one bucket.
 
-    ``directory`` is where index files belong, None: beside the data files; ``new_path`` makes the
+    ``directory`` is where index files belong; None: beside the data files. ``new_path`` makes the
     path of a new file in a directory.
     """
 
@@ -142,10 +142,10 @@ class VectorIndexWriter:
         self._written: list[WrittenIndex] = []
 
     def add(self, ordinal: int, bucket: int, beside: str, positions: Positions) -> None:
-        """Take the deleted rows (all of them, ascending) of a data file.
+        """Take the positions of all deleted rows of a data file, in ascending order.
 
-        ``bucket`` is a number of its bucket among all of the table: partitions may share folders.
-        ``beside`` is the bucket's directory in the table, wherever the data file lies.
+        ``bucket`` numbers the buckets of all partitions, because partitions may share folders.
+        ``beside`` is the bucket's directory in the table, even if the data file is elsewhere.
         """
         if bucket != self._bucket or len(self._content) >= _TARGET_SIZE:
             self._write()
@@ -156,7 +156,7 @@ class VectorIndexWriter:
         self._content += vector
 
     def finish(self) -> list[WrittenIndex]:
-        """Write what is open; all index files."""
+        """Write out what is pending and return all index files."""
         self._write()
         return self._written
 
@@ -172,7 +172,7 @@ class VectorIndexWriter:
 def copied_index(
     filesystem: pafs.FileSystem, path: str, vectors: Mapping[str, VectorLocation]
 ) -> tuple[int, dict[str, VectorRange]]:
-    """A new index file with vectors copied byte for byte: its size and where each is, by name."""
+    """Write an index file of copied vectors; return its size and the place of each, by name."""
     content, ranges = bytearray(_VERSION), {}
     copied = read_bytes(filesystem, vectors.values())
     for name, location in vectors.items():
@@ -183,7 +183,7 @@ def copied_index(
 
 
 def write_index(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
-    """Store an index file, and its directory where storage has such a thing."""
+    """Store an index file, and create its directory on storage that has directories."""
     make_folder(filesystem, posixpath.dirname(path))
     with filesystem.open_output_stream(path) as stream:
         stream.write(content)
@@ -191,7 +191,7 @@ def write_index(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DeletedWords:
-    """The function of ``mapInArrow`` that turns vectors into 64-bit words of deleted rows.
+    """A function for ``mapInArrow`` that turns vectors into 64-bit words of deleted rows.
 
     Takes ``ordinal`` (int), ``path`` (string), ``start`` (bigint), ``length`` (bigint) and
     ``cardinality`` (bigint). Picklable.
@@ -203,7 +203,7 @@ class DeletedWords:
         """Read the vectors.
 
         Yields:
-            Those of ``marked_words``.
+            The batches of ``marked_words``, one for each vector.
         """
         for batch in batches:
             for row in batch.to_pylist():

@@ -1,4 +1,4 @@
-"""What pypaimon needs to reach a warehouse, under the names that it looks up first. Driver only."""
+"""pypaimon's options for access to a warehouse, by the names it looks up first. Driver only."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from spark_jobs.contract.s3_options import (
 
 
 def catalog_options(access: S3Options | HdfsOptions | None) -> Mapping[str, str]:
-    """The options of a warehouse that is reached this way; secrets are among them."""
+    """The options for a warehouse with this access, including secrets."""
     if isinstance(access, S3Options):
         return _s3_options(access)
     if isinstance(access, HdfsOptions):
-        # Without it pypaimon would try Hadoop's native library where the client is missing.
+        # Otherwise pypaimon would try Hadoop's native library if the HDFS client is missing.
         return {**dict(access.config), "hdfs.client.impl": "native"}
     return {}
 

@@ -11,17 +11,17 @@ from spark_jobs.contract.request import TableName
 
 
 def open_catalog(options: Mapping[str, str]) -> Any:
-    """The catalog that the options describe; a missing warehouse is not noticed."""
+    """The catalog that the options describe; does not check that the warehouse exists."""
     from pypaimon import CatalogFactory
 
     return CatalogFactory.create(dict(options))
 
 
 def find_table(catalog: Any, name: TableName) -> Any | None:
-    """The table with its latest schema, or None when it or its database does not exist.
+    """The table with its latest schema; None if it or its database does not exist.
 
-    Where no table has exactly this name, it is the only one that differs from it in case. A branch
-    (``table$branch_b``) is found by its exact name.
+    If no table has exactly this name, it is the only one with this name in another case. The branch
+    in a name such as ``table$branch_b`` must match exactly.
     """
     from pypaimon.catalog.catalog_exception import DatabaseNotExistException, TableNotExistException
 

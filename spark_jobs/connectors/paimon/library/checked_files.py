@@ -1,4 +1,4 @@
-"""pypaimon's files, of which none may claim to be more than its bytes can hold. Driver only."""
+"""Protects pypaimon from manifests that claim more items than their bytes can hold. Driver only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class CheckedFiles:
-    """pypaimon's file IO, which hands out no manifest that could fill the memory."""
+    """pypaimon's file IO, except that it rejects manifests that could exhaust the memory."""
 
     def __init__(self, file_io: Any) -> None:
         self._file_io = file_io
@@ -17,7 +17,7 @@ class CheckedFiles:
         return getattr(self._file_io, name)
 
     def new_input_stream(self, path: str) -> Any:
-        """As pypaimon's, which reads a manifest in one piece anyway."""
+        """Open a file as pypaimon does, which reads a manifest in one piece anyway."""
         stream = self._file_io.new_input_stream(path)
         if path.rpartition("/")[0].rpartition("/")[2] != "manifest":
             return stream
@@ -28,12 +28,12 @@ class CheckedFiles:
 
 
 def require_plain_avro(content: bytes) -> None:
-    """Check that every record and every item of an Avro file takes room in it.
+    """Check that every record and every array item of an Avro file takes at least one byte.
 
-    Else a list of a few bytes could be longer than any memory.
+    Otherwise, an array of a few bytes could have more items than fit into memory.
 
     Raises:
-        ValueError: the file's schema is not of records, or has types that take no room.
+        ValueError: the file's schema is not a record, or has types that take no bytes.
     """
     import fastavro
 
@@ -46,7 +46,7 @@ def require_plain_avro(content: bytes) -> None:
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """All types within a schema that are written as objects."""
+    """All types within a schema that are JSON objects."""
     if isinstance(schema, list):
         for member in schema:
             yield from _nodes(member)

@@ -1,4 +1,4 @@
-"""Data files as manifests describe them, read and written by pypaimon. Driver only."""
+"""Manifest descriptions of data files, read and made with pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_jobs.datafiles.statistics import ColumnStatistics
 
 
 def live_entries(table: Any, snapshot: Any) -> list[Any]:
-    """The manifest entries of all data files of a snapshot, with their statistics.
+    """The manifest entries of all data files of a snapshot, with statistics.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -36,7 +36,7 @@ def live_entries(table: Any, snapshot: Any) -> list[Any]:
 
 
 def column_range(entry: Any, column: str) -> tuple[Any, Any, int | None]:
-    """Minimum, maximum and NULL count in a file's statistics; None for what they do not have.
+    """The minimum, maximum and NULL count of a column in a file's statistics; None if missing.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -65,9 +65,10 @@ def new_data_file(
     *,
     is_external: bool = False,
 ) -> Any:
-    """The manifest's description of a new file of an append table; external: outside of it.
+    """The manifest's description of a new data file of an append table.
 
-    ``sequence_numbers`` are the first and the last one of the file's rows.
+    ``sequence_numbers`` are the first and last one of the file's rows. ``is_external``: the file is
+    outside the table's directory.
     """
     from pypaimon.data.timestamp import Timestamp
     from pypaimon.manifest.schema.data_file_meta import DataFileMeta

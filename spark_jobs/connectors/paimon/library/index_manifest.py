@@ -1,4 +1,4 @@
-"""Index manifests and the index files in them, by pypaimon. Driver only."""
+"""Index manifests and their index files, with pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def index_files(table: Any, snapshot: Any) -> list[IndexFile]:
     """All index files of a snapshot.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE, also when the index manifest is gone.
+        CatalogError: METADATA_UNREADABLE, also if the index manifest is gone.
     """
     from pypaimon.manifest.index_manifest_file import IndexManifestFile
 
@@ -61,7 +61,7 @@ def _index_file(table: Any, entry: Any) -> IndexFile:
 
 
 def index_directory(table: Any) -> str | None:
-    """Where new index files belong; None: beside the data files of their bucket."""
+    """The directory for new index files; None: beside the data files of their bucket."""
     paths = table.path_factory()
     if paths.index_file_in_data_file_dir:
         return None
@@ -76,7 +76,7 @@ def new_vector_index(
     size: int,
     vectors: Mapping[str, VectorRange],
 ) -> Any:
-    """The index manifest's entry for a new file of deletion vectors, by data file name."""
+    """The index manifest entry of a new index file; ``vectors`` are by name of the data file."""
     from pypaimon.index.deletion_vector_meta import DeletionVectorMeta
     from pypaimon.index.index_file_meta import IndexFileMeta
     from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
@@ -93,17 +93,17 @@ def new_vector_index(
 
 
 def removed_index(entry: Any) -> Any:
-    """The index manifest's entry that takes the index file of ``entry`` out."""
+    """The index manifest entry that removes the index file of ``entry``."""
     from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
 
     return IndexManifestEntry(_DELETE, entry.partition, entry.bucket, entry.index_file)
 
 
 def index_name(entry: Any) -> str:
-    """The name of the index file of an entry."""
+    """The name of an entry's index file."""
     return str(entry.index_file.file_name)
 
 
 def marked_files(entry: Any) -> list[str]:
-    """The names of the data files whose vectors are in the index file of an entry."""
+    """The names of the data files whose vectors are in an entry's index file."""
     return list(entry.index_file.dv_ranges or {})

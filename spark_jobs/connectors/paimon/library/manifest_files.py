@@ -1,7 +1,7 @@
-"""Manifests and the lists of them, read and written by pypaimon.
+"""Manifests and manifest lists, read and written with pypaimon. Driver only.
 
-Driver only. A *listed manifest* is an entry of a manifest list: the name of a manifest and what it
-holds (``ManifestFileMeta``).
+A *listed manifest* is an entry of a manifest list: a manifest's name and a summary of its content
+(``ManifestFileMeta``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SNAPSHOT_VERSION: Final = 3
 
 
 def added_entry(table: Any, place: BucketKey, file: Any) -> Any:
-    """The manifest entry that adds a data file (of ``library.new_data_file``)."""
+    """The manifest entry that adds a data file (from ``data_files.new_data_file``)."""
     from pypaimon.manifest.schema.manifest_entry import ManifestEntry
     from pypaimon.table.row.generic_row import GenericRow
 
@@ -35,12 +35,12 @@ def added_entry(table: Any, place: BucketKey, file: Any) -> Any:
 
 
 def removed_entry(entry: Any) -> Any:
-    """The manifest entry that takes the file of ``entry`` out."""
+    """The manifest entry that removes the file of ``entry``."""
     return replace(entry, kind=DELETE)
 
 
 def changed_entries(table: Any, snapshot: Any) -> list[Any]:
-    """What a snapshot added and removed: its manifest entries, with statistics.
+    """The manifest entries of the files that a snapshot adds and removes, with statistics.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -53,7 +53,7 @@ def changed_entries(table: Any, snapshot: Any) -> list[Any]:
 
 
 def listed_manifests(table: Any, snapshot: Any | None) -> list[Any]:
-    """The manifests of all files of a snapshot, oldest first; none without a snapshot.
+    """The listed manifests of all files of a snapshot, oldest first; empty without a snapshot.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -84,12 +84,12 @@ def manifest_entries(table: Any, manifest: Any) -> list[Any]:
 
 
 def named_files(table: Any, name: str) -> list[NamedFile]:
-    """The entries of the manifest ``name``, of any branch, in their order.
+    """The entries of the manifest ``name`` of any branch, in order.
 
-    Read without pypaimon's reader, which wants the schema that each file was written with.
+    Does not use pypaimon's reader, which needs the schema that each file was written with.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE; its cause is a FileNotFoundError when it is gone.
+        CatalogError: METADATA_UNREADABLE; caused by a FileNotFoundError if the manifest is gone.
     """
     import fastavro
 
@@ -101,7 +101,7 @@ def named_files(table: Any, name: str) -> list[NamedFile]:
 
 
 def partition_values(table: Any, encoded: bytes) -> tuple[Any, ...]:
-    """The values of a partition, from the binary row that a manifest has.
+    """The values of a partition, decoded from the binary row in a manifest.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -113,10 +113,10 @@ def partition_values(table: Any, encoded: bytes) -> tuple[Any, ...]:
 
 
 def write_manifests(table: Any, entries: Sequence[Any], target_size: int, prefix: str) -> list[Any]:
-    """Listed manifests for new manifests ``<prefix>-<number>``, rolled at a size in bytes.
+    """Write manifests ``<prefix>-<number>``, rolled at ``target_size`` bytes, and list them.
 
     Raises:
-        RuntimeError: the storage failed; what was written is removed.
+        RuntimeError: the storage failed; the files written so far are removed.
     """
     from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 
@@ -127,10 +127,10 @@ def write_manifests(table: Any, entries: Sequence[Any], target_size: int, prefix
 
 
 def write_list(table: Any, name: str, manifests: Sequence[Any]) -> int:
-    """Write a manifest list; its size in bytes.
+    """Write a manifest list and return its size in bytes.
 
     Raises:
-        RuntimeError: the storage failed; what was written is removed.
+        RuntimeError: the storage failed; the file is removed.
     """
     from pypaimon.manifest.manifest_list_manager import ManifestListManager
 
@@ -140,12 +140,13 @@ def write_list(table: Any, name: str, manifests: Sequence[Any]) -> int:
 def write_index_manifest(
     table: Any, previous: str | None, adds: Sequence[Any], deletes: Sequence[Any]
 ) -> str | None:
-    """The name of a new index manifest; None: there is no index file left.
+    """Write an index manifest and return its name; None if no index file is left.
 
-    ``adds`` and ``deletes`` are of ``index_library``; without any it is the previous name.
+    ``adds`` and ``deletes`` are entries from ``library.index_manifest``. Without any, nothing is
+    written and the name is the previous one.
 
     Raises:
-        RuntimeError, OSError: the storage failed; what was written is removed.
+        RuntimeError, OSError: the storage failed; the file is removed.
     """
     if previous is not None and (adds or deletes):
         require_index_manifest(table, previous)
@@ -156,10 +157,10 @@ def write_index_manifest(
 
 
 def require_index_manifest(table: Any, name: str) -> None:
-    """Check that an index manifest is there: pypaimon takes a missing one for an empty one.
+    """Check that an index manifest exists, because pypaimon treats a missing one as empty.
 
     Raises:
-        FileNotFoundError: it is gone.
+        FileNotFoundError: it does not exist.
     """
     file = _index_manifest_file(table)
     path = f"{file.manifest_path}/{name}"
@@ -174,13 +175,13 @@ def _index_manifest_file(table: Any) -> Any:
 
 
 def remove_manifests(table: Any, names: Iterable[str]) -> None:
-    """Remove manifests and lists that no snapshot refers to; failures are ignored."""
+    """Remove manifests and manifest lists that no snapshot refers to; ignore failures."""
     for name in names:
         table.file_io.delete_quietly(f"{manifest_folder(table_path(table))}/{name}")
 
 
 def file_key(entry: Any) -> Any:
-    """What a file is told apart by among the entries of a table; hashable."""
+    """A hashable key that identifies the file of a manifest entry within its table."""
     return entry.identifier()
 
 
@@ -205,7 +206,7 @@ def new_snapshot(
 ) -> Any:
     """The snapshot after ``previous`` that adds and removes the files of ``entries``.
 
-    ``lists`` has name and size of the manifest lists ``base`` and ``delta``.
+    ``lists`` has the name and size in bytes of the manifest lists ``base`` and ``delta``.
     """
     from pypaimon.snapshot.snapshot import Snapshot
 

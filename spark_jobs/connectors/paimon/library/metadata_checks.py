@@ -1,8 +1,8 @@
-"""What a table's metadata may say before anything acts on it. Driver only.
+"""Checks on a table's metadata before anything acts on it. Driver only.
 
-Snapshots and manifests are what anybody with write access to the table put there. Here they are
-held to what the rest of the connector relies on: numbers are numbers, a name is the name of one
-file, a path lies where the table's files lie.
+Anybody with write access to the table can put snapshots and manifests there. These checks enforce
+what the rest of the connector relies on: numbers are numbers, a name is the name of a single file,
+and a path is where the table's files can be.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ _TYPES: Final = {"delta_record_count": int, "commit_identifier": int, "commit_us
 
 @contextmanager
 def reading_metadata(place: str) -> Iterator[None]:
-    """Within it, whatever metadata cannot be read for becomes a ``JobError``.
+    """Turn every failure to read metadata within this context into a ``JobError``.
 
-    ``place`` is the table or its directory. The library, its Avro reader and its codecs raise
-    exceptions of every kind for damaged files.
+    ``place`` is the table or its directory. For damaged files, the library, its Avro reader and its
+    codecs raise exceptions of every kind.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE; WAREHOUSE_ACCESS_DENIED of a catalog's server.
-        InternalError: STORAGE_UNAVAILABLE: the storage or the catalog's server failed for now.
+        CatalogError: METADATA_UNREADABLE, or WAREHOUSE_ACCESS_DENIED or WAREHOUSE_NOT_FOUND from a
+            catalog's server.
+        InternalError: STORAGE_UNAVAILABLE: the storage or the catalog's server failed temporarily.
     """
     try:
         yield
@@ -45,15 +46,15 @@ def reading_metadata(place: str) -> Iterator[None]:
 
 
 def place_of_metadata(table: Any) -> str:
-    """A table's name and directory, for errors."""
+    """A table's name and directory, for error messages."""
     return f"{table.identifier.get_full_name()} in {table.table_path}"
 
 
 def require_sound_snapshot(snapshot: Any, expected_id: int | None = None) -> None:
-    """Check the fields of a snapshot that anything here uses.
+    """Check the fields of a snapshot that the connector uses.
 
     Raises:
-        ValueError: a field has a value that it cannot have, or the id is not ``expected_id``.
+        ValueError: a field has an invalid value, or the id is not ``expected_id``.
     """
     for field in _NUMBERS:
         _require_number(f"snapshot: {field}", getattr(snapshot, field))
@@ -78,14 +79,14 @@ def require_sound_schema(schema: Any) -> None:
     """Check a table's schema, as pypaimon reads it.
 
     Raises:
-        ValueError: a field has a value that it cannot have.
+        ValueError: a field has an invalid value.
     """
     _require_number("schema: id", schema.id)
     names = [field.name for field in schema.fields]
     if not names or not all(type(name) is str and name for name in names):
         raise ValueError("a column of the schema has no name")
     for field in schema.fields:
-        # Half of a surrogate pair, which JSON can spell, is in no text: this raises.
+        # Raises for half a surrogate pair, which JSON can express, but which no text has.
         json.dumps([field.name, field.type.to_dict()], ensure_ascii=False).encode()
     keys = (schema.partition_keys, schema.primary_keys)
     if not all(isinstance(each, list) and set(each) <= set(names) for each in keys):
@@ -101,7 +102,7 @@ def require_sound_entry(entry: Any) -> None:
     """Check a manifest entry of a data file.
 
     Raises:
-        ValueError: a field has a value that it cannot have.
+        ValueError: a field has an invalid value.
     """
     file = entry.file
     require_file_name("data file", file.file_name)
@@ -114,10 +115,10 @@ def require_sound_entry(entry: Any) -> None:
 
 
 def require_sound_index(entry: Any) -> None:
-    """Check an index manifest's entry.
+    """Check an index manifest entry.
 
     Raises:
-        ValueError: a field has a value that it cannot have.
+        ValueError: a field has an invalid value.
     """
     file = entry.index_file
     require_file_name("index file", file.file_name)
@@ -134,7 +135,7 @@ def require_sound_index(entry: Any) -> None:
 
 
 def require_within(path: str, roots: Collection[str]) -> None:
-    """Check that ``path`` lies below one of ``roots``, whatever its parts are called.
+    """Check that ``path`` is below one of ``roots`` and does not leave it through ``..``.
 
     Raises:
         ValueError: it does not.

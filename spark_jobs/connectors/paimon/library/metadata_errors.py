@@ -1,4 +1,4 @@
-"""Tells damaged metadata from storage and servers that failed for now. Driver only."""
+"""Distinguishes damaged metadata from temporary failures of storage and servers. Driver only."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from spark_jobs.storage.file_errors import causes, file_error
 
 
 def metadata_error(place: str, error: Exception) -> JobError:
-    """What a failure of reading the metadata of ``place`` (a table or its directory) means.
+    """The job's error for a failure to read the metadata of ``place``, a table or its directory.
 
-    METADATA_UNREADABLE, unless storage or catalog failed for now: STORAGE_UNAVAILABLE; what a
-    catalog's server refuses has its own codes.
+    METADATA_UNREADABLE, or STORAGE_UNAVAILABLE if the storage or catalog failed temporarily.
+    Refusals of a catalog's server have their own codes.
     """
     for each in causes(error):
         refused = server_error(each)

@@ -1,6 +1,6 @@
-"""The calls of pypaimon that reach a REST catalog's server, and its failures. Driver only.
+"""pypaimon's calls to a REST catalog's server, and the server's failures. Driver only.
 
-Of a server's answer only the kind is repeated: its text may hold what was sent.
+Errors repeat only the kind of a server's answer, because its text may contain what was sent.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, 
 
 
 def open_rest_catalog(options: Mapping[str, str]) -> Any:
-    """The catalog whose server is at option ``uri``; ``warehouse`` is what that server calls it.
+    """The catalog of the server at option ``uri``; ``warehouse`` is its name on that server.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
-        NotSupportedError: another kind of token, or a server that hands out keys of the storage.
+        NotSupportedError: the token is of another kind, or the server hands out storage keys.
     """
     from pypaimon import CatalogFactory
 
@@ -64,13 +64,14 @@ def _require_bearer_token(options: Mapping[str, str]) -> None:
 def commit_snapshot(
     catalog: Any, table: Any, previous: Any | None, snapshot: Any, entries: Sequence[Any]
 ) -> bool:
-    """Ask the server to make ``snapshot`` the one after ``previous``; False: it did not.
+    """Ask the server to commit ``snapshot`` after ``previous``; return False if it did not.
 
-    ``entries`` are what it changes in the manifest: the server keeps count by partition.
+    ``entries`` are the snapshot's manifest entries, from which the server keeps statistics by
+    partition.
 
     Raises:
-        OSError: the server refused the request.
-        TimeoutError: there was no answer that tells what it did.
+        OSError: the server refused the request, or it was never sent.
+        TimeoutError: there was no answer that tells what the server did.
     """
     from pypaimon.api import rest_exception as kinds
     from pypaimon.write.file_store_commit import FileStoreCommit
@@ -112,7 +113,7 @@ def _was_never_sent(error: Exception) -> bool:
 
 
 def server_error(error: BaseException) -> JobError | None:
-    """What a failure of a catalog's server means for the job; None: it is none."""
+    """The job's error for a failure of a catalog's server; None if ``error`` is not one."""
     from pypaimon.api import rest_exception as kinds
     from pypaimon.catalog import catalog_exception as catalog_kinds
 

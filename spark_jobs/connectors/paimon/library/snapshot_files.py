@@ -1,4 +1,4 @@
-"""The documents of snapshots and tags, read and written by pypaimon. Driver only."""
+"""The documents of snapshots and tags, parsed and formatted with pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from spark_jobs.connectors.paimon.library.metadata_checks import require_sound_s
 
 
 def parse_snapshot(text: str, snapshot_id: int) -> Any:
-    """The snapshot behind its file's text.
+    """The snapshot in the text of its file.
 
     Raises:
-        ValueError: it is not that snapshot.
+        ValueError: the text is not this snapshot.
     """
     from pypaimon.common.json_util import JSON
     from pypaimon.snapshot.snapshot import Snapshot
@@ -23,10 +23,10 @@ def parse_snapshot(text: str, snapshot_id: int) -> Any:
 
 
 def parse_tag(text: str) -> Any:
-    """The tag behind its file's text: a snapshot that may have a retention.
+    """The tag in the text of its file: a snapshot that may have a retention.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a tag.
     """
     from pypaimon.common.json_util import JSON
     from pypaimon.tag.tag import Tag
@@ -37,32 +37,32 @@ def parse_tag(text: str) -> Any:
 
 
 def tag_text(snapshot: Any, retention: timedelta | None) -> str:
-    """The file of a tag of ``snapshot``; without a retention it is the snapshot's own."""
+    """The text of a tag's file; without a retention, it is that of the snapshot's file."""
     from pypaimon.common.json_util import JSON
     from pypaimon.tag.tag import Tag
 
     if retention is None:
         return str(JSON.to_json(snapshot, indent=2))
-    # Java counts a tag's age in its own zone; so does pypaimon.
+    # Java and pypaimon compute a tag's age in their local time zone.
     now = datetime.now()  # noqa: DTZ005
     tag = Tag.from_snapshot_and_tag_ttl(snapshot, retention, now)
     return str(JSON.to_json(tag, indent=2))
 
 
 def snapshot_of_tag(tag: Any) -> Any:
-    """The snapshot that a tag is of."""
+    """The snapshot that a tag names."""
     return tag.trim_to_snapshot()
 
 
 def is_over(tag: Any) -> bool:
-    """Whether the retention of a tag is over; never for one without."""
+    """Whether a tag's retention is over; False for a tag without one."""
     if tag.tag_create_time is None or tag.tag_time_retained is None:
         return False
     return bool(tag.tag_create_time + tag.tag_time_retained < datetime.now())  # noqa: DTZ005
 
 
 def snapshot_json(snapshot: Any) -> str:
-    """The snapshot file's text."""
+    """The text of a snapshot's file."""
     from pypaimon.common.json_util import JSON
 
     text: str = JSON.to_json(snapshot, indent=2)

@@ -1,4 +1,4 @@
-"""Snapshots, read from a table's storage by pypaimon. Driver only."""
+"""Snapshots, read from a table's storage with pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_jobs.contract.paimon_files import ids_of
 
 
 def latest_snapshot(table: Any) -> Any | None:
-    """The latest snapshot now; the LATEST hint is checked against the files.
+    """The current latest snapshot; checks the LATEST hint against the snapshot files.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -30,7 +30,7 @@ def latest_snapshot(table: Any) -> Any | None:
 
 
 def find_snapshot(table: Any, snapshot_id: int) -> Any | None:
-    """The snapshot of that id; None when it expired or never was.
+    """The snapshot with this id; None if it has expired or never existed.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -45,16 +45,16 @@ def find_snapshot(table: Any, snapshot_id: int) -> Any | None:
 
 
 def is_same_snapshot(one: Any, other: Any) -> bool:
-    """Whether they are one and the same attempt, wherever they were read.
+    """Whether both are the same attempt of a commit, wherever they were read.
 
-    Its lists of manifests have names that nothing else has; ``uuid`` is lost on a server that does
-    not know it yet.
+    Compares the names of their manifest lists, which are unique. ``uuid`` would not do: servers
+    that do not know this field yet lose it.
     """
     return bool(one.delta_manifest_list == other.delta_manifest_list)
 
 
 def snapshot_ids(table: Any) -> list[int]:
-    """The ids of all snapshots that still exist, in their order; nothing but names is read.
+    """The ids of all snapshots that still exist, in ascending order; reads only file names.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.

@@ -10,7 +10,7 @@ from spark_jobs.contract.request import TableName
 
 
 def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
-    """Create the database and the table where they do not exist.
+    """Create the database and the table if they do not exist.
 
     Raises:
         ValueError: pypaimon refuses the schema or an option.
@@ -31,7 +31,7 @@ def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
 
 
 def _new_fields(columns: Sequence[PaimonColumn]) -> list[Any]:
-    """Fields with ids as pypaimon's own ``Schema.from_pyarrow_schema`` numbers them."""
+    """Fields with ids, numbered as in pypaimon's ``Schema.from_pyarrow_schema``."""
     from pypaimon.schema.data_types import (
         AtomicInteger,
         DataField,

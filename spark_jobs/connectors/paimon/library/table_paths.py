@@ -1,4 +1,4 @@
-"""Where pypaimon says that a table's files are. Driver only."""
+"""The directories of a table's files, according to pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def table_path(table: Any) -> str:
 
 
 def branch_path(table: Any) -> str:
-    """The directory of the snapshots, schemas and consumers of the table's branch."""
+    """The directory with the snapshots, schemas and consumers of the table's branch."""
     from pypaimon.branch.branch_manager import BranchManager
 
     path: str = BranchManager.branch_path(table_path(table), table.current_branch())
@@ -20,7 +20,7 @@ def branch_path(table: Any) -> str:
 
 
 def bucket_directory(table: Any, partition: Sequence[Any], bucket: int) -> str:
-    """The directory of a bucket's data files, as Paimon's Java writers spell it."""
+    """The directory of a bucket's data files, spelled as by Paimon's Java writers."""
     from pypaimon.utils.file_store_path_factory import canonical_data_file_path
 
     path: str = canonical_data_file_path(table, tuple(partition), bucket, "x")

@@ -1,4 +1,4 @@
-"""What pypaimon knows of a table's schemas. Driver only."""
+"""A table's schemas, read with pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.library.table_paths import table_path
 
 @dataclass(frozen=True, slots=True)
 class PaimonColumn:
-    """A column as the schema file has it; ``type`` is Paimon's JSON form."""
+    """A column as in the schema file; ``type`` is in Paimon's JSON form."""
 
     name: str
     type: Any
@@ -46,7 +46,7 @@ def schema_of(table: Any) -> PaimonSchema:
     """The schema that the table object was loaded with.
 
     Raises:
-        ValueError: it has values that no schema has.
+        ValueError: it has invalid values.
     """
     schema = table.table_schema
     require_sound_schema(schema)
@@ -68,7 +68,7 @@ def schema_id(table: Any) -> int:
 
 
 def has_same_columns(table: Any, schema_id: int) -> bool:
-    """Whether a schema of the table has the columns that the table has now."""
+    """Whether a schema of the table has the same columns as the current one."""
     schema = table.schema_manager.get_schema(schema_id)
     if schema is None:
         raise FileNotFoundError(f"schema {schema_id} of {table_path(table)} does not exist")
@@ -77,7 +77,7 @@ def has_same_columns(table: Any, schema_id: int) -> bool:
 
 
 def _physical(field: Any) -> tuple[Any, ...]:
-    """What of a column decides how files hold it."""
+    """The attributes of a column that decide how files store it."""
     return field.id, field.name, field.type
 
 
@@ -96,5 +96,5 @@ def arrow_schema(table: Any) -> pa.Schema:
 
 
 def all_options(table: Any) -> list[Mapping[str, str]]:
-    """The options of every schema that the table ever had."""
+    """The options of every schema that the table has had."""
     return [schema.options for schema in table.schema_manager.list_all()]

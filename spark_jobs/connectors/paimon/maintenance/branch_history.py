@@ -1,7 +1,7 @@
-"""Everything that keeps files of a table in use: snapshots, tags, branches, consumers. Driver only.
+"""Everything that keeps a table's files in use: snapshots, tags, branches, consumers. Driver only.
 
-Each branch has a history of its own: snapshots, tags and consumers. That of the table itself is
-called ``main``. All share the data files and manifests in the table's directory.
+Each branch has its own history of snapshots, tags and consumers. The table's own branch is called
+``main``. All branches share the data files and manifests in the table's directory.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from spark_jobs.contract.paimon_files import (
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.parallel import in_parallel
 
-# Of a snapshot's or tag's file, in bytes.
+# The longest snapshot or tag file, in bytes.
 _LONGEST: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A reader that goes on at ``next_snapshot``; ``modified`` is when it said so last."""
+    """A reader that continues at ``next_snapshot``; ``modified`` is when its file last changed."""
 
     name: str
     next_snapshot: int
@@ -41,12 +41,12 @@ class Consumer:
 
     @property
     def guards(self) -> bool:
-        """Whether a running operation of this project guards its base with it."""
+        """Whether it is the base guard of an operation of this project."""
         return guarding_operation(self.name) is not None
 
     @property
     def last_used(self) -> int:
-        """The latest snapshot that it counts on: an operation's base, or the last one read."""
+        """The latest snapshot that it relies on: an operation's base, or the last one read."""
         return self.next_snapshot if self.guards else self.next_snapshot - 1
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class BranchHistory:
-    """``folder`` holds it; ``snapshots`` are by id, in their order, ``tags`` by name."""
+    """The history in ``folder``; ``snapshots`` are by id, in ascending order, ``tags`` by name."""
 
     name: str
     folder: str
@@ -74,7 +74,7 @@ class BranchHistory:
 
 
 class BranchHistories:
-    """Reads the histories of all branches of the table in ``root``, each snapshot once."""
+    """Reads the histories of all branches of the table in ``root``, and each snapshot only once."""
 
     def __init__(self, filesystem: pafs.FileSystem, root: str) -> None:
         self._filesystem = filesystem
@@ -82,11 +82,11 @@ class BranchHistories:
         self._known: dict[str, Any] = {}
 
     def read(self) -> tuple[BranchHistory, ...]:
-        """The histories now, ``main`` first.
+        """The current histories, ``main`` first.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
-            CommitError: COMMIT_CONFLICT when a snapshot or a tag vanished meanwhile.
+            CommitError: COMMIT_CONFLICT: a snapshot or a tag vanished in the meantime.
         """
         with reading_metadata(self._root):
             branches = names_of("branch", self._names(f"{self._root}/branch"))
@@ -123,7 +123,7 @@ class BranchHistories:
                 try:
                     first = next_snapshot(json.loads(self._read(info.path)))
                 except FileNotFoundError:
-                    continue  # an operation ended meanwhile
+                    continue  # an operation ended in the meantime
                 found.append(Consumer(names[0], first, info.mtime))
         return sorted(found, key=lambda each: each.name)
 

@@ -1,4 +1,4 @@
-"""Dropping the oldest snapshots and the files that only they need. Driver only."""
+"""Expiring the oldest snapshots, with the files that only they need. Driver only."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def expire_snapshots(
     """Drop the snapshots that expire, in batches.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
-        CommitError: COMMIT_CONFLICT: what is in use changes all the time.
+        CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
+        CommitError: COMMIT_CONFLICT: the files in use keep changing.
         NotSupportedError, RequestError: the limits cannot be honoured.
     """
     limits = Limits.of(spec, table.options, now)
@@ -70,9 +70,9 @@ def expire_snapshots(
 def _expired_in_batches(
     planner: RemovalPlanner, expired: Callable[[BranchHistory], frozenset[int]], size: int
 ) -> Iterator[RemovalPlan]:
-    """Drop what expires at the first look, the oldest first; each batch looks again before.
+    """Drop the snapshots that expire now, oldest first; each batch checks first that they still do.
 
-    The first one also finishes what an earlier run left, if nothing else.
+    The first batch, even if it is empty, also finishes interrupted removals.
     """
     ids = sorted(expired(planner.history()))
     for start in range(0, max(len(ids), 1), size):
@@ -88,13 +88,13 @@ def _expired_in_batches(
 
 
 def _left(plan: RemovalPlan, limits: Limits, now: datetime) -> int:
-    """How many snapshots stay that the limits and consumers let go."""
+    """How many of the remaining snapshots could expire under ``limits`` and the consumers."""
     end = first_retained(plan.history, limits, held_from(holding(plan.history, now)))
     return sum(each < end for each in set(plan.history.snapshots) - plan.dropping.snapshots)
 
 
 def _holders(history: BranchHistory, limits: Limits, now: datetime) -> list[Kept]:
-    """How many snapshots stay because of each consumer."""
+    """How many snapshots each consumer keeps from expiring."""
     free = first_retained(history, limits, held_from([]))
     kept = []
     for consumer in holding(history, now):
@@ -107,7 +107,7 @@ def _holders(history: BranchHistory, limits: Limits, now: datetime) -> list[Kept
 def _hint_earliest(
     filesystem: pafs.FileSystem, history: BranchHistory, snapshot_id: int | None
 ) -> None:
-    """Tell readers where the history begins, unless they are told already."""
+    """Write the EARLIEST hint, unless it is up to date."""
     path, content = hint_path(history.folder, "EARLIEST"), str(snapshot_id).encode()
     with suppress(FileNotFoundError), filesystem.open_input_stream(path) as hint:
         if hint.read(_LONGEST_HINT) == content:

@@ -1,8 +1,8 @@
 """Which snapshots expire. Driver only.
 
-After Paimon's ``ExpireSnapshotsImpl.expire``; where its releases differ, as the one that keeps
-more: a snapshot stays until the one after it is older than the limit, for it was the latest until
-then.
+Follows Paimon's ``ExpireSnapshotsImpl.expire``. Where Paimon's releases differ, it follows the one
+that keeps more: a snapshot stays until its successor is older than the limit, because it was the
+latest one until then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNLIMITED: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many snapshots stay; ``older_than`` is a moment, ``batch`` how many go at a time."""
+    """The limits of expiry; ``batch`` is the number of snapshots that are dropped at a time."""
 
     retain_max: int
     retain_min: int
@@ -38,11 +38,11 @@ class Limits:
 
     @classmethod
     def of(cls, spec: ExpireSnapshotsSpec, options: Mapping[str, str], now: datetime) -> Limits:
-        """Those of the statement, else of the table, else Paimon's defaults.
+        """The statement's limits; where it has none, the table's options or Paimon's defaults.
 
         Raises:
-            NotSupportedError: an option of the table has a value that it cannot have.
-            RequestError: REQUEST_INVALID: more snapshots must stay than may stay.
+            NotSupportedError: an option of the table has an invalid value.
+            RequestError: REQUEST_INVALID: ``retain_min`` is greater than ``retain_max``.
         """
         limits = cls(
             spec.retain_max or _number(options, RETAIN_MAX, _UNLIMITED),
@@ -62,7 +62,7 @@ class Limits:
         return limits
 
     def uncapped(self) -> Limits:
-        """The same without ``max_deletes``."""
+        """The same limits without ``max_deletes``."""
         return replace(self, max_deletes=_UNLIMITED)
 
 
@@ -78,10 +78,10 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
 
 
 def duration_option(name: str, text: str) -> timedelta:
-    """The duration of a table's option.
+    """The value of a table option that is a duration.
 
     Raises:
-        NotSupportedError: it is none.
+        NotSupportedError: the value is not a duration.
     """
     try:
         return parse_option(text)
@@ -102,7 +102,7 @@ def _origin(given: int | None, options: Mapping[str, str], name: str) -> str:
 def first_retained(history: BranchHistory, limits: Limits, held: int) -> int:
     """The id before which all snapshots of a branch expire.
 
-    ``held``: the first one that a consumer needs.
+    ``held`` is the first snapshot that a consumer needs.
     """
     ids = list(history.snapshots)
     if not ids:
@@ -118,16 +118,16 @@ def first_retained(history: BranchHistory, limits: Limits, held: int) -> int:
 
 
 def holding(history: BranchHistory, now: datetime) -> list[Consumer]:
-    """The consumers of a branch that count: an operation's guard until it is abandoned."""
+    """The consumers of a branch that keep snapshots: all but abandoned guards of operations."""
     limit = now - ABANDONED_AFTER
     return [each for each in history.consumers if not (each.guards and each.modified < limit)]
 
 
 def held_from(consumers: list[Consumer]) -> int:
-    """The first snapshot that a consumer needs; unlimited where there is none."""
+    """The first snapshot that any consumer needs; unlimited if there is no consumer."""
     return min((each.next_snapshot for each in consumers), default=_UNLIMITED)
 
 
 def utc_now() -> datetime:
-    """The time by which ages are counted."""
+    """The current time, from which ages are computed."""
     return datetime.now(UTC)

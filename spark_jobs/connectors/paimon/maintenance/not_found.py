@@ -8,7 +8,7 @@ from spark_jobs.errors import CatalogError, ErrorCode
 
 
 def no_snapshot(name: TableName, snapshot_id: int | None) -> CatalogError:
-    """The error for a snapshot that is not there; None: the table has none at all."""
+    """The error for a snapshot that does not exist; None: the table has no snapshot at all."""
     what = "any snapshot" if snapshot_id is None else f"a snapshot {snapshot_id}"
     return CatalogError(
         ErrorCode.SNAPSHOT_NOT_FOUND,
@@ -18,7 +18,7 @@ def no_snapshot(name: TableName, snapshot_id: int | None) -> CatalogError:
 
 
 def no_tag(name: TableName, tag: str, history: BranchHistory) -> CatalogError:
-    """The error for a tag that is not there."""
+    """The error for a tag that does not exist."""
     known = ", ".join(sorted(history.tags)[:20]) or "none"
     return CatalogError(
         ErrorCode.TAG_NOT_FOUND, f"{name} has no tag {tag}.", f"Use one of its tags: {known}."

@@ -1,7 +1,7 @@
-"""A search for orphan files through Spark: no list of all files ever reaches the driver.
+"""A search for orphan files with Spark, which never collects all files on the driver. Driver only.
 
-An anti join: the files that are stored and those that manifests name meet by their names, and each
-partition of names decides by itself. Driver only.
+It is an anti join of the stored files with the files that manifests name. Both are partitioned by
+file name, so each task finds the orphans among its names on its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TASKS_PER_CORE: Final = 4
-# Stored files and entries of manifests that one task compares.
+# The number of stored files and manifest entries that one task compares.
 _NAMES_PER_TASK: Final = 100_000
 _MOST_TASKS: Final = 2_000
 
@@ -47,7 +47,7 @@ _TYPES: Final = {
 
 
 class SparkSearch:
-    """Implements ``OrphanSearch`` by tasks that list folders, read manifests and compare names."""
+    """Implements ``OrphanSearch``: tasks list folders, read manifests and compare names."""
 
     def __init__(
         self, spark: SparkSession, table: PinnedTable, filesystem: pafs.FileSystem
@@ -58,7 +58,7 @@ class SparkSearch:
         self._tasks = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
 
     def list_files(self, before: int) -> DataFrame:
-        """Columns: ``LISTED``."""
+        """The stored files; columns: ``LISTED``."""
         path, levels = self._table.path, len(self._table.schema.partition_keys)
         folders = folders_of(self._filesystem, path, levels, self._tasks)
         listing = ListFolders(self._filesystem, path, before)
@@ -66,7 +66,7 @@ class SparkSearch:
         return _kept(map_in_arrow(listed, listing, _ddl(LISTED)))
 
     def orphans(self, listed: DataFrame, planner: RemovalPlanner, before: int) -> SparkOrphans:
-        """Those whose names are not among those of the files in use."""
+        """The listed files that were stored ``before`` and are not in use, compared by name."""
         references = planner.references()
         numbers = {name: number for number, name in enumerate(references.manifests)}
         folder = manifest_folder(self._table.path)
@@ -81,19 +81,19 @@ class SparkSearch:
         return SparkOrphans(_kept(map_in_arrow(rows, decide, _ddl(ORPHANS))))
 
     def _rows(self, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
-        """The rows, spread over tasks."""
+        """A frame with the rows, spread over tasks."""
         frame = self._spark.createDataFrame(rows, schema)
         return frame.repartition(max(1, min(len(rows), self._tasks)))
 
 
 @dataclass(frozen=True, slots=True)
 class SparkOrphans:
-    """Implements ``Orphans``; columns of ``frame``: ``ORPHANS``."""
+    """Implements ``Orphans``; the columns of ``frame`` are ``ORPHANS``."""
 
     frame: DataFrame
 
     def summary(self) -> Summary:
-        """Counts, and the first of them."""
+        """The counts, the total size and the first paths."""
         kinds = self.frame.groupBy("kind").agg(F.count("*"), F.sum("size")).collect()
         first = self.frame.orderBy("path").limit(NAMED_FILES).select("path").collect()
         return Summary(
@@ -103,15 +103,15 @@ class SparkOrphans:
         )
 
     def paths(self) -> Iterator[str]:
-        """All of them, by and by."""
+        """The paths of all orphans, fetched one partition at a time."""
         return (path for (path,) in self.frame.select("path").toLocalIterator())
 
 
 def _kept(frame: DataFrame) -> DataFrame:
-    """The rows as they are now: a part that is lost fails the job, and is not made anew."""
+    """The rows as they are now: if a partition is lost, the job fails and does not recompute it."""
     return frame.localCheckpoint(eager=True)
 
 
 def _ddl(schema: pa.Schema) -> str:
-    """A schema in Spark's form; PySpark 3.5's own translation needs distutils."""
+    """A schema in Spark's DDL form; PySpark 3.5's own conversion needs distutils."""
     return ", ".join(f"{field.name} {_TYPES[field.type]}" for field in schema)

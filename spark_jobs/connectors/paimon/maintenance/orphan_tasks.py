@@ -1,7 +1,7 @@
-"""The tasks of a search for orphan files. Run on executors: nothing here needs a table library.
+"""The tasks of a search for orphan files. Run on executors, without a table library.
 
-All are functions of ``mapInArrow``. They exchange rows of ``LISTED``, a file that is stored, and of
-``NAMED``, a file that a manifest adds or removes.
+All are functions for ``mapInArrow``. They exchange rows of ``LISTED``, each a stored file, and rows
+of ``NAMED``, each a file that a manifest adds or removes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LISTED: Final = pa.schema(
     {"name": pa.string(), "path": pa.string(), "kind": pa.string(), "size": pa.int64()}
     | {"stored": pa.int64()}
 )
-# ``place`` tells files of one name apart; ``manifest`` is a number.
+# ``place`` distinguishes files with the same name; ``manifest`` is a number.
 NAMED: Final = pa.schema(
     {"name": pa.string(), "place": pa.binary(), "manifest": pa.int32(), "added": pa.bool_()}
 )
@@ -45,14 +45,14 @@ ORPHANS: Final = pa.schema({"path": pa.string(), "kind": pa.string(), "size": pa
 
 @dataclass(frozen=True, slots=True)
 class ListFolders:
-    """Column ``folder`` in, ``LISTED`` out: the files below that were stored before a moment."""
+    """Column ``folder`` in, ``LISTED`` out: the folders' files that were stored ``before``."""
 
     filesystem: pafs.FileSystem
     table_path: str
     before: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """List the folders, several at a time."""
+        """List the folders, several in parallel."""
         for batch in batches:
             yield from _in_parallel(self._listed, batch.to_pylist())
 
@@ -70,7 +70,7 @@ class ReadManifests:
     filesystem: pafs.FileSystem
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the manifests, several at a time."""
+        """Read the manifests, several in parallel."""
         for batch in batches:
             yield from _in_parallel(self._named, batch.to_pylist())
 
@@ -86,10 +86,10 @@ class ReadManifests:
 
 @dataclass(frozen=True, slots=True)
 class FindOrphans:
-    """``LISTED`` and ``NAMED`` in, all rows of a name together, ``ORPHANS`` out.
+    """``LISTED`` and ``NAMED`` in, all rows of a name in the same task, ``ORPHANS`` out.
 
-    ``roots`` are the numbers of the manifests of each snapshot and tag, ``metadata`` the names of
-    the other files that they need.
+    ``roots`` are the numbers of the manifests of each snapshot and tag. ``metadata`` are the names
+    of the other files that they need.
     """
 
     roots: tuple[tuple[int, ...], ...]
@@ -126,7 +126,7 @@ class FindOrphans:
 
 
 def _keys(file: NamedFile) -> list[tuple[str, bytes]]:
-    """Name and place of a data file and of what lies beside it."""
+    """The name and place of a data file and of its extra files."""
     place = b"%d:%s:%s" % (file.bucket, file.partition, (file.external_path or "").encode())
     return [(name, place) for name in (file.name, *file.extra_files)]
 
@@ -144,11 +144,11 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Within it, whatever cannot be read becomes a marked error of the job."""
+    """Turn every failure to read ``path`` within this context into a marked job error."""
     with marked_errors():
         try:
             yield
         except JobError:
             raise
-        except Exception as error:  # noqa: BLE001 - damaged files bring about errors of every kind
+        except Exception as error:  # noqa: BLE001 - damaged files raise errors of every kind
             raise file_error(path, error) from None

@@ -1,7 +1,7 @@
-"""Files in a table's directory that nothing knows. Driver only.
+"""Removing files in a table's directory to which no metadata refers. Driver only.
 
-After Paimon's ``OrphanFilesClean``: files are listed first and what is in use is read afterwards,
-so a file that is committed in between is known.
+Modelled on Paimon's ``OrphanFilesClean``: it lists the files first and then reads which files are
+in use, so that it does not miss a commit in between.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.storage.warehouse import Warehouse
 
-# Of orphans, in a report.
+# The number of orphans that a report names.
 NAMED_FILES: Final = 1000
-# Removed at a time: as much of the list as the driver ever holds.
+# The number of files that are removed at a time, of which the driver never holds more.
 _PART: Final = 10_000
 
 L = TypeVar("L")
@@ -36,7 +36,7 @@ L = TypeVar("L")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """``counts`` are by kind, ``size`` is in bytes, ``first`` the paths that a report names."""
+    """The ``counts`` by kind, the ``size`` in bytes, and the ``first`` paths, for a report."""
 
     counts: Mapping[str, int]
     size: int
@@ -44,29 +44,29 @@ class Summary:
 
 
 class Orphans(Protocol):
-    """What a search found."""
+    """The orphan files that a search found."""
 
     def summary(self) -> Summary:
-        """How many there are, and the first of them by path."""
+        """The counts, the total size and the first paths in ascending order."""
         ...
 
     def paths(self) -> Iterator[str]:
-        """All of them, in any order."""
+        """The paths of all orphans, in any order."""
         ...
 
 
 class OrphanSearch(Protocol[L]):
-    """Where the work is done that grows with a table's files; ``L`` is a list of them."""
+    """The part of the work that grows with the number of files; ``L`` is a list of files."""
 
     def list_files(self, before: int) -> L:
-        """The files that are stored now, and were before a moment, and can be orphans."""
+        """The files that can be orphans and were stored ``before`` (in microseconds)."""
         ...
 
     def orphans(self, listed: L, planner: RemovalPlanner, before: int) -> Orphans:
-        """Those that were stored before a moment, and that nothing needs now.
+        """The listed files that were stored ``before`` and that nothing needs now.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+            CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
         """
         ...
 
@@ -80,10 +80,10 @@ def remove(
     *,
     dry_run: bool,
 ) -> MaintenanceReport:
-    """Remove files stored before ``limit``, and before any operation that is at work began.
+    """Remove orphan files that are older than ``limit`` and than any running operation.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+        CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
         InternalError: STORAGE_UNAVAILABLE.
     """
     listed = search.list_files(microseconds(limit))
@@ -114,14 +114,14 @@ class DriverSearch:
     filesystem: pafs.FileSystem
 
     def list_files(self, before: int) -> list[StoredFile]:
-        """The files below the table's directory."""
+        """The stored files below the table's directory."""
         files = stored_files(self.filesystem, self.table.path, self.table.path)
         return [each for each in files if each.stored < before]
 
     def orphans(
         self, listed: Sequence[StoredFile], planner: RemovalPlanner, before: int
     ) -> DriverOrphans:
-        """Those whose names are not among those of the files in use."""
+        """The listed files that were stored ``before`` and are not in use, compared by name."""
         needed = {path.rpartition("/")[2] for path in planner.in_use()}
         return DriverOrphans(orphans_among(listed, needed, before))
 
@@ -133,11 +133,11 @@ class DriverOrphans:
     files: Sequence[StoredFile]
 
     def summary(self) -> Summary:
-        """Counts, and the first of them."""
+        """The counts, the total size and the first paths."""
         counts = Counter[str](each.kind for each in self.files)
         first = sorted(self.paths())[:NAMED_FILES]
         return Summary(counts, sum(each.size for each in self.files), first)
 
     def paths(self) -> Iterator[str]:
-        """All of them."""
+        """The paths of all orphans."""
         return (each.path for each in self.files)

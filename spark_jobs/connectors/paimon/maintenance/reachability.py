@@ -1,4 +1,4 @@
-"""Which files snapshots and tags need, from their manifests alone. Driver only."""
+"""The files that snapshots and tags need, according to their manifests. Driver only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from spark_jobs.storage.parallel import in_parallel
 
 
 class FileFact(NamedTuple):
-    """What metadata tells of a file; ``size`` in bytes, 0 where it does not tell."""
+    """What metadata records about a file; ``size`` is in bytes, 0 if it is not recorded."""
 
     kind: FileKind
     size: int
@@ -43,7 +43,11 @@ class FileFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Root:
-    """What a snapshot or a tag refers to: paths, and names of manifests with their entries."""
+    """What a snapshot or tag refers to.
+
+    ``manifests`` has the number of entries by manifest name. ``metadata`` and ``indexes`` are
+    paths.
+    """
 
     manifests: Mapping[str, int]
     metadata: frozenset[str]
@@ -54,8 +58,8 @@ class _Root:
 class References:
     """What snapshots and tags refer to.
 
-    ``roots`` has the names of the manifests of each of them, ``manifests`` how many entries each
-    manifest has, ``metadata`` the names of all files that they need beside data files.
+    ``roots`` has the manifest names of each of them, ``manifests`` the number of entries by
+    manifest name, and ``metadata`` the names of all files that they need apart from data files.
     """
 
     roots: Sequence[Collection[str]]
@@ -64,7 +68,7 @@ class References:
 
 
 class Reachability:
-    """Reads each metadata file once; ``facts`` are of every file that was met."""
+    """Reads each metadata file only once; ``facts`` has every file found so far, by path."""
 
     def __init__(self, table: PinnedTable) -> None:
         self._table = table
@@ -76,9 +80,10 @@ class Reachability:
         self.facts: dict[str, FileFact] = {}
 
     def held(self, snapshots: Iterable[Any]) -> set[str]:
-        """Every file that the snapshots, or tags, need to be read.
+        """The paths of all files that are needed to read the snapshots or tags.
 
-        Nothing of a snapshot whose metadata is gone in part: another engine was interrupted.
+        Skips a snapshot whose metadata is partly gone, because another engine was interrupted while
+        it removed the snapshot.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -87,16 +92,16 @@ class Reachability:
         return self._needed(roots, set(self.facts))
 
     def needed(self, snapshots: Iterable[Any], among: set[str] | None = None) -> set[str]:
-        """The files that the snapshots, or tags, need to be read; only those ``among`` some.
+        """The paths, of those in ``among`` if given, that are needed to read the snapshots or tags.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: not everything that they refer to can be read.
+            CatalogError: METADATA_UNREADABLE: something that they refer to cannot be read.
         """
         roots = self._read(snapshots)
         return self._needed(roots, set(self.facts) if among is None else among)
 
     def references(self, snapshots: Iterable[Any]) -> References:
-        """What snapshots, or tags, refer to; what their manifests hold is not read.
+        """What the snapshots or tags refer to, without reading the manifests.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -117,7 +122,7 @@ class Reachability:
         return files
 
     def _readable(self, snapshots: Sequence[Any]) -> list[_Root]:
-        """The snapshots of whose metadata nothing is gone."""
+        """The roots of the snapshots whose metadata is complete."""
         try:
             return self._read(snapshots)
         except CatalogError as error:
@@ -172,7 +177,7 @@ class Reachability:
         return files_of_manifest(manifest_files.named_files(self._table.table, name), self._paths)
 
     def _paths(self, entry: NamedFile) -> list[str]:
-        """A data file and what lies beside it, such as its index."""
+        """The paths of a data file and its extra files, such as its index."""
         if entry.external_path is not None:
             path = path_beside(table_paths.table_path(self._table.table), entry.external_path)
         else:
@@ -198,7 +203,7 @@ class Reachability:
 
     @property
     def roots(self) -> set[str]:
-        """The directories below which files of the table may lie."""
+        """The directories that may contain files of the table."""
         if self._allowed is None:
             roots = {self._table.path}
             for options in table_schema.all_options(self._table.table):
@@ -208,10 +213,10 @@ class Reachability:
 
 
 def refuse_changelogs(snapshots: Iterable[Any]) -> None:
-    """Refuse a table whose snapshots have changelogs, which live by rules of their own.
+    """Refuse a table whose snapshots have changelogs, which have their own retention rules.
 
     Raises:
-        NotSupportedError: with the snapshot.
+        NotSupportedError: a snapshot has a changelog; names the snapshot.
     """
     for snapshot in snapshots:
         if snapshot.changelog_manifest_list is not None:
@@ -222,7 +227,7 @@ def refuse_changelogs(snapshots: Iterable[Any]) -> None:
 
 
 def _identity(snapshot: Any) -> tuple[Any, ...]:
-    """What decides which files a snapshot or a tag refers to."""
+    """The fields that decide which files a snapshot or tag refers to."""
     return (
         snapshot.base_manifest_list,
         snapshot.delta_manifest_list,

@@ -1,4 +1,4 @@
-"""The note that lets an interrupted removal be finished. Driver only."""
+"""Notes that let the next run finish an interrupted removal. Driver only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from spark_jobs.storage.files import replace_file
 
 @dataclass(frozen=True, slots=True)
 class RemovalNotes:
-    """What is to be removed, stored in ``<table>/removal`` before the first snapshot goes.
+    """Notes of the files to remove, stored in ``<table>/removal`` before any snapshot is removed.
 
-    Without it, the files of snapshots that are gone would be found by a search for orphans only.
+    Without them, only a search for orphan files would find the files of removed snapshots.
     """
 
     filesystem: pafs.FileSystem
@@ -28,17 +28,17 @@ class RemovalNotes:
     roots: Collection[str]
 
     def write(self, files: Iterable[tuple[str, FileKind]]) -> str:
-        """Store a note; its path."""
+        """Store a note and return its path."""
         path = entry_path(self.table_path, "removal", f"{uuid.uuid4()}.json")
         content = json.dumps({"files": sorted(files)}).encode()
         replace_file(self.filesystem, path, content)
         return path
 
     def read(self) -> dict[str, dict[str, FileKind]]:
-        """The notes of interrupted removals: kinds of files by path, by the note's own path.
+        """The notes of interrupted removals: by the note's path, the kinds of its files by path.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE, also where a note names what no removal would.
+            CatalogError: METADATA_UNREADABLE, also if a note names a file that no removal would.
         """
         found = {}
         for info in self.filesystem.get_file_info(
@@ -54,7 +54,7 @@ class RemovalNotes:
             with self.filesystem.open_input_stream(path) as stream:
                 document = json.loads(stream.read().decode())
         except FileNotFoundError:
-            return {}  # whoever wrote it is done
+            return {}  # the removal that wrote it has finished
         files: dict[str, FileKind] = {}
         for name, kind in document["files"]:
             require_within(name, self.roots)

@@ -1,8 +1,8 @@
 """Dropping snapshots and tags together with the files that only they need. Driver only.
 
-In this order: a note of what will be removed, the snapshots or tags, once more a look at what is in
-use, data and index files, manifests, the note. So every snapshot and tag that is there can be read
-at any moment, and whoever comes next finishes what was interrupted.
+The steps are: write a note of the files, remove the snapshots or tags, check again which files are
+in use, remove data and index files, then manifests, then the note. In this order, every existing
+snapshot and tag is readable at any moment, and the next run can finish an interrupted one.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _ATTEMPTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """Ids of snapshots and names of tags of one branch that shall go."""
+    """The ids of snapshots and names of tags to drop from one branch."""
 
     snapshots: frozenset[int] = frozenset()
     tags: frozenset[str] = frozenset()
 
     def within(self, other: Dropping) -> bool:
-        """Whether the other one drops all of this, too."""
+        """Whether ``other`` drops all of these, too."""
         return self.snapshots <= other.snapshots and self.tags <= other.tags
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalPlan:
-    """``files`` are those that go; ``notes`` those of interrupted removals, done with this one."""
+    """``files`` are to be removed; ``notes`` are of interrupted removals that this one finishes."""
 
     dropping: Dropping
     history: BranchHistory
@@ -55,7 +55,7 @@ class RemovalPlan:
 
 
 class RemovalPlanner:
-    """Plans and carries out what drops snapshots and tags of the branch that ``table`` is of."""
+    """Plans and carries out the removal of snapshots and tags from the branch of ``table``."""
 
     def __init__(self, table: PinnedTable, storage: Warehouse) -> None:
         self._table = table
@@ -65,15 +65,15 @@ class RemovalPlanner:
         self._notes = RemovalNotes(storage.filesystem, table.path, self._reach.roots)
 
     def history(self) -> BranchHistory:
-        """The history of the table's branch now."""
+        """The current history of the table's branch."""
         return self._own(self._histories.read())
 
     def plan(self, choose: Callable[[BranchHistory], Dropping]) -> RemovalPlan:
-        """What goes when what ``choose`` names is dropped; nothing happens yet.
+        """Plan to drop what ``choose`` selects; nothing is removed yet.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
-            CommitError: COMMIT_CONFLICT: what is in use changes all the time.
+            CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
+            CommitError: COMMIT_CONFLICT: the files in use keep changing.
         """
         histories = self._histories.read()
         for _ in range(_ATTEMPTS):
@@ -88,7 +88,7 @@ class RemovalPlanner:
         )
 
     def carry_out(self, plan: RemovalPlan) -> RemovalPlan:
-        """Remove it; what somebody began to use meanwhile stays, as the answer says."""
+        """Carry out ``plan``; return it without the files that have come into use since."""
         notes = set(plan.notes)
         if plan.files and (plan.dropping.snapshots or plan.dropping.tags):
             facts = self._reach.facts
@@ -104,7 +104,7 @@ class RemovalPlanner:
         return RemovalPlan(plan.dropping, history, frozenset(files), plan.kept, frozenset())
 
     def report(self, plans: Sequence[RemovalPlan], kept: Sequence[Kept] = ()) -> MaintenanceReport:
-        """What plans that follow each other remove."""
+        """The report on what successive plans remove."""
         facts = [self._reach.facts[path] for plan in plans for path in plan.files]
         ids = sorted(set(plans[-1].history.snapshots) - plans[-1].dropping.snapshots)
         kinds = [fact.kind for fact in facts]
@@ -126,23 +126,23 @@ class RemovalPlanner:
         )
 
     def operations_since(self, now: datetime) -> list[datetime]:
-        """When each operation at work on the table, or a branch of it, began."""
+        """When operations at work on the table, or a branch of it, last set their base guards."""
         consumers = [each for history in self._histories.read() for each in holding(history, now)]
         return [each.modified for each in consumers if each.guards]
 
     def in_use(self, files: set[str] | None = None) -> set[str]:
-        """The files, or those of some, that any snapshot, tag or branch needs now.
+        """The paths, of those in ``files`` if given, that any snapshot, tag or branch needs now.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+            CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
         """
         return self._reach.needed(self._roots(), files)
 
     def references(self) -> References:
-        """What any snapshot, tag or branch refers to now; no manifest is read.
+        """What the snapshots, tags and branches refer to now, without reading the manifests.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: not everything that is in use can be read.
+            CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
         """
         return self._reach.references(self._roots())
 
@@ -175,7 +175,7 @@ class RemovalPlanner:
         )
 
     def _still_removable(self, plan: RemovalPlan) -> set[str]:
-        """Without what is in use by now, be it by who began to read before the snapshots went."""
+        """The plan's files that are still unused, even by consumers that need dropped snapshots."""
         files = set(plan.files)
         files -= self.in_use(files)
         held = held_from(holding(self.history(), utc_now()))
@@ -193,7 +193,7 @@ def _roots(history: BranchHistory) -> list[Any]:
 def _keepers(
     histories: Sequence[BranchHistory], own: BranchHistory, dropping: Dropping
 ) -> list[tuple[str, list[Any]]]:
-    """Who else needs files, by the name that a result shows."""
+    """The tags and other branches that need files: (name in the report, snapshots and tags)."""
     tags = [(f"tag {n}", [tag]) for n, tag in own.tags.items() if n not in dropping.tags]
     others = [each for each in histories if each.folder != own.folder]
     names = [

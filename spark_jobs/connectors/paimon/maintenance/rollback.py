@@ -1,7 +1,7 @@
-"""Making an earlier snapshot the latest one. Driver only.
+"""Rolling a table back to an earlier snapshot. Driver only.
 
-After Paimon's ``RollbackHelper``, but the files of dropped snapshots are left to the removal of
-orphan files: a writer may just be publishing on top of one of them.
+Modelled on Paimon's ``RollbackHelper``, but it leaves the files of dropped snapshots to the removal
+of orphan files, because a writer may be publishing on top of one of these snapshots right now.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
-# How many reasons an error names.
+# The number of reasons that an error names.
 _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """``target`` becomes the latest snapshot; ``snapshots`` (newest first) and ``tags`` go."""
+    """Makes ``target`` the latest snapshot; drops ``snapshots`` (newest first) and ``tags``."""
 
     history: BranchHistory
     target: Any
@@ -35,7 +35,7 @@ class Rollback:
 
     @classmethod
     def to(cls, history: BranchHistory, spec: RollbackSpec) -> Rollback:
-        """What a statement drops; its snapshot or tag exists."""
+        """The rollback that ``spec`` asks for; its snapshot or tag must exist."""
         if spec.tag is not None:
             target = snapshot_files.snapshot_of_tag(history.tags[spec.tag])
         else:
@@ -45,10 +45,10 @@ class Rollback:
         return cls(history, target, sorted(later, reverse=True), tags)
 
     def refuse_loss(self, name: TableName, dag_id: str, consumers: Sequence[Consumer]) -> None:
-        """Refuse to drop what others made or count on.
+        """Refuse to drop what others committed or rely on, and any tags.
 
         Raises:
-            CommitError: COMMITS_OF_OTHERS, with whose commits, tags and readers they are.
+            CommitError: COMMITS_OF_OTHERS; names the commits with their owners, tags and consumers.
         """
         reasons = []
         for snapshot_id in self.snapshots:
@@ -70,10 +70,10 @@ class Rollback:
             )
 
     def carry_out(self, storage: Warehouse) -> None:
-        """Drop the snapshots, the newest first, so that at any moment the latest is whole.
+        """Drop the snapshots, newest first, so that the latest one is complete at any moment.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: somebody else committed meanwhile.
+            CommitError: COMMIT_CONFLICT: another writer committed in the meantime.
         """
         path = self.history.snapshot_path(self.target.id)
         if self.target.id not in self.history.snapshots:
@@ -93,7 +93,7 @@ class Rollback:
             )
 
     def report(self) -> MaintenanceReport:
-        """What is dropped."""
+        """The report on what is dropped."""
         ids = [each for each in self.history.snapshots if each <= self.target.id]
         return MaintenanceReport(
             snapshots=len(self.snapshots),

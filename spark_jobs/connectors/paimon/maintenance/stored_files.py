@@ -1,7 +1,6 @@
 """The files below a table's directory that can be orphans. Runs on executors, too.
 
-Only places where this format stores files are looked at; external paths, which tables may share,
-are left alone.
+Considers only places where Paimon stores files, and ignores external paths, which tables may share.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class StoredFile(NamedTuple):
-    """``size`` is in bytes; ``stored``, when it was, in microseconds since 1970."""
+    """A file; ``size`` is in bytes, ``stored`` is its mtime in microseconds since 1970."""
 
     path: str
     kind: FileKind
@@ -42,7 +41,7 @@ class StoredFile(NamedTuple):
 
 
 def stored_kind(table_path: str, path: str) -> FileKind | None:
-    """What is stored at a place in a table's directory; None where it is nothing to remove."""
+    """The kind of a file at this path in a table's directory; None if it can never be an orphan."""
     folders = path.removeprefix(f"{table_path}/").split("/")[:-1]
     if not folders or folders[0] in _OTHERS:
         return None
@@ -52,7 +51,7 @@ def stored_kind(table_path: str, path: str) -> FileKind | None:
 
 
 def stored_files(filesystem: pafs.FileSystem, table_path: str, folder: str) -> Iterator[StoredFile]:
-    """The files below ``folder``, which is the table's directory or in it, that can be orphans."""
+    """The files that can be orphans below ``folder``, the table's directory or a folder in it."""
     selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
     for info in filesystem.get_file_info(selector):
         if info.type != pafs.FileType.File or info.mtime_ns is None:
@@ -63,9 +62,9 @@ def stored_files(filesystem: pafs.FileSystem, table_path: str, folder: str) -> I
 
 
 def folders_of(filesystem: pafs.FileSystem, table_path: str, levels: int, enough: int) -> list[str]:
-    """Folders with all files of a table that can be orphans, to be listed apart from each other.
+    """Disjoint folders that hold all files of a table that can be orphans.
 
-    ``levels`` of partitions are opened until there are ``enough``.
+    Descends at most ``levels`` partition levels, until there are ``enough`` folders.
     """
     found = [each for each in _subfolders(filesystem, table_path) if each not in _OTHERS]
     folders = [f"{table_path}/{name}" for name in found]
@@ -78,22 +77,22 @@ def folders_of(filesystem: pafs.FileSystem, table_path: str, levels: int, enough
 
 
 def microseconds(moment: datetime) -> int:
-    """A moment as ``StoredFile`` has it."""
+    """A time in microseconds since 1970, as in ``StoredFile``."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def orphans_among(
     files: Iterable[StoredFile], needed: Container[str], before: int
 ) -> list[StoredFile]:
-    """The files stored before a moment whose names are not among those that are needed.
+    """The files that were stored ``before`` and whose names are not ``needed``.
 
-    Names are unique; a folder may be spelled otherwise than it would be here.
+    Compares only file names, which are unique, because other writers may spell folders differently.
     """
     return [each for each in files if each.stored < before and each.name not in needed]
 
 
 def _opened(filesystem: pafs.FileSystem, folder: str) -> list[str]:
-    """A partition's folders; what may hold files that are looked for stays as it is."""
+    """The subfolders of a partition's folder; a folder that directly holds files stays as it is."""
     name = folder.rpartition("/")[2]
     if name in _METADATA or _BUCKET.fullmatch(name):
         return [folder]

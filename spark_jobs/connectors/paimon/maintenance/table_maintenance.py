@@ -1,4 +1,4 @@
-"""Table maintenance: expiry of snapshots, orphan files, tags, rollback. Driver only."""
+"""Table maintenance: snapshot expiry, orphan files, tags and rollback. Driver only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class PaimonMaintenance:
-    """Implements ``ConnectorMaintenance``; ``clock`` tells the time by which ages are counted."""
+    """Implements ``ConnectorMaintenance``; ages are computed from the time of ``clock``."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class PaimonMaintenance:
         dry_run: bool,
         spark: SparkSession | None = None,
     ) -> MaintenanceReport:
-        """Remove files that are of no snapshot, tag or branch of the table."""
+        """Remove files that belong to no snapshot, tag or branch of the table."""
         table, now = self._table(name), self._clock()
         limit = _safe_limit(spec, now)
         files = self._storage.filesystem
@@ -73,7 +73,7 @@ class PaimonMaintenance:
         return orphans.remove(table, self._storage, search, limit, now, dry_run=dry_run)
 
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
-        """Name a snapshot; its file appears whole or not at all."""
+        """Create a tag that names a snapshot; the tag's file is written atomically."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
         return create_tag(name, table, self._storage, spec)
@@ -81,7 +81,7 @@ class PaimonMaintenance:
     def delete_tag(
         self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
     ) -> MaintenanceReport:
-        """Delete tags and the files that only they kept."""
+        """Delete tags, and the files that only they keep."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
         return delete_tag(name, table, self._storage, spec, dry_run=dry_run)
@@ -89,7 +89,7 @@ class PaimonMaintenance:
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
     ) -> MaintenanceReport:
-        """Drop the snapshots after one."""
+        """Drop the snapshots after a given one."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
         history = RemovalPlanner(table, self._storage).history()
@@ -109,7 +109,7 @@ class PaimonMaintenance:
 
 
 def _safe_limit(spec: RemoveOrphanFilesSpec, now: datetime) -> datetime:
-    """The moment before which orphans were stored: a past one, for others may be writing now."""
+    """The time before which orphans were stored; in the past, as others may be writing now."""
     limit = parse_limit(spec.older_than, now)
     if limit >= now:
         raise RequestError(

@@ -1,4 +1,4 @@
-"""Making tags, and deleting them with the files that only they keep. Driver only."""
+"""Creating tags, and deleting them with the files that only they keep. Driver only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TAG_RETAINED: Final = "tag.default-time-retained"
 def create_tag(
     name: TableName, table: PinnedTable, storage: Warehouse, spec: CreateTagSpec
 ) -> MaintenanceReport:
-    """Name a snapshot; its file appears whole or not at all.
+    """Create a tag that names a snapshot; the tag's file is written atomically.
 
     Raises:
         CatalogError: SNAPSHOT_NOT_FOUND; TAG_EXISTS.
@@ -46,7 +46,7 @@ def create_tag(
             f"{name} has a tag {spec.tag} already.",
             "Choose another name, delete the tag first, or set if_not_exists.",
         )
-    # Whoever expires snapshots looks at the tags once more after the snapshot's file is gone.
+    # An expiry checks the tags again after it has removed the snapshot's file.
     if stored_snapshots.find_snapshot(table.table, snapshot.id) is None:
         storage.remover.remove([path])
         raise no_snapshot(name, snapshot.id)
@@ -56,10 +56,11 @@ def create_tag(
 def delete_tag(
     name: TableName, table: PinnedTable, storage: Warehouse, spec: DeleteTagSpec, *, dry_run: bool
 ) -> MaintenanceReport:
-    """Delete tags and the files that only they kept.
+    """Delete tags, and the files that only they keep.
 
     Raises:
-        CatalogError: TAG_NOT_FOUND; METADATA_UNREADABLE: not everything in use can be read.
+        CatalogError: TAG_NOT_FOUND; METADATA_UNREADABLE: some metadata of files in use cannot be
+            read.
     """
 
     def choose(history: BranchHistory) -> Dropping:
@@ -77,7 +78,7 @@ def delete_tag(
 
 
 def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
-    """Of a new tag: the statement's, else the table's."""
+    """The retention of a new tag: the statement's, else the table's; None if neither sets one."""
     if spec.retention is not None:
         return parse_duration(spec.retention)
     text = options.get(TAG_RETAINED)

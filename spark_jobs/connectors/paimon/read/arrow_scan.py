@@ -1,6 +1,6 @@
-"""The executor half of a scan by pyarrow: files in, live rows with their row ids out.
+"""The executor half of a scan with pyarrow: files in, live rows with their row ids out.
 
-Imported by executors: nothing here needs a table library.
+Executors import this module, so nothing here needs a table library.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.scan import FileScan
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 
-# Of a batch that goes to the JVM.
+# The most rows in a batch for the JVM.
 _MOST_ROWS: Final = 16_384
 
 
 class ScannedFile(NamedTuple):
-    """A data file and the deletion vector of it; a tuple, because there may be many."""
+    """A data file and its deletion vector; a tuple, because there may be many."""
 
     ordinal: int
     path: str
@@ -34,10 +34,10 @@ class ScannedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArrowScan:
-    """Implements ``PartReader``: the live rows of data files.
+    """Implements ``PartReader`` for the live rows of data files. Picklable.
 
-    ``fields`` are the columns to read. Rows that have none of the values of a column in ``keys``
-    are left out. Picklable.
+    ``fields`` are the columns to read. Rows are left out unless they have, in each column of
+    ``keys``, one of its values.
     """
 
     filesystem: pafs.FileSystem
@@ -48,7 +48,7 @@ class ArrowScan:
         """Read the files of one task.
 
         Yields:
-            The columns of ``fields`` in their order, then the row id; named ``c0``, ``c1`` ….
+            The columns of ``fields`` in order, then the row id, named ``c0``, ``c1`` ….
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
         scan = FileScan(self.filesystem, self.fields, probes)

@@ -1,4 +1,4 @@
-"""Rows without those that deletion vectors mark, as a join of Spark. Driver only."""
+"""Filtering out rows that deletion vectors mark, with a Spark join. Driver only."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _WORD_KEY: Final = f"{RESERVED_PREFIX}word_key"
 _WORD: Final = f"{RESERVED_PREFIX}word"
 
 _VECTORS_SCHEMA: Final = "ordinal int, path string, start bigint, length bigint, cardinality bigint"
-# About 100 MB in each executor.
+# About 100 MB on each executor.
 _BROADCAST_WORDS: Final = 3_000_000
 
 
 class VectorOfFile(NamedTuple):
-    """A data file and where its deletion vector is."""
+    """A data file and the location of its deletion vector."""
 
     file: PlannedFile
     vector: VectorLocation
@@ -39,9 +39,10 @@ def without_deleted(
     vectors: Sequence[VectorOfFile],
     filesystem: pafs.FileSystem,
 ) -> DataFrame:
-    """``rows`` without those that ``vectors`` mark.
+    """``rows`` without those that ``vectors`` mark as deleted.
 
-    The column ``ordinal`` (int) has the file of a row, ``position`` (bigint) its number there.
+    ``ordinal`` (int) and ``position`` (bigint) are the columns with a row's file and its position
+    there.
     """
     if not vectors:
         return rows

@@ -15,7 +15,7 @@ from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
 
 
 class FileRanges(Mapping[str, ColumnRange]):
-    """Statistics of one file, decoded only for the columns that somebody asks for."""
+    """The statistics of one file, decoded only for the columns that are looked up."""
 
     __slots__ = ("_columns", "_entry")
 
@@ -41,7 +41,7 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     """All data files, ordered by path; the index is the ordinal.
 
     Raises:
-        NotSupportedError: a file that cannot be read right here, with the reason.
+        NotSupportedError: a file cannot be read correctly here; gives the reason.
         ValueError: a deletion vector deletes more rows than its file has.
     """
     table = pinned_table(handle)
@@ -56,7 +56,7 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
 
 
 def described_files(table: PinnedTable, entries: Sequence[Any]) -> tuple[PlannedFile, ...]:
-    """Files of later snapshots, to look at their partitions and statistics only."""
+    """Files of later snapshots, only for their partitions and statistics."""
     return _described(table, [(entry.file.file_name, entry) for entry in entries])
 
 
@@ -89,7 +89,7 @@ def _deleted_row_count(table: PinnedTable, file: Any) -> int:
 
 
 def _has_bounds(paimon_type: Any) -> bool:
-    """Python's timestamps end at microseconds: bounds of finer ones would be too narrow."""
+    """Whether bounds are usable; for timestamps finer than Python's, they would be too narrow."""
     return isinstance(paimon_type, str) and not has_nanoseconds(paimon_type)
 
 

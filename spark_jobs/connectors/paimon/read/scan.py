@@ -1,7 +1,7 @@
-"""Target rows, read by Spark's vectorised parquet reader or by pyarrow. Driver only.
+"""Reads target rows with Spark's vectorised Parquet reader or with pyarrow. Driver only.
 
-Spark's reader is the faster one where all rows are wanted. Where a dynamic filter leaves few of
-them, pyarrow decodes the other columns of those only, and nothing else becomes a row of the JVM.
+Spark's reader is faster if all rows are needed. If a dynamic filter leaves few rows, pyarrow
+decodes the other columns only for those, and no other row reaches the JVM.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ _ROW_ID_TYPE: Final = StructType(
 class PaimonScan:
     """Implements ``ConnectorScan``; the row id is ``struct<file: int, position: bigint>``.
 
-    ``filesystem`` is where executors find deletion vectors, and data files where pyarrow reads
-    them; ``reader``: which one reads, or ``auto``. ``spark_prefix`` makes their paths Spark's.
+    Executors read deletion vectors from ``filesystem``, and pyarrow reads data files from it.
+    ``reader`` selects the reader, or ``auto``. ``spark_prefix`` turns paths of ``filesystem`` into
+    paths for Spark.
     """
 
     def __init__(
@@ -62,10 +63,10 @@ class PaimonScan:
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
-        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR are STRING.
+        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR become STRING.
 
         Raises:
-            NotSupportedError: a column holds timestamps that Spark would round.
+            NotSupportedError: a column has timestamps that Spark would round.
         """
         _refuse_nanoseconds(table, columns)
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
@@ -94,10 +95,10 @@ class PaimonScan:
         files: Sequence[PlannedFile],
         columns: Sequence[str],
     ) -> ArrowRows:
-        """The rows of ``files`` with ``columns``, then the row id, read by pyarrow.
+        """The rows of ``files`` with ``columns``, then the row id, read with pyarrow.
 
         Raises:
-            NotSupportedError: a column holds timestamps that Spark would round.
+            NotSupportedError: a column has timestamps that Spark would round.
         """
         _refuse_nanoseconds(table, columns)
         scan = self._arrow_scan(spark, table, files, _types(spark, table, columns), {})
@@ -119,7 +120,7 @@ class PaimonScan:
     def _scan_tasks(
         self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
     ) -> tuple[tuple[ScannedFile, ...], ...]:
-        """The files that each task reads, one after another."""
+        """The files that each task reads."""
         vectors = pinned_table(table).vectors
         sizes = {file.ordinal: file.size for file in files}
         wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
@@ -132,7 +133,7 @@ class PaimonScan:
 
 
 def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> dict[str, DataType]:
-    """Spark's types of ``columns`` as frames have them, in their order."""
+    """The Spark types of ``columns`` in a frame, in order."""
     schema = spark.createDataFrame([], spark_schema(table)).schema
     return {name: schema[name].dataType for name in columns}
 

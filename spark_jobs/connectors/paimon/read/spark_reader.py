@@ -1,4 +1,4 @@
-"""Target rows, read by Spark's vectorised parquet reader. Driver only."""
+"""Reads target rows with Spark's vectorised Parquet reader. Driver only."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _NAME: Final = f"{RESERVED_PREFIX}file_name"
 _ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
 _POSITION: Final = f"{RESERVED_PREFIX}position"
 
-# Names, and "/" between them, that are the same within a URI.
+# Names, separated by "/", that need no escaping in a URI.
 _UNQUOTED: Final = re.compile(r"[A-Za-z0-9._/-]*")
 
 _LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
-# Whatever the session says: no file may be skipped, no old calendar may shift a date.
+# Override the session's settings: no file may be skipped, and no old calendar may shift a date.
 _READER_OPTIONS: Final = {
     "mergeSchema": "false",
     "ignoreCorruptFiles": "false",
@@ -53,7 +53,7 @@ def read_by_spark(
 ) -> DataFrame:
     """The rows of ``files`` with ``columns`` and the row id.
 
-    ``filesystem`` is where executors find deletion vectors; ``prefix`` makes its paths Spark's.
+    Executors read deletion vectors from ``filesystem``; ``prefix`` turns its paths into Spark's.
     """
     schema = spark_schema(table)
     if not files:
@@ -62,14 +62,14 @@ def read_by_spark(
     reader = spark.read.schema(schema).options(**_READER_OPTIONS)
     with _files_looked_up_on_the_driver(spark):
         raw = reader.parquet(*(escape_glob(f"{prefix}{file.path}") for file in files))
-    # _metadata through its own door: a table column may have that name too.
+    # Not by the name _metadata, because a table column may have that name too.
     metadata = _metadata_column(raw)
     rows = raw.select(
         *map(quote, columns),
         metadata["file_name"].alias(_NAME),
         metadata["row_index"].alias(_POSITION),
     )
-    # Not an inner join: rows of a file whose name does not match may not go unnoticed.
+    # Not an inner join: it would silently drop the rows of a file whose name does not match.
     ordinals = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME, "left")
     located = ordinals.withColumn(_ORDINAL, F.coalesce(_ORDINAL, _unknown_file()))
     live = without_deleted(located, _ORDINAL, _POSITION, _vectors(table, files), filesystem)
@@ -87,7 +87,11 @@ def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfF
 
 @contextmanager
 def _files_looked_up_on_the_driver(spark: SparkSession) -> Iterator[None]:
-    """Above 32 paths Spark starts a job with a task for each, which takes ten times as long."""
+    """Make Spark look up files on the driver within this context.
+
+    By default, Spark looks up more than 32 paths in a job with a task for each path, which takes
+    ten times as long.
+    """
     before = spark.conf.get(_LISTING_THRESHOLD)
     spark.conf.set(_LISTING_THRESHOLD, str(2**31 - 1))
     try:
@@ -109,7 +113,7 @@ def _row_id(ordinal: SparkColumn, position: SparkColumn) -> SparkColumn:
 
 
 def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> DataFrame:
-    """Columns: file name (string, unique), ordinal (int). Made inside the JVM, without a job."""
+    """Columns: file name (string, unique), ordinal (int). Created in the JVM, without a job."""
     names = _names_in_spark(spark, files)
     text = "/".join(f"{file.ordinal}:{name}" for file, name in zip(files, names, strict=True))
     entry = F.explode(F.split(F.lit(text), "/")).alias("entry")
@@ -122,7 +126,7 @@ def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> Data
 
 
 def _names_in_spark(spark: SparkSession, files: Sequence[PlannedFile]) -> list[str]:
-    """The files' names as ``_metadata.file_name`` has them, which is a part of a URI."""
+    """The names of the files as in ``_metadata.file_name``, which is part of a URI."""
     names = "/".join(file.path.rpartition("/")[2] for file in files)
     if not _UNQUOTED.fullmatch(names):
         jvm: Any = spark.sparkContext._jvm

@@ -14,5 +14,5 @@ def spark_schema(table: TableHandle) -> str:
 
 
 def _spark_readable(column: Column) -> str:
-    """A reader's schema knows no lengths of character types."""
+    """The column's type with STRING for CHAR and VARCHAR, which a reader's schema cannot have."""
     return re.sub(r"\b(?:var)?char\(\d+\)", "string", column.type)

@@ -1,4 +1,4 @@
-"""Files of a snapshot that this connector cannot read or keep, refused by name. Driver only."""
+"""Refuses snapshots with files that this connector cannot read or maintain. Driver only."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _COMPACT: Final = "Compact the table fully with Paimon's own engines first."
 
 
 def refuse_indexes(table: PinnedTable, name: TableName) -> None:
-    """Refuse a snapshot with an index other than deletion vectors that are in use.
+    """Refuse a snapshot with an index other than deletion vectors, or with unusable ones.
 
     Raises:
-        NotSupportedError: with the kind of index.
+        NotSupportedError: there is another kind of index; deletion vectors are not enabled, or one
+            does not record its cardinality.
     """
     if table.vectors and not table.marks_rows:
         raise NotSupportedError(
@@ -44,12 +45,12 @@ def refuse_indexes(table: PinnedTable, name: TableName) -> None:
 def refuse_rescaled(
     name: TableName, buckets: int, located_entries: Sequence[tuple[str, Any]]
 ) -> None:
-    """Refuse a table with data files from before its option ``bucket`` was changed.
+    """Refuse a table that has data files from before a change of its option ``bucket``.
 
-    Paimon's own writers refuse it as well, or put rows where readers do not look for them.
+    Paimon's own writers refuse it too, or put rows where readers do not look for them.
 
     Raises:
-        NotSupportedError: with the file.
+        NotSupportedError: a file has another number of buckets; names the file.
     """
     for path, entry in located_entries:
         if entry.total_buckets != buckets:
@@ -67,12 +68,12 @@ def refuse_file(
     current_schema: int,
     differing_schemas: Collection[int],
 ) -> None:
-    """Refuse a data file that Spark's parquet reader would not read right.
+    """Refuse a data file that Spark's Parquet reader would not read correctly.
 
-    ``differing_schemas`` have other columns than ``current_schema``.
+    ``differing_schemas`` are the ids of schemas with other columns than ``current_schema``.
 
     Raises:
-        NotSupportedError: with the reason and the file.
+        NotSupportedError: the file cannot be read; gives the reason and the file.
     """
     file = entry.file
     if file.schema_id in differing_schemas:

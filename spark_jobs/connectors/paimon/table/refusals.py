@@ -1,8 +1,7 @@
-"""What this connector does not do, refused by name before any row is read.
+"""Refuses tables with features that this connector does not support, before any row is read.
 
-``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows,
-``refuse_tagging`` for its tags; ``file_refusals`` has those of files. docs/paimon.md explains each
-entry.
+``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows, and
+``refuse_tagging`` for its tags. ``file_refusals`` checks files. docs/paimon.md explains each case.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _UNSAFE_PARTITION_TYPES: Final = {
 
 
 def refuse_name(name: TableName) -> None:
-    """Refuse system tables, which Paimon addresses by a ``$`` in the name, as it does branches."""
+    """Refuse system tables; Paimon's names of both system tables and branches contain a ``$``."""
     if "$" in name.table and not _BRANCH.fullmatch(name.table):
         raise NotSupportedError(
             f"{name} is a system table.", "Name the table itself, or a branch: table$branch_name."
@@ -42,7 +41,7 @@ def refuse_name(name: TableName) -> None:
 
 
 def refuse_new_branch(name: TableName) -> None:
-    """Refuse to make a branch as if it were a table of its own."""
+    """Refuse to create a branch as if it were a table."""
     if "$" in name.table:
         raise NotSupportedError(
             f"{name} is a branch, which cannot be created as a table.",
@@ -51,10 +50,10 @@ def refuse_new_branch(name: TableName) -> None:
 
 
 def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
-    """Refuse tables whose rows this connector cannot read right.
+    """Refuse tables whose rows this connector cannot read correctly.
 
     Raises:
-        NotSupportedError: with the reason.
+        NotSupportedError: the table is refused; gives the reason.
     """
     if schema.primary_keys:
         keys = ", ".join(schema.primary_keys)
@@ -68,10 +67,10 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
 
 
 def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
-    """Refuse tables whose rows can be read but not changed here.
+    """Refuse tables whose rows this connector cannot change.
 
     Raises:
-        NotSupportedError: with the reason.
+        NotSupportedError: the table is refused; gives the reason.
     """
     _refuse_options(name, schema, "write")
     _refuse_buckets(name, schema)
@@ -88,10 +87,10 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
 
 
 def refuse_tagging(name: TableName, schema: PaimonSchema) -> None:
-    """Refuse to make or drop tags of tables where more than their files would have to change.
+    """Refuse to create or drop tags of tables where this would have to change more than files.
 
     Raises:
-        NotSupportedError: with the reason.
+        NotSupportedError: the table is refused; gives the reason.
     """
     _refuse_options(name, schema, "tag")
 
@@ -154,7 +153,7 @@ def _refuse_names(name: TableName, schema: PaimonSchema) -> None:
 
 
 def _refuse_buckets(name: TableName, schema: PaimonSchema) -> None:
-    """Only what rows can be hashed into as Paimon's Java writers do it."""
+    """Refuse buckets for which rows cannot be hashed as by Paimon's Java writers."""
     bucket = schema.options.get("bucket", "-1")
     if bucket == "-1":
         return

@@ -1,6 +1,6 @@
-"""Options of Paimon's tables that are refused: they change what a table or a statement means.
+"""Paimon's table options that are refused because they change what a table or statement means.
 
-A ``*`` stands for any text. docs/paimon-options.md has all options of Paimon, these included.
+A ``*`` stands for any text. docs/paimon-options.md lists all options of Paimon, including these.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
-# ``read``: the table cannot be used at all; ``write``: not as a target; ``tag``: not by statements
-# that make or drop tags.
+# ``read``: for any use; ``write``: as a target; ``tag``: for statements that create or drop tags.
 Use = Literal["read", "write", "tag"]
 
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
@@ -22,7 +21,7 @@ _UNSET: Final = "Unset the option, or run this statement with Paimon's own engin
 class Refusal:
     """An option that is refused for some uses of a table, unless its value is ``accepted``.
 
-    ``reason`` goes on after the table's name.
+    ``reason`` continues a sentence that begins with the table's name.
     """
 
     uses: tuple[Use, ...]
@@ -134,7 +133,7 @@ REFUSED: Final[Mapping[str, Refusal]] = {
 
 
 def refused(options: Mapping[str, str], use: Use) -> Iterator[tuple[str, Refusal]]:
-    """The options of a table, each with why the table cannot be used so."""
+    """The options of a table that rule out ``use``, each with its refusal."""
     for option, value in options.items():
         for pattern, refusal in REFUSED.items():
             fits = use in refusal.uses and fnmatchcase(option, pattern)

@@ -1,4 +1,4 @@
-"""What a ``TableHandle`` of this connector carries besides the SPI's fields. Driver only."""
+"""The connector's own object in a ``TableHandle``. Driver only."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from spark_jobs.spi.tables import TableHandle
 
 @dataclass(frozen=True)
 class PinnedTable:
-    """A table pinned at a snapshot (None: it has none yet).
+    """A table pinned at a snapshot; ``snapshot`` is None if the table has none yet.
 
-    All paths are those of the warehouse's file system.
+    All paths are paths in the warehouse's file system.
     """
 
     table: Any
@@ -47,7 +47,7 @@ class PinnedTable:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The table's options as the schema has them."""
+        """The table's options in the schema."""
         return self.schema.options
 
     @property
@@ -58,7 +58,7 @@ class PinnedTable:
 
     @property
     def marks_rows(self) -> bool:
-        """Whether rows are deleted by vectors (option ``deletion-vectors.enabled``)."""
+        """Whether deletion vectors mark deleted rows (option ``deletion-vectors.enabled``)."""
         return self.options.get("deletion-vectors.enabled", "false").lower() == "true"
 
     @property
@@ -68,12 +68,12 @@ class PinnedTable:
 
     @property
     def branch_path(self) -> str:
-        """The directory of snapshots and consumers: the table's own, or that of its branch."""
+        """The directory with snapshots and consumers: the table's own, or that of its branch."""
         return filesystem_path(table_paths.branch_path(self.table))
 
     @cached_property
     def located_entries(self) -> tuple[tuple[str, Any], ...]:
-        """Path and manifest entry of every data file, ordered by path: the index is the ordinal.
+        """Path and manifest entry of every data file, ordered by path; the index is the ordinal.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -96,10 +96,10 @@ class PinnedTable:
         return tuple(sorted(located, key=lambda each: each[0]))
 
     def _require_own(self, paths: Sequence[str]) -> None:
-        """Check that files lie where this table's files can lie.
+        """Check that files are in directories that may contain this table's files.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: somewhere else.
+            CatalogError: METADATA_UNREADABLE: a file is somewhere else.
         """
         with reading_metadata(place_of_metadata(self.table)):
             roots = {self.path}
@@ -111,10 +111,10 @@ class PinnedTable:
 
     @cached_property
     def external(self) -> ExternalPaths | None:
-        """Where new files go instead of the table's directory.
+        """The external paths for new files; None: they go to the table's directory.
 
         Raises:
-            NotSupportedError: the table's options say what cannot be honoured.
+            NotSupportedError: the table's options cannot be honoured.
         """
         found = external_paths(self.options)
         if found is not None and not self.path.startswith("/"):
@@ -125,7 +125,7 @@ class PinnedTable:
         return found
 
     def bucket_directory(self, place: BucketKey) -> str:
-        """Where in the table's directory the data files of a bucket belong."""
+        """The directory for a bucket's data files, within the table's directory."""
         location = table_paths.bucket_directory(self.table, place.partition, place.bucket)
         return filesystem_path(location)
 
@@ -140,7 +140,7 @@ class PinnedTable:
 
     @cached_property
     def vectors(self) -> Mapping[str, VectorLocation]:
-        """Deletion vectors by the name of their data file."""
+        """The locations of deletion vectors by name of the data file."""
         return {
             name: VectorLocation(file.path, each.offset, each.length, each.cardinality or 0)
             for file in self.index_files
@@ -149,6 +149,6 @@ class PinnedTable:
 
 
 def pinned_table(handle: TableHandle) -> PinnedTable:
-    """The connector's own object behind a handle."""
+    """The connector's own object in a handle."""
     assert isinstance(handle.native, PinnedTable)  # noqa: S101
     return handle.native

@@ -1,4 +1,4 @@
-"""The table that a request asks for, and how an existing one differs from it."""
+"""The schema that a request asks for, and how an existing table differs from it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from spark_jobs.contract.statements import CreateTableSpec
 
 
 def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
-    """The schema that ``spec`` describes; keys are spelled as the columns are.
+    """The schema that ``spec`` describes; keys get the case of their columns.
 
     Raises:
-        NotSupportedError: a type that Paimon cannot hold.
-        AnalysisError: EXPRESSION_INVALID for what is no type.
+        NotSupportedError: Paimon cannot store a type.
+        AnalysisError: EXPRESSION_INVALID: the text of a type is not a type.
     """
     spelled = {column.name.lower(): column.name for column in spec.columns}
     return PaimonSchema(
@@ -34,7 +34,7 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
 
 
 def differences(wanted: PaimonSchema, found: PaimonSchema) -> list[str]:
-    """What an existing table has otherwise, one phrase each; options only as far as asked for."""
+    """The differences of an existing table, one phrase each; compares only requested options."""
     return [
         *_column_differences(wanted, found),
         *_order_differences(wanted, found),

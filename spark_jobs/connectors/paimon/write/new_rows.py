@@ -1,4 +1,4 @@
-"""New rows of a table on their way to the buckets that they belong to. Runs on executors."""
+"""Writes new rows of a table into files of their buckets. Runs on executors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from spark_jobs.datafiles.runs import codes_of, runs_of_equal
 
 @dataclass(frozen=True, slots=True)
 class NewFileLayout:
-    """How new files of a table look, and where they go.
+    """The properties and directories of a table's new files.
 
-    ``root`` is the table's directory for data files; the schema of ``files`` has all columns in the
-    table's order. With ``external``, new files go there, into directories that are named as those
-    below ``table_path`` would be. ``bucketed``: new rows come with their bucket; those of other
-    tables have bucket 0.
+    ``root`` is the table's directory for data files. The schema of ``files`` has all columns in the
+    table's order. ``external`` paths, if any, get the new files, in directories with the same names
+    as below ``table_path``. ``bucketed``: new rows come with their bucket; otherwise the bucket
+    is 0.
     """
 
     files: NewFiles
@@ -35,19 +35,19 @@ class NewFileLayout:
     bucketed: bool
 
     def outside(self, directory: str, number: int) -> str:
-        """Where the file of this number goes that would belong into a directory of the table."""
+        """The directory for file ``number``, given its ``directory`` inside the table."""
         if self.external is None:
             return directory
         return self.external.root(number) + directory.removeprefix(self.table_path)
 
     def bucket_directory(self, place: BucketKey) -> str:
-        """Where the data files of a bucket are."""
+        """The directory for a bucket's data files, inside the table's directory."""
         relative = self.partitions.directory(place.partition)
         return "/".join(part for part in (self.root, relative, f"bucket-{place.bucket}") if part)
 
 
 class NewRowsWriter:
-    """Writes rows that come clustered by partition and bucket."""
+    """Writes rows that arrive clustered by partition and bucket."""
 
     def __init__(self, layout: NewFileLayout, new_path: Callable[[str], str]) -> None:
         self._layout = layout
@@ -57,10 +57,10 @@ class NewRowsWriter:
         )
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Take rows that have all columns of the table, in any order, and perhaps their bucket.
+        """Take rows with all columns of the table, in any order, and their bucket if ``bucketed``.
 
         Raises:
-            DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE, with the column.
+            DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE; names the column.
         """
         schema = self._layout.files.schema
         columns = [conform(rows.column(field.name), field) for field in schema]
@@ -74,9 +74,9 @@ class NewRowsWriter:
             self._writer.write(place, table.slice(start, end - start))
 
     def finish(self) -> list[tuple[BucketKey, WrittenFile]]:
-        """Close what is open; all written files with their places."""
+        """Close the open file and return all written files with their partition and bucket."""
         return self._writer.finish()
 
     def close_quietly(self) -> None:
-        """Give up the open file."""
+        """Abandon the open file."""
         self._writer.close_quietly()

@@ -1,7 +1,7 @@
-"""The executor half of a merge: rows are changed file by file, new rows go to new files.
+"""The executor half of a merge: changes rows file by file, and writes new rows to new files.
 
-A changed file is rewritten, or its deleted rows are marked by a deletion vector. Never imports a
-table library.
+A changed file is rewritten, or a deletion vector marks its deleted rows. Never imports a table
+library.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from spark_jobs.spi.writes import Fragment
 class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
-    ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is
-    where in the table what replaces or accompanies it belongs, None: beside it.
-    A tuple, because tables with many files are unpickled in every task.
+    ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is the
+    table directory for files that replace or accompany this one; None: beside it. A tuple, because
+    every task unpickles all files of the statement.
     """
 
     path: str
@@ -51,10 +51,10 @@ class SourceFile(NamedTuple):
 class PaimonSinkFactory:
     """Makes the sinks of one write.
 
-    ``files`` are by ordinal. ``assigned_columns`` are by case number. ``name_prefix`` begins the
-    name of every data file that any sink of this write makes, and of no other file;
-    ``index_prefix`` does for index files, which belong into ``index_directory`` (None: beside the
-    data files). Above ``rewrite_share`` deleted rows a file is rewritten; None: it always is.
+    ``files`` are by ordinal, ``assigned_columns`` by case number. ``name_prefix`` begins the names
+    of all data files that sinks of this write create, and of no other files. ``index_prefix`` does
+    the same for index files, which belong in ``index_directory`` (None: beside the data files). A
+    file is rewritten if its share of deleted rows is above ``rewrite_share``; None: always.
     """
 
     name_prefix: str
@@ -66,7 +66,7 @@ class PaimonSinkFactory:
     layout: NewFileLayout
 
     def open(self, task_key: str) -> PaimonMergeSink:
-        """A sink whose file names are its own; ``task_key`` differs between attempts."""
+        """A sink with unique file names; ``task_key`` differs between attempts of a task."""
         return PaimonMergeSink(self, task_key)
 
 
@@ -95,7 +95,7 @@ class PaimonMergeSink:
         self._rows.take(batch)
 
     def finish(self) -> list[Fragment]:
-        """Write what is open; a fragment for each file that came, went, or was replaced."""
+        """Write out what is pending; a fragment for each file added, removed or replaced."""
         self._rows.finish()
         for index in self._vectors.finish():
             self._fragments.append(
@@ -112,7 +112,7 @@ class PaimonMergeSink:
         return self._fragments
 
     def abort(self) -> None:
-        """Remove the files of this sink."""
+        """Remove all files of this sink."""
         self._new_rows.close_quietly()
         for path in self._paths:
             try:
@@ -121,7 +121,7 @@ class PaimonMergeSink:
                 continue
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-        """``columns`` of the target row as Python values."""
+        """The values of ``columns`` in the target row, as Python values."""
         path = self._factory.files[row_id[FILE_FIELD]].path
         return read_row(self._filesystem, path, row_id[POSITION_FIELD], columns)
 
@@ -147,7 +147,7 @@ class PaimonMergeSink:
             self._rewrite(ordinal, source, changes)
 
     def _may_keep(self, source: SourceFile, changes: FileChanges) -> bool:
-        """Whether the file stays, with a vector of its deleted rows."""
+        """Whether to keep the file and mark its deleted rows with a vector."""
         share = self._factory.rewrite_share
         if share is None or not bool(changes.deleted.all()):
             return False
@@ -163,7 +163,7 @@ class PaimonMergeSink:
 
 
 def _directory(source: SourceFile) -> str:
-    """Where in the table belongs what replaces or accompanies a file."""
+    """The table directory for files that replace or accompany ``source``."""
     return source.directory or posixpath.dirname(source.path)
 
 
@@ -185,7 +185,7 @@ def _replacement(
 
 
 def _file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, Any]:
-    """JSON data of a new file; ``place`` None: that of the file it replaces."""
+    """The JSON data of a new file; ``place`` None: the place of the file that it replaces."""
     values = None if place is None else [encode_value(value) for value in place.partition]
     return {
         "path": written.path,

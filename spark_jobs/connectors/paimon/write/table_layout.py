@@ -1,4 +1,4 @@
-"""What a table's options say about new data files. Driver only."""
+"""A table's options for new data files. Driver only."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _DEFAULT_REWRITE_SHARE: Final = 0.3
 
 
 def rewrite_share(table: PinnedTable, asked: float | None) -> float | None:
-    """The share of deleted rows above which a file is rewritten; None: it always is.
+    """The share of deleted rows above which a file is rewritten; None: always.
 
-    ``asked`` is the statement's own; else the table's option or the default holds.
+    ``asked`` is the statement's own share, which takes precedence over the table's option and the
+    default.
     """
     if not table.marks_rows:
         return None
@@ -44,12 +45,12 @@ def rewrite_share(table: PinnedTable, asked: float | None) -> float | None:
 
 
 def data_file_prefix(table: PinnedTable) -> str:
-    """How the names of data files begin (option ``data-file.prefix``)."""
+    """The prefix of data file names (option ``data-file.prefix``)."""
     return table.options.get("data-file.prefix", "data-")
 
 
 def data_root(table: PinnedTable) -> str:
-    """The directory above those of the partitions (option ``data-file.path-directory``)."""
+    """The parent directory of the partitions (option ``data-file.path-directory``)."""
     directory = table.options.get("data-file.path-directory", "").strip("/")
     return f"{table.path}/{directory}" if directory else table.path
 
@@ -58,7 +59,7 @@ def compression(table: PinnedTable) -> Compression:
     """The codec of new files (options ``file.compression``, ``file.compression.zstd-level``).
 
     Raises:
-        NotSupportedError: a codec that pyarrow cannot write.
+        NotSupportedError: pyarrow cannot write the codec.
     """
     name = table.options.get("file.compression", "zstd").lower()
     if name not in _CODECS:
@@ -73,7 +74,7 @@ def compression(table: PinnedTable) -> Compression:
 def new_file_layout(
     table: PinnedTable, filesystem: pafs.FileSystem, target_file_size: int
 ) -> NewFileLayout:
-    """Everything that an executor has to know to write new files of the table."""
+    """Everything that executors need to write new files of the table."""
     types = {column.name: column.type for column in table.schema.columns}
     legacy = table.options.get("partition.legacy-name", "true").lower() == "true"
     keys = [
@@ -100,6 +101,6 @@ def new_file_layout(
 
 
 def bucket_function(table: PinnedTable, buckets: int) -> BucketFunction:
-    """What tells executors the bucket of a row in a table with fixed buckets."""
+    """The function with which executors compute the bucket of a row."""
     schema = table_schema.arrow_schema(table.table)
     return BucketFunction(tuple(schema.field(name) for name in table.schema.bucket_key), buckets)
