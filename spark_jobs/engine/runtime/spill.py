@@ -54,7 +54,7 @@ class SpillWriter:
 
 
 class Spill:
-    """A Parquet file, created with its first rows; ``byte_size`` is the size of all as Arrow.
+    """A Parquet file, created with its first rows; ``byte_size`` is its rows' size as Arrow.
 
     Batches are combined into row groups of a bounded size.
     """

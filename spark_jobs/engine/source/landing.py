@@ -64,7 +64,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class LandedFiles:
-    """A landed source as Parquet files: by path in the storage, their sizes in bytes as Arrow.
+    """A landed source; ``files`` maps the paths of Parquet files to their sizes in bytes as Arrow.
 
     ``column_bytes`` are the sizes of the constant and of each column; empty without rows.
     """

@@ -1,4 +1,4 @@
-"""The executor side of landing: reads files into Parquet files, with bad records beside them.
+"""The executor side of landing: writes the job's own Parquet files and, separately, bad records.
 
 Imported by executors: nothing here needs a table library.
 """
