@@ -16,7 +16,7 @@ from spark_jobs.spi.tables import TableHandle
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedCase:
-    """One WHEN clause; ``number`` counts from 0, ``values`` has the assigned columns.
+    """One WHEN clause; ``number`` counts from 0, ``values`` maps columns to assigned expressions.
 
     ``label`` names it in errors: ``clause 1``, or ``UPDATE``.
     """
@@ -36,13 +36,13 @@ class AnalyzedCase:
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedMerge:
-    """A MERGE, DELETE or UPDATE whose names and types are known to fit.
+    """A MERGE, DELETE or UPDATE whose names and types have been checked.
 
-    DELETE and UPDATE are merges without a source: ``source_alias`` is empty, ``on`` is WHERE and
-    selects the target rows that count as matched, and there is one case.
+    DELETE and UPDATE are merges without a source: ``source_alias`` is empty, ``on`` is the WHERE
+    condition that selects the matched target rows, and there is one case.
 
-    ``stored_types`` are the types of the target's columns as they are declared, ``target_types`` as
-    frames have them, without the lengths of strings; ``read_set`` tells which target rows the
+    ``stored_types`` are the declared types of the target's columns; ``target_types`` are their
+    types in frames, without string lengths. ``read_set`` describes the target rows that the
     statement can touch.
     """
 
@@ -57,11 +57,11 @@ class AnalyzedMerge:
     read_set: TargetReadSet
 
     def has(self, when: When) -> bool:
-        """Whether there is a clause of this kind."""
+        """Whether the statement has a clause of this kind."""
         return any(case.when == when for case in self.cases)
 
     def only(self, when: When) -> AnalyzedMerge:
-        """The statement without its other kinds of clauses; the clauses keep their numbers."""
+        """The statement with only this kind of clause; the clauses keep their numbers."""
         return replace(self, cases=tuple(case for case in self.cases if case.when == when))
 
     @property
@@ -71,7 +71,7 @@ class AnalyzedMerge:
 
     @property
     def allows_repeated_matches(self) -> bool:
-        """True for a sole, unconditional DELETE among the MATCHED clauses (rule 2)."""
+        """True if the only MATCHED clause is an unconditional DELETE (rule 2)."""
         matched = [case for case in self.cases if case.when == "matched"]
         return (
             len(matched) == 1
@@ -81,7 +81,7 @@ class AnalyzedMerge:
 
     @property
     def deletes_all_it_selects(self) -> bool:
-        """True for DELETE: every row for which WHERE is TRUE goes."""
+        """True for DELETE, which deletes every row for which WHERE is TRUE."""
         return not self.has_source and self.cases[0].operation == rows.DELETE
 
     @property
@@ -93,7 +93,7 @@ class AnalyzedMerge:
 
     @property
     def subquery_columns(self) -> dict[str, frozenset[str]]:
-        """The columns that subqueries of any part read, by the name of the view."""
+        """The columns that the statement's subqueries read, by view name."""
         parts = [self.on, *(each for case in self.cases for each in case.expressions)]
         return subquery_columns(parts)
 

@@ -1,4 +1,4 @@
-"""A statement against the schemas: names, types, forbidden expressions, assigned values."""
+"""Checks a statement against the schemas: names, types, forbidden expressions, assigned values."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def analyze_merge(
 
     Raises:
         RequestError: SYNTAX_ERROR.
-        AnalysisError: whatever does not fit; the message names the clause and the column.
+        AnalysisError: the spec does not fit the schemas; the message names clause and column.
         NotSupportedError: schema evolution.
     """
     if spec.schema_evolution:
@@ -105,12 +105,12 @@ def analyze_filtered(
 ) -> AnalyzedMerge:
     """Check a DELETE or UPDATE against the schemas. Reads no data.
 
-    Subqueries of WHERE see temporary views.
+    Subqueries read temporary views.
 
     Raises:
         RequestError: SYNTAX_ERROR.
-        AnalysisError: whatever does not fit; the message names the column.
-        CatalogError: SOURCE_NOT_FOUND, a subquery reads a table that is no view.
+        AnalysisError: the spec does not fit the schema; the message names the column.
+        CatalogError: SOURCE_NOT_FOUND if a subquery reads a table that is not a view.
     """
     refuse_reserved_names(table.column_names, "target")
     target = target_side(spark, spec.target_alias, table)
@@ -149,15 +149,15 @@ def analyze_filtered(
 
 
 def declared_types(table: TableHandle) -> dict[str, DataType]:
-    """The types of the table's columns as they are declared, lengths of strings included."""
+    """The declared types of the table's columns, including string lengths."""
     return {column.name: parsed_type(column.type) for column in table.columns}
 
 
 def refuse_reserved_names(names: Sequence[str], side: str) -> None:
-    """Refuse columns that are called like the engine's own.
+    """Refuse columns whose names are reserved for the engine.
 
     Raises:
-        NotSupportedError: with the column.
+        NotSupportedError: names the column.
     """
     for name in names:
         if name.lower().startswith(rows.RESERVED_PREFIX):

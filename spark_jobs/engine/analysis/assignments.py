@@ -1,4 +1,4 @@
-"""What UPDATE and INSERT assign: from names and texts to an expression for each column (rule 7)."""
+"""Turns the assignments of UPDATE and INSERT into one expression per column (rule 7)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from spark_jobs.spi.tables import Column, TableHandle
 
 @dataclass(frozen=True, slots=True)
 class AssignmentAnalyzer:
-    """Analyses the actions of one statement; ``source`` is None where it has none.
+    """Analyses the actions of one statement; ``source`` is None if the statement has none.
 
-    ``stored_types`` are the types of the target's columns as they are declared.
+    ``stored_types`` are the declared types of the target's columns.
     """
 
     expressions: ExpressionAnalyzer
@@ -157,7 +157,7 @@ class AssignmentAnalyzer:
         )
 
     def _target_path(self, text: str, where: str) -> tuple[Column, tuple[str, ...]]:
-        """The column that ``text`` names, and its field; the table's alias comes before columns."""
+        """The column that ``text`` names and the field path; the alias wins over column names."""
         parts = split_name(text)
         qualified = len(parts) > 1 and parts[0].lower() == self.target.alias.lower()
         for names in [parts[1:], parts] if qualified else [parts]:

@@ -1,4 +1,4 @@
-"""Analysed expressions as trees of plain values, for conditions that are evaluated on files."""
+"""Analysed expressions as trees of plain values, for conditions that are evaluated per file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from spark_jobs.engine.runtime.older_spark import column_of_expression
 class BoundExpression:
     """A node of an expression that was analysed on a frame.
 
-    ``kind`` is the name of Spark's class; ``attributes`` the ids of the columns that it reads;
-    ``attribute`` the one that it is; ``text`` the text that it is, as a literal; ``type_name`` its
-    type as Spark writes it.
-    ``is_safe_upcast``: a cast that keeps the order of values and cannot fail.
-    ``has_predicate_subquery``: it holds a subquery that is not just one constant.
+    ``kind`` is the name of Spark's class; ``attributes`` are the ids of the columns that it reads.
+    ``attribute`` is the id if the node is a column, ``text`` the value if it is a string literal.
+    ``type_name`` is its type as Spark writes it.
+    ``is_safe_upcast``: it is a cast that keeps the order of values and cannot fail.
+    ``has_predicate_subquery``: it contains a subquery other than an uncorrelated scalar one.
     """
 
     kind: str
@@ -36,13 +36,13 @@ class BoundExpression:
 
 
 def bound_value(frame: DataFrame) -> BoundExpression:
-    """The expression of a frame made by ``select`` of one expression, as a tree."""
+    """The only expression in the ``select`` that made ``frame``, as a tree."""
     expression = frame._jdf.queryExecution().analyzed().projectList().apply(0)
     return _bound(frame.sparkSession, expression, {})
 
 
 def bound_condition(frame: DataFrame) -> BoundExpression:
-    """The condition of a frame made by ``where``, as a tree."""
+    """The condition of the ``where`` that made ``frame``, as a tree."""
     condition = frame._jdf.queryExecution().analyzed().condition()
     return _bound(frame.sparkSession, condition, {})
 

@@ -1,8 +1,8 @@
-"""What Spark's analyzer tells of expressions and subqueries, read off its analysed plans.
+"""What Spark's analyzer knows about expressions and subqueries, read from its analysed plans.
 
 Like its neighbours ``catalyst_nodes``, ``expression_parser``, ``bound_expressions`` and
-``statement_time``, it reaches into PySpark's JVM objects, so its tests run on every PySpark version
-that is declared.
+``statement_time``, it reaches into PySpark's JVM objects, so its tests run on every declared
+PySpark version.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     subquery_plans,
 )
 
-# What a subquery may read beside views: rows that it spells out itself.
+# Leaves other than views that a subquery may have: none of them reads stored data.
 _HARMLESS_LEAVES = ("LocalRelation", "OneRowRelation", "Range", "CTERelationRef")
-# Nodes that hand on all columns of their inputs by position, without naming them.
+# Nodes that pass on all columns of their inputs by position, without naming them.
 _BY_POSITION = ("Union", "Except", "Intersect", "CTERelationDef")
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedExpression:
-    """What the analyzer tells of the only expression that a frame selects.
+    """What the analyzer knows about the only expression that a frame selects.
 
-    ``attributes`` are the ids of the input columns that it reads; ``operators`` the class names of
-    the plan's nodes from the top to the first with several inputs or none.
+    ``attributes`` are the ids of the input columns that it reads. ``operators`` are the class names
+    of the plan's nodes, from the top to the first that has several inputs or none.
     """
 
     attributes: tuple[int, ...]
@@ -43,11 +43,11 @@ class SelectedExpression:
 
 @dataclass(frozen=True, slots=True)
 class ReadingExpression:
-    """What the analyzer tells of an expression that may hold subqueries.
+    """What the analyzer knows about an expression that may contain subqueries.
 
-    ``attributes`` are the ids of the frame's columns that it reads, also from within subqueries.
+    ``attributes`` are the ids of the frame's columns that it reads, including from subqueries.
     ``view_columns`` are the columns that subqueries read, by the name of the temporary view;
-    ``other_relations`` the class names of what else they read.
+    ``other_relations`` are the class names of whatever else they read.
     """
 
     attributes: tuple[int, ...]
@@ -57,7 +57,7 @@ class ReadingExpression:
 
 
 def selected_expression(frame: DataFrame) -> SelectedExpression:
-    """The expression of a frame made by ``select`` of one expression."""
+    """The only expression in the ``select`` that made ``frame``."""
     plan = frame._jdf.queryExecution().analyzed()
     operators = tuple(_operators(plan))
     if operators[0] != "Project":
@@ -68,12 +68,12 @@ def selected_expression(frame: DataFrame) -> SelectedExpression:
 
 
 def filter_condition(frame: DataFrame) -> ReadingExpression:
-    """The condition of a frame made by ``where``."""
+    """The condition of the ``where`` that made ``frame``."""
     return _reading(frame._jdf.queryExecution().analyzed().condition())
 
 
 def selected_value(frame: DataFrame) -> ReadingExpression:
-    """The expression of a frame made by ``select`` of one expression."""
+    """The only expression in the ``select`` that made ``frame``."""
     return _reading(frame._jdf.queryExecution().analyzed().projectList().apply(0))
 
 
@@ -96,24 +96,24 @@ def _reading(expression: Any) -> ReadingExpression:
 
 
 def compared_in_value(frame: DataFrame) -> list[tuple[Operand, ...]]:
-    """The comparisons in a frame made by ``select`` of one expression."""
+    """The comparisons in the only expression of the ``select`` that made ``frame``."""
     return list(comparisons(frame._jdf.queryExecution().analyzed().projectList().apply(0)))
 
 
 def compared_in_condition(frame: DataFrame) -> list[tuple[Operand, ...]]:
-    """The comparisons in the condition of a frame made by ``where``."""
+    """The comparisons in the condition of the ``where`` that made ``frame``."""
     return list(comparisons(frame._jdf.queryExecution().analyzed().condition()))
 
 
 def attribute_ids(frame: DataFrame) -> dict[int, str]:
-    """The ids of a frame's columns and their names."""
+    """The names of a frame's columns, by id."""
     return _names_by_id(frame._jdf.queryExecution().analyzed())
 
 
 def _collect_subquery(
     plan: Any, used: set[int], views: list[tuple[str, dict[int, str]]], others: set[str]
 ) -> None:
-    """What a subquery reads; its result counts too, which ``TABLE v`` names in no expression."""
+    """Collect what a subquery reads, its output included: ``TABLE v`` has no expressions."""
     used.update(ids(plan.outputSet()))
     _collect_reads(plan, used, views, others)
 

@@ -1,4 +1,4 @@
-"""Nodes of Catalyst's expressions and plans, and the comparisons that they hold."""
+"""Nodes of Catalyst's expressions and plans, and the comparisons in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 PLAN_EXPRESSIONS: Final = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
 SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
-# Where Spark notes the declared type of a column of STRING.
+# The metadata key under which Spark keeps the declared type of a STRING column.
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR: Final = re.compile(r"char\((\d+)\)")
 _COMPARISONS: Final = (
@@ -25,7 +25,7 @@ _COMPARISONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A part of a comparison: a column with its id and name, a text, or neither.
+    """An operand of a comparison: a column with id and name, a string literal, or neither.
 
     ``char_length``: the length of a column that Spark knows as CHAR.
     """
@@ -37,7 +37,7 @@ class Operand:
 
 
 def char_length(declared: str) -> int | None:
-    """The length of a type that is ``char(n)``; None for another one."""
+    """The length of the type ``char(n)``; None for any other type."""
     found = _CHAR.fullmatch(declared)
     return int(found[1]) if found else None
 
@@ -45,7 +45,7 @@ def char_length(declared: str) -> int | None:
 def comparisons(
     node: Any, definitions: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[Operand, ...]]:
-    """The operands of each comparison in an analysed expression, those of its subqueries too."""
+    """The operands of each comparison in an analysed expression and its subqueries."""
     known = definitions or {}
     kind = class_name(node)
     if kind == "Between":
@@ -106,7 +106,7 @@ def ids(attributes: Any) -> tuple[int, ...]:
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """A node and all below it."""
+    """A node and all its descendants."""
     yield node
     for child in items(node.children()):
         yield from walk(child)

@@ -1,8 +1,8 @@
-"""CHAR columns: values are padded with blanks, and so is, by Spark, what it compares with them.
+"""CHAR columns: their values are padded with blanks, and Spark pads what it compares with them.
 
-Frames have STRING columns. Those of sources keep the declared length beside them, where Spark looks
-for it: queries over sources compare as Spark does. The expressions of a statement are evaluated on
-other frames, without it: a comparison that Spark would pad there is refused.
+In frames they are STRING columns. Frames of sources keep the declared length where Spark looks for
+it, so queries over sources compare as Spark does. The expressions of a statement are evaluated on
+other frames, without the length, so a comparison that Spark would pad there is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_jobs.errors import NotSupportedError
 
 
 def char_lengths(types: Mapping[str, DataType]) -> dict[str, int]:
-    """The lengths of the CHAR columns among columns that are declared with these types."""
+    """The lengths of the CHAR columns, given the declared types by column."""
     return {name: kind.length for name, kind in types.items() if isinstance(kind, CharType)}
 
 
@@ -30,23 +30,23 @@ def noted_lengths(schema: StructType) -> dict[str, int]:
 
 
 def without_lengths(schema: StructType) -> StructType:
-    """The columns of a frame as STRING that Spark does not know as CHAR."""
+    """``schema`` without metadata, so that Spark does not know its columns as CHAR."""
     return StructType([StructField(each.name, each.dataType, each.nullable) for each in schema])
 
 
 def with_noted_lengths(frame: DataFrame, lengths: Mapping[str, int]) -> DataFrame:
-    """``frame`` with columns of these lengths that Spark knows as CHAR; it has their blanks."""
+    """``frame`` with columns of these lengths known to Spark as CHAR; values are already padded."""
     return _with_columns(frame, lengths, {name: F.col(quote(name)) for name in lengths})
 
 
 def padded(frame: DataFrame, lengths: Mapping[str, int]) -> DataFrame:
-    """``with_noted_lengths``, for a frame in which values may lack their blanks."""
+    """As ``with_noted_lengths``, for a frame whose values may lack their padding."""
     values = {name: _padded(F.col(quote(name)), length) for name, length in lengths.items()}
     return _with_columns(frame, lengths, values)
 
 
 def _padded(value: Column, length: int) -> Column:
-    """A longer text stays as it is: what stores it says that it does not fit."""
+    """``value`` padded with blanks; a longer one stays as it is and is checked when stored."""
     return F.when(F.char_length(value) < length, F.rpad(value, length, " ")).otherwise(value)
 
 
@@ -68,13 +68,13 @@ def _with_columns(
 def refuse_unpadded(
     comparisons: Iterable[Sequence[Operand]], columns: Mapping[int, tuple[str, int]], where: str
 ) -> None:
-    """Refuse comparisons of CHAR columns with texts, and CHAR columns, of other lengths.
+    """Refuse comparisons of CHAR columns with string literals or CHAR columns of other lengths.
 
-    ``columns`` are names and lengths of the statement's own CHAR columns by their ids; ``where``
+    ``columns`` are the names and lengths of the statement's own CHAR columns, by id; ``where``
     names the expression in the error.
 
     Raises:
-        NotSupportedError: with the column and what it is compared with.
+        NotSupportedError: names the column and what it is compared with.
     """
     for operands in comparisons:
         for one in operands:

@@ -1,8 +1,8 @@
-"""What a user's expression refers to, found by Spark's own parser and analyzer.
+"""Resolves users' expressions with Spark's own parser and analyzer.
 
-The text is never re-rendered. Its one possible edit: where a clause sees only one side, a bare name
-that the other side has too gets that side's alias in front, because both sides are present in the
-joined frame on which the expression will be evaluated.
+The text is never re-rendered. There is one possible edit: where a clause sees only one side, a name
+that the other side has too is qualified with the alias of the visible side, because the expression
+is evaluated on the joined frame, which has both sides.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ExpressionAnalyzer:
         }
 
     def analyze(self, text: str, sees: str, where: str) -> Expression:
-        """The expression behind ``text``; ``sees`` is ``both``, ``target`` or ``source``.
+        """Analyse ``text``; ``sees`` is ``both``, ``target`` or ``source``.
 
         ``where`` names the expression in errors ("condition of clause 2").
 
@@ -91,12 +91,12 @@ class ExpressionAnalyzer:
         )
 
     def analyze_where(self, text: str) -> Expression:
-        """The condition of a statement without a source: it may hold subqueries over views.
+        """Analyse the WHERE of a statement without a source; it may have subqueries over views.
 
         Raises:
             RequestError: SYNTAX_ERROR.
-            AnalysisError: as ``analyze``; TYPE_MISMATCH when it is not boolean.
-            CatalogError: SOURCE_NOT_FOUND when a subquery reads a table that is no view.
+            AnalysisError: as ``analyze``; TYPE_MISMATCH if it is not boolean.
+            CatalogError: SOURCE_NOT_FOUND if a subquery reads a table that is not a view.
         """
         if not self._parsed(text, "WHERE").has_subquery:
             return self.analyze_condition(text, "target", "WHERE")
@@ -110,12 +110,13 @@ class ExpressionAnalyzer:
         return self._with_subqueries(condition, text, BooleanType(), "WHERE")
 
     def analyze_value(self, text: str, where: str) -> Expression:
-        """A value of a statement without a source: it may be, or hold, subqueries of one value.
+        """Analyse a value in a statement without a source; it may have scalar subqueries.
 
         Raises:
             RequestError: SYNTAX_ERROR.
-            AnalysisError: as ``analyze``; EXPRESSION_NOT_ALLOWED for other subqueries.
-            CatalogError: SOURCE_NOT_FOUND when a subquery reads a table that is no view.
+            AnalysisError: as ``analyze``; EXPRESSION_NOT_ALLOWED for correlated subqueries, IN and
+                EXISTS.
+            CatalogError: SOURCE_NOT_FOUND if a subquery reads a table that is not a view.
         """
         if not self._parsed(text, where).has_subquery:
             return self.analyze(text, "target", where)
@@ -149,7 +150,7 @@ class ExpressionAnalyzer:
         )
 
     def analyze_condition(self, text: str, sees: str, where: str) -> Expression:
-        """``analyze`` for an expression that has to be boolean.
+        """As ``analyze``, for an expression that must be boolean.
 
         Raises:
             AnalysisError: TYPE_MISMATCH, and what ``analyze`` raises.
@@ -177,7 +178,7 @@ class ExpressionAnalyzer:
         return parsed
 
     def conjuncts(self, text: str, sees: str) -> list[tuple[Expression, JoinKey | None]]:
-        """The parts of a condition that AND connects, each with the equality that it may be.
+        """The conjuncts of a condition, each with its join key if it is one.
 
         ``text`` has been analysed before.
         """
@@ -209,7 +210,7 @@ class ExpressionAnalyzer:
         return whole and not set(text) & set("()+-*/%|&^~ ")
 
     def column_of(self, side: Side, name: str) -> Expression:
-        """The plain reference to a column that is known to exist."""
+        """A plain reference to a column that is known to exist."""
         target = side is self._target
         return Expression(
             text=column_of(side.alias, name),

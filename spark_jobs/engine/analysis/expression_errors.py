@@ -1,4 +1,4 @@
-"""Errors of expressions: what Spark's parser and analyzer raise, in this project's terms."""
+"""Translates errors that Spark's parser and analyzer raise about expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REMEDIES: Final = {
     ErrorCode.TYPE_MISMATCH: "Cast the values to types that go together.",
     ErrorCode.EXPRESSION_INVALID: "Correct what Spark names; functions and types are Spark SQL's.",
 }
-# Spark's analyzer stumbles over these before it makes a plan that could be looked at.
+# Spark's analyzer raises these errors before there is a plan to inspect.
 _NOT_ALLOWED: Final = {
     "INVALID_WHERE_CONDITION": "an aggregate or window function",
     "MISSING_GROUP_BY": "an aggregate function",
@@ -31,7 +31,7 @@ _NOT_ALLOWED: Final = {
     "NESTED_AGGREGATE_FUNCTION": "an aggregate function",
     "UNSUPPORTED_GENERATOR": "a function that makes rows",
 }
-# What an analysed plan has where an expression is about several rows.
+# Nodes that an analysed plan has if an expression involves more than one row.
 NOT_A_ROW_EXPRESSION: Final = {
     "Aggregate": "an aggregate function",
     "Window": "a window function",
@@ -41,12 +41,12 @@ NOT_A_ROW_EXPRESSION: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ExpressionErrors:
-    """The errors of one statement's expressions; ``has_source``: the statement is a MERGE."""
+    """The errors of one statement's expressions; ``has_source`` is True for a MERGE."""
 
     has_source: bool
 
     def not_allowed(self, where: str, text: str, what: str) -> AnalysisError:
-        """EXPRESSION_NOT_ALLOWED: ``text`` holds ``what``; ``where`` names the expression."""
+        """EXPRESSION_NOT_ALLOWED: ``text`` contains ``what``; ``where`` names the expression."""
         remedy = "Write the statement as a MERGE, whose source can join and aggregate."
         if self.has_source:
             remedy = "Compute it in the source (a SQL source can join and aggregate)."

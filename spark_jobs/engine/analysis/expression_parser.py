@@ -1,4 +1,4 @@
-"""What Spark's parser alone tells of an expression: its names, subqueries, AND and ``=``."""
+"""What Spark's parser alone finds in an expression: its names, subqueries, AND and ``=``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NameReference:
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """One of the parts that AND connects; ``sides`` are both sides of an ``=``."""
+    """One conjunct of a condition; ``sides`` are the two sides if it is an ``=``."""
 
     text: str
     sides: tuple[str, str] | None
@@ -35,9 +35,9 @@ class Conjunct:
 
 @dataclass(frozen=True, slots=True)
 class ParsedExpression:
-    """What the parser alone tells of an expression.
+    """What the parser alone finds in an expression.
 
-    ``is_named``: a name stands behind it (``a AS b``, ``a b``), which Spark takes for an alias.
+    ``is_named``: it ends in a name (``a AS b``, ``a b``) that Spark takes for an alias.
     """
 
     names: tuple[NameReference, ...]
@@ -49,7 +49,7 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
     """Parse ``text`` with the session's parser.
 
     Raises:
-        ParseException: the text is no expression.
+        ParseException: the text is not an expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
     root = parser.parseExpression(text)
@@ -61,15 +61,15 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
 
 
 def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
-    """The parts of a condition that AND connects: together they mean what ``text`` means."""
+    """The conjuncts of a condition: joined by AND, they mean the same as ``text``."""
     return list(_conjuncts(spark._jsparkSession.sessionState().sqlParser(), text))
 
 
 def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
-    """The parts of ``text`` between those ANDs at which it falls apart into the same expression.
+    """Split ``text`` at the ANDs where the parts parse to the conjuncts of the whole.
 
-    The positions that the parser reports are of no use: those of a predicate (``x IN (1)``) do not
-    cover what it is about, and BETWEEN holds an AND too. So each AND is tried.
+    The positions that the parser reports do not help: those of a predicate (``x IN (1)``) leave out
+    its operand, and BETWEEN contains an AND too. So each AND is tried.
     """
     text = _without_parentheses(parser, text)
     wanted = list(_and_connected(parser.parseExpression(text)))
@@ -135,7 +135,7 @@ def _same(found: list[Any], wanted: list[Any]) -> bool:
 
 
 def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
-    """The names below ``node``, but for ``bound`` ones: those of an enclosing lambda's variables.
+    """The names below ``node``, except ``bound`` ones: the variables of enclosing lambdas.
 
     Within a lambda the parser takes every name for a variable.
     """

@@ -32,9 +32,9 @@ class Side:
 class Expression:
     """An analysed expression.
 
-    ``text`` is to be evaluated on the joined frame. ``target_columns`` and ``source_columns`` are
-    what it reads; ``type`` is the type of its value. ``subquery_columns`` has the columns that its
-    subqueries read, by the name of the view; only WHERE and the values of UPDATE may hold some.
+    ``text`` is evaluated on the joined frame. ``target_columns`` and ``source_columns`` are what it
+    reads; ``type`` is the type of its value. ``subquery_columns`` are the columns that its
+    subqueries read, by view name; only WHERE and the values of UPDATE may have subqueries.
     """
 
     text: str
@@ -55,9 +55,9 @@ NULL: Final = Expression("NULL", frozenset(), frozenset(), NullType(), determini
 
 @dataclass(frozen=True, slots=True)
 class JoinKey:
-    """An equality of a target column of type ``type`` and an expression of the source.
+    """An equality between a target column of type ``type`` and an expression of the source.
 
-    ``source_column``: the column that the expression is, if it is one and nothing more.
+    ``source_column`` is the source's column if the expression is just a column, else None.
     """
 
     target_column: str
@@ -67,7 +67,7 @@ class JoinKey:
 
 
 def subquery_columns(expressions: Iterable[Expression]) -> dict[str, frozenset[str]]:
-    """The columns that subqueries of any of them read, by the name of the view."""
+    """The columns that the subqueries in ``expressions`` read, by view name."""
     found: dict[str, frozenset[str]] = {}
     for each in expressions:
         for view, columns in each.subquery_columns.items():

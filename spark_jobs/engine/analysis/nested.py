@@ -1,4 +1,4 @@
-"""Assignments to struct fields: gathered for a column, then put together to one new value."""
+"""Assignments to struct fields: collected per column, then composed into one new value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Assigned = Expression | dict[str, "Assigned"]
 
 
 def field_path(column: str, type_: DataType, names: list[str], where: str) -> tuple[str, ...]:
-    """``names`` in any case as the fields of a column are called.
+    """The path of declared field names below ``column`` that ``names`` spells in any case.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND or AMBIGUOUS_REFERENCE.
@@ -68,7 +68,7 @@ def assign(values: dict[str, Assigned], path: tuple[str, ...], new: Expression, 
 
 
 def composed(old: Expression, fields: dict[str, Assigned]) -> Expression:
-    """The struct ``old`` with new values for some ``fields``; of NULL, the others become NULL."""
+    """The struct ``old`` with new values for ``fields``; if ``old`` is NULL, so are the others."""
     parts = list(_parts(old, fields))
     items = ", ".join(f"(\n{part.text}\n) AS {quote(name)}" for name, part in parts)
     return Expression(
@@ -82,7 +82,7 @@ def composed(old: Expression, fields: dict[str, Assigned]) -> Expression:
 
 
 def _parts(old: Expression, fields: dict[str, Assigned]) -> Iterator[tuple[str, Expression]]:
-    # field_path has walked through it.
+    # field_path has checked that it is a struct.
     for field in cast("StructType", old.type):
         before = Expression(
             text=f"{old.text}.{quote(field.name)}",

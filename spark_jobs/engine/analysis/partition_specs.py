@@ -1,6 +1,6 @@
-"""Partition specs against a table: constants of the partition columns, and what agrees with them.
+"""Partition specs of a table: constants for the partition columns, and what matches them.
 
-Values of partitions are compared as Python values: connectors partition by no type for which that
+Partition values are compared as Python values: connectors do not partition by types for which this
 differs from Spark's equality.
 """
 
@@ -27,13 +27,13 @@ from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The value that a spec has for a column; ``text`` is the same as Spark casts it to STRING."""
+    """A spec's value for a column; ``text`` is that value as Spark casts it to STRING."""
 
     value: Any
     text: str | None
 
     def as_sql(self, declared: str) -> str:
-        """The value as a Spark SQL expression of the type ``declared``."""
+        """The value as a Spark SQL expression of type ``declared``."""
         if self.text is None:
             return f"CAST(NULL AS {declared})"
         escaped = self.text.replace("\\", "\\\\").replace("'", "\\'")
@@ -45,7 +45,7 @@ Constants = Mapping[str, Constant]
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpecs:
-    """Evaluates specs of ``table``; ``stored_types`` are its columns' types as declared."""
+    """Evaluates specs of ``table``; ``stored_types`` are the declared types of its columns."""
 
     spark: SparkSession
     table: TableHandle
@@ -54,11 +54,11 @@ class PartitionSpecs:
     moment: StatementTime
 
     def constants(self, spec: PartitionSpec, where: str) -> dict[str, Constant]:
-        """The values of ``spec`` by the table's names of the columns; ``where`` names it in errors.
+        """The values of ``spec`` by the table's column names; ``where`` names the spec in errors.
 
         Raises:
-            AnalysisError: COLUMN_NOT_FOUND for what is no partition column, TYPE_MISMATCH,
-                EXPRESSION_NOT_ALLOWED for what is no constant.
+            AnalysisError: COLUMN_NOT_FOUND for a name that is not a partition column,
+                TYPE_MISMATCH, EXPRESSION_NOT_ALLOWED for a value that is not a constant.
             DataError: VALUE_NOT_STORABLE.
         """
         values = {self._key(name, where): text for name, text in spec.items()}
@@ -74,7 +74,7 @@ class PartitionSpecs:
         return {name: Constant(row[f"v{i}"], row[f"t{i}"]) for i, name in enumerate(values)}
 
     def require_keys(self, names: Sequence[str], where: str) -> None:
-        """Check names alone; raises as ``constants``."""
+        """Check only the names; raises as ``constants``."""
         for name in names:
             self._key(name, where)
 
@@ -108,15 +108,15 @@ class PartitionSpecs:
 
 
 def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
-    """Whether a partition, by column, agrees with a spec."""
+    """Whether a partition, given as values by column, matches a spec."""
     return all(partition[name] == constant.value for name, constant in spec.items())
 
 
 def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]:
-    """The files of the partitions that agree with a spec."""
+    """The files of the partitions that match a spec."""
     return [file for file in files if belongs(file.partition, spec)]
 
 
 def shown(partition: Mapping[str, Any]) -> str:
-    """A partition or the values of a spec, for people."""
+    """A partition or the values of a spec as readable text."""
     return ", ".join(f"{name} = {value}" for name, value in partition.items())

@@ -1,4 +1,4 @@
-"""The read set of a statement: the target rows that it depends on, as conditions tell (rule 11)."""
+"""The read set of a statement: conditions on the target rows that it depends on (rule 11)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from spark_jobs.engine.analysis.expressions import Expression, JoinKey
 class TargetReadSet:
     """Conditions that every touched target row meets.
 
-    A row outside ``on_predicates`` (target-only parts of ON) matches no source row, and neither
-    does one that equals no source row in one of ``join_keys``. ``by_source_predicates`` has the
-    target-only parts of each NOT MATCHED BY SOURCE clause's condition; None without such a clause.
+    A target row matches no source row if it fails ``on_predicates`` (the target-only conjuncts of
+    ON), or if no source row equals it in one of ``join_keys``. ``by_source_predicates`` are the
+    target-only conjuncts of each NOT MATCHED BY SOURCE condition; None without such a clause.
     """
 
     on_predicates: tuple[Expression, ...]

@@ -1,7 +1,7 @@
-"""One moment for a statement: what ``current_date()`` and its like mean in all parts of it.
+"""One moment for a statement: ``current_date()`` and the like have one value in all its parts.
 
-Spark computes them once for each query that it runs (its rule ``ComputeCurrentTime``), and a
-statement is several: sources, the look at files, the join, and all of them again after a conflict.
+Spark computes them once per query (its rule ``ComputeCurrentTime``). A statement runs several
+queries: sources, file pruning, the join, and all of them again after a conflict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StatementTime:
 
     @cached_property
     def literals(self) -> Any:
-        """Spark's expressions for the current time, and their values in the session's time zone."""
+        """A map from Spark's current-time expressions to values in the session's time zone."""
         spark = self.spark
         functions = list(_FUNCTIONS)
         if spark.catalog.functionExists(_TIME_OF_DAY):
@@ -45,7 +45,7 @@ class StatementTime:
         return utilities.toScalaMap(literals)
 
     def fixed(self, frame: DataFrame) -> DataFrame:
-        """``frame`` as of this moment, with the views and subqueries that it reads."""
+        """``frame`` as of this moment, including the views and subqueries that it reads."""
         plan = _analyzed(frame)
         fixed = plan.transformAllExpressionsWithSubqueries(self.literals)
         return frame if fixed.equals(plan) else frame_of_plan(self.spark, fixed)

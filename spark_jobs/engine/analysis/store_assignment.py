@@ -1,8 +1,9 @@
-"""Values on their way into a column: ANSI cast, lengths, nested NOT NULL (rule 8).
+"""Store assignment: ANSI casts, string lengths, nested NOT NULL (rule 8).
 
-The pairs of types are those of Spark's ``Cast.canANSIStoreAssign``, and strings into numbers,
-booleans, dates and timestamps where they parse, as Delta Lake allows. Struct fields are assigned by
-name. A value that does not fit raises an error that names column and value, when its row is stored.
+The allowed pairs of types are those of Spark's ``Cast.canANSIStoreAssign``. As in Delta Lake,
+strings that parse are also stored as numbers, booleans, dates and timestamps. Struct fields are
+assigned by name. A value that does not fit raises an error when its row is stored; the error names
+the column and the value.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ class ErrorLocation:
 
 
 def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLocation) -> Column:
-    """``value`` of type ``given`` as it is stored where ``wanted`` is declared.
+    """``value`` of type ``given`` as it is stored in a column declared as ``wanted``.
 
-    Strings declared ``VARCHAR(n)`` or ``CHAR(n)`` are as in Spark: trailing spaces beyond n are
-    cut, CHAR is padded, a longer value raises VALUE_NOT_STORABLE.
+    ``VARCHAR(n)`` and ``CHAR(n)`` work as in Spark: trailing spaces beyond n are cut, CHAR is
+    padded, and a longer value raises VALUE_NOT_STORABLE.
 
     Raises:
-        AnalysisError: TYPE_MISMATCH when no value of ``given`` can be stored; COLUMN_NOT_FOUND when
-            the fields of a struct differ.
+        AnalysisError: TYPE_MISMATCH if no value of ``given`` can be stored; COLUMN_NOT_FOUND or
+            AMBIGUOUS_REFERENCE if the fields of a struct differ.
     """
     if isinstance(given, NullType):
         return F.lit(None).cast(_without_length(wanted))
@@ -86,7 +87,7 @@ def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLoca
 
 
 def require_storable(given: DataType, wanted: DataType, location: ErrorLocation) -> None:
-    """Check types alone.
+    """Check only the types.
 
     Raises:
         AnalysisError: as ``stored``.
@@ -106,7 +107,7 @@ def _within_length(
 
 
 def frame_type(declared: str) -> DataType:
-    """The type that values of a column declared so have in a frame: no CHAR, no VARCHAR."""
+    """The type in a frame of a column declared as ``declared``: STRING for CHAR and VARCHAR."""
     return _without_length(parsed_type(declared))
 
 

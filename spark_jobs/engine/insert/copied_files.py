@@ -1,7 +1,7 @@
 """Parquet files as the source of a copy: pyarrow reads the rows that Spark would. Driver only.
 
-Only where both surely read the same: plain columns of Spark's types, and no dates that Spark would
-move to another calendar. Whatever else a file has, even damage, is left to Spark and its errors.
+Only if both are sure to read the same: plain columns of Spark's types, and no dates that Spark
+would move to another calendar. Any other file, even a damaged one, is left to Spark and its errors.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from spark_jobs.contract.request import FileSource
     from spark_jobs.spi.storage import FileLocation
 
-# The driver looks at every footer.
+# The driver reads every footer.
 _MOST_FILES: Final = 1_000
 _FOOTERS_AT_ONCE: Final = 16
 _DATED: Final = (DateType, TimestampType, TimestampNTZType)
 _PLAIN: Final = (BooleanType, NumericType, StringType, BinaryType, *_DATED)
 _REBASE_MODE: Final = "spark.sql.parquet.datetimeRebaseModeInRead"
-# What Spark's own writer says of itself (ParquetUtils and DataSourceUtils of Spark).
+# What Spark's own writer says about itself (Spark's ParquetUtils and DataSourceUtils).
 _SPARK_VERSION: Final = b"org.apache.spark.version"
 _FIRST_CORRECT: Final = 3
 _OLD_CALENDAR: Final = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -55,7 +55,7 @@ _OLD_CALENDAR: Final = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.l
 
 @dataclass(frozen=True, slots=True)
 class CopiedFiles:
-    """Files that all have the columns of ``schema``; no other version of them is read."""
+    """Files that all have the columns of ``schema``; reading another version is an error."""
 
     filesystem: pafs.FileSystem
     files: tuple[pafs.FileInfo, ...]
@@ -68,7 +68,7 @@ class CopiedFiles:
         return sum(file.size for file in self.files)
 
     def rows(self, columns: Sequence[int], tasks: int) -> ArrowRows:
-        """The columns at these positions, which at most so many tasks read."""
+        """The columns at these positions, read by at most ``tasks`` tasks."""
         by_file = (
             parquet_splits(file.path, file.size, FileVersion.of(file)) for file in self.files
         )
@@ -84,9 +84,9 @@ class CopiedFiles:
 def copied_files(
     spark: SparkSession, source: FileSource, frame: DataFrame, location: FileLocation | None
 ) -> CopiedFiles | None:
-    """The files of a source, whose rows are those of ``frame``; None where only Spark should read.
+    """The files of a source, whose rows are those of ``frame``; None if Spark has to read them.
 
-    ``location``: where they are, if Spark has no file system for them.
+    ``location`` is where they are, if Spark has no file system for them.
     """
     if source.format.lower() != "parquet" or source.options:
         return None
@@ -125,7 +125,7 @@ def _plain_schema(schema: StructType) -> pa.Schema | None:
 def _found(
     source: FileSource, frame: DataFrame, location: FileLocation | None
 ) -> tuple[pafs.FileSystem, tuple[pafs.FileInfo, ...]] | None:
-    """The source's files, as this process sees them."""
+    """The source's files, as this process sees them; None if it does not."""
     if location is not None:
         return location.filesystem, tuple(listed(source, location))
     uris = [urlsplit(uri) for uri in frame.inputFiles()]
@@ -139,7 +139,7 @@ def _found(
 
 
 def _has(found: pa.Schema, wanted: pa.Schema) -> bool:
-    """Whether a file has the columns, in these very types, and no two that Spark takes for one."""
+    """Whether a file has the columns with these exact types, and no names that Spark equates."""
     if len({name.lower() for name in found.names}) < len(found.names):
         return False
     return all(
@@ -149,7 +149,7 @@ def _has(found: pa.Schema, wanted: pa.Schema) -> bool:
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
-    """The type in the file of a column that its writer had in another form in memory."""
+    """The stored type of a column whose type in its writer's memory was ``kind``."""
     if pa.types.is_dictionary(kind):
         return _stored(kind.value_type)
     if pa.types.is_large_string(kind):
@@ -160,7 +160,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_of_one_calendar(properties: Mapping[bytes, bytes], by_default: bool) -> bool:
-    """Whether Spark takes dates as they stand (``DataSourceUtils.datetimeRebaseSpec`` of Spark)."""
+    """Whether Spark takes dates as they are (Spark's ``DataSourceUtils.datetimeRebaseSpec``)."""
     version = properties.get(_SPARK_VERSION)
     if version is None:
         return by_default

@@ -1,8 +1,8 @@
-"""INSERT in one pass: rows that stand in files as they will be stored pass the JVM by.
+"""INSERT in one pass: rows that are already in the form in which they are stored bypass the JVM.
 
-The tasks that read a table or a materialised source write the new files, so a row is decoded once
-and never shuffled. That is right where it makes hardly more files than clustering would: each
-task's rows are counted by partition before, and few partitions meet in a task.
+The tasks that read a table, source files or a materialised source write the new files, so a row is
+decoded once and never shuffled. This is done only if it makes hardly more files than clustering
+would: each task's rows are counted by partition beforehand, and a task has few partitions.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class CopiedRows:
     """Rows of files that become rows of the table as they are.
 
-    ``columns`` are the table columns that ``rows`` reads, ``cluster_by`` those that say which rows
-    share a file. ``expected``: the values of ``cluster_by`` that statistics told of; None: rows
-    were counted. Picklable.
+    ``columns`` are the table columns that ``rows`` reads; ``cluster_by`` are those that decide
+    which rows share a file. ``expected`` are the values of ``cluster_by`` known from statistics;
+    None if the rows were counted. Picklable.
     """
 
     rows: ArrowRows
@@ -46,9 +46,9 @@ class CopiedRows:
 
 @dataclass(frozen=True, slots=True)
 class InsertPass:
-    """The function of ``mapInArrow``: numbers of tasks in, one ``TaskReport`` out of each.
+    """A function for ``mapInArrow``: takes task numbers, yields one ``TaskReport`` per task.
 
-    ``not_null`` are table columns that take no NULL. Picklable.
+    ``not_null`` are the table's NOT NULL columns. Picklable.
     """
 
     copied: CopiedRows
@@ -92,7 +92,7 @@ class InsertPass:
 def _by_cluster(
     batch: pa.RecordBatch, cluster_by: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The rows of each cluster of a batch."""
+    """The rows of a batch, by cluster."""
     if not batch.num_rows:
         return
     codes = np.zeros(batch.num_rows, dtype=np.int64)
@@ -107,6 +107,6 @@ def _by_cluster(
 
 
 def written(spark: SparkSession, writer: InsertPass) -> list[TaskReport]:
-    """Store all rows; the tasks' reports."""
+    """Store all rows; return the tasks' reports."""
     reports = map_tasks(spark, len(writer.copied.rows.files), writer, REPORT_SCHEMA)
     return [TaskReport.from_json(row["report"]) for row in reports.collect()]

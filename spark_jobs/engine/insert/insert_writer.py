@@ -1,4 +1,4 @@
-"""The executor half of INSERT: checks the new rows of one task and feeds the sink.
+"""The executor side of INSERT: checks the new rows of one task and feeds the sink.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InsertWriter:
-    """The function of ``mapInArrow``: new rows in, one ``TaskReport`` out. Picklable.
+    """A function for ``mapInArrow``: takes new rows, yields one ``TaskReport``. Picklable.
 
-    ``not_null`` are table columns that take no NULL; ``columns`` are the names of the columns that
-    arrive.
+    ``not_null`` are the table's NOT NULL columns; ``columns`` are the names of the incoming
+    columns.
     """
 
     sinks: MergeSinkFactory
@@ -38,8 +38,8 @@ class InsertWriter:
         """Store all rows of a task.
 
         Yields:
-            One row with the column ``report`` (string): a ``TaskReport`` as JSON. None for a task
-            without rows.
+            One row with the column ``report`` (string): a ``TaskReport`` as JSON. Nothing for a
+            task without rows.
         """
         report = TaskReport()
         sink: MergeSink | None = None
@@ -62,7 +62,7 @@ def require_not_null(batch: pa.RecordBatch, names: Sequence[str]) -> None:
     """Refuse NULL in the columns ``names``.
 
     Raises:
-        DataError: NOT_NULL_VIOLATION, with the column.
+        DataError: NOT_NULL_VIOLATION, naming the column.
     """
     for name in names:
         if batch.column(name).null_count:
@@ -74,7 +74,7 @@ def require_not_null(batch: pa.RecordBatch, names: Sequence[str]) -> None:
 
 
 def change_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """New rows as ``spi.rows`` describes them."""
+    """New rows as change rows, which ``spi.rows`` describes."""
     count = batch.num_rows
     change = {
         rows.OPERATION: pa.array(np.full(count, rows.INSERT, np.int8)),

@@ -1,4 +1,4 @@
-"""INSERT against the schemas: which source column goes where, and the rows as they are stored."""
+"""Checks INSERT against the schemas: which source column goes where, and the rows to store."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _LABEL = "INSERT"
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedInsert:
-    """An INSERT whose names and types are known to fit.
+    """An INSERT whose names and types have been checked.
 
-    ``values`` are the expressions of all table columns over the source's columns, which are called
+    ``values`` are the expressions of all table columns over the source's columns, which are named
     ``c0``, ``c1`` … by position; ``order_by`` are columns with ASC or DESC.
     """
 
@@ -48,7 +48,7 @@ class AnalyzedInsert:
 
     @property
     def copied(self) -> dict[str, int] | None:
-        """The source's column, by position, of every table column; None if a value is computed."""
+        """The position of every table column's source column; None if any value is computed."""
         found = {}
         for name, value in self.values.items():
             columns = value.source_columns
@@ -59,7 +59,7 @@ class AnalyzedInsert:
         return found
 
     def rows(self, source: DataFrame) -> DataFrame:
-        """The table's columns, stored."""
+        """The rows of ``source`` as the table stores them."""
         columns = [self._stored(name, value).alias(name) for name, value in self.values.items()]
         return source.alias(_SOURCE).select(*columns)
 
@@ -69,14 +69,14 @@ class AnalyzedInsert:
 
 
 def by_index(source: DataFrame) -> DataFrame:
-    """``source`` with its columns called ``c0``, ``c1`` …"""
+    """``source`` with its columns named ``c0``, ``c1`` …"""
     return source.toDF(*(f"c{index}" for index in range(len(source.columns))))
 
 
 def partition_specs(
     spark: SparkSession, table: TableHandle, moment: StatementTime
 ) -> PartitionSpecs:
-    """What evaluates partition specs of ``table``."""
+    """The evaluator of partition specs of ``table``."""
     expressions = ExpressionAnalyzer(spark, Side(_TARGET, target_frame(spark, table)))
     return PartitionSpecs(spark, table, expressions, declared_types(table), moment)
 
@@ -94,7 +94,7 @@ def analyze_insert(
 
     Raises:
         RequestError: SYNTAX_ERROR.
-        AnalysisError: whatever does not fit; the message names the column.
+        AnalysisError: the spec does not fit the schemas; the message names the column.
     """
     refuse_reserved_names(table.column_names, "target")
     types = declared_types(table)
@@ -128,9 +128,9 @@ def analyze_insert(
 
 @dataclass(frozen=True, slots=True)
 class _SourceColumn:
-    """A column of the source: its values, defaults of the target, or either as ``flag`` says.
+    """A column of the source: its values, the target's default, or either, depending on ``flag``.
 
-    ``text`` is None where all are defaults; ``flag`` where none is.
+    ``text`` is None if all rows get the default; ``flag`` is None if no choice is made per row.
     """
 
     name: str
@@ -164,7 +164,7 @@ def _default_of(table: TableHandle, name: str) -> str:
 def _by_position(
     spec: InsertIntoSpec | InsertOverwriteSpec, table: TableHandle, count: int
 ) -> list[str]:
-    """The target column of each of so many source columns."""
+    """The target columns of ``count`` source columns."""
     if spec.columns:
         wanted = list(spec.columns)
     else:
@@ -203,7 +203,7 @@ def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
 
 
 def _require_partition_columns(table: TableHandle, names: Sequence[str]) -> None:
-    """A row whose partition nobody chose would go where nobody looks for it."""
+    """Refuse partition columns without a value: their rows would go where nobody expects them."""
     given = {split_name(name)[0].lower() for name in names}
     for column in table.columns:
         is_key = column.name in table.partition_keys

@@ -19,8 +19,8 @@ from spark_jobs.spi.tables import PlannedFile
 class NewRows:
     """The rows that a statement adds: as they are stored, with their clusters counted.
 
-    ``rows`` of a frame are distributed; others are written by the tasks that read them.
-    ``row_bytes``: about how many bytes of a data file a row takes.
+    ``rows`` of a frame are distributed to other tasks; others are written by the tasks that read
+    them. ``row_bytes`` is the approximate size of a row in a data file.
     """
 
     rows: DataFrame | CopiedRows
@@ -29,18 +29,18 @@ class NewRows:
     row_bytes: float
 
     def partitions(self, keys: int) -> list[Partition]:
-        """The partitions that occur, each once."""
+        """The distinct partitions: the first ``keys`` values of each cluster's key."""
         return list(dict.fromkeys(cluster.key[:keys] for cluster in self.clusters))
 
 
 def row_bytes_of(files: Sequence[PlannedFile]) -> float:
-    """How many bytes a row of ``files`` takes; 0 without rows."""
+    """The average size of a row of ``files`` in bytes; 0 without rows."""
     rows = sum(file.row_count for file in files)
     return sum(file.size for file in files) / rows if rows else 0.0
 
 
 def file_size(run: StatementRun[PartitionStatement], row_bytes: float) -> FileSize:
-    """What decides how many files the new rows of a run fill."""
+    """The sizes that decide how many files the new rows of a run fill."""
     return FileSize(
         row_bytes=row_bytes,
         target=run.options.target_file_size,

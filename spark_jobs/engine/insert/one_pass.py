@@ -1,4 +1,4 @@
-"""Which sources an INSERT copies in one pass: the tasks that read the rows write the new files."""
+"""Which sources an INSERT copies in one pass: the tasks that read the rows write the files."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import WriteLayout
 
-# Bytes of a row as Arrow that make about one byte of a data file.
+# The approximate ratio of a row's bytes as Arrow to its bytes in a data file.
 COMPRESSION: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class OnePass:
-    """Rows of an INSERT that need no shuffle; every method returns None where they need one.
+    """Rows of an INSERT that need no shuffle; every public method returns None if they need one.
 
     ``planned`` are the target's files.
     """
@@ -46,7 +46,7 @@ class OnePass:
     def copied(self, source: OpenSource) -> NewRows | None:
         """The rows of a table or of files whose columns are copied as they are."""
         columns = self.insert.copied
-        # Values of CHAR columns get their blanks in the frame.
+        # Values of CHAR columns are padded in the frame.
         if columns is None or noted_lengths(source.frame.schema) or not self._is_possible:
             return None
         if source.table is not None:
@@ -66,7 +66,8 @@ class OnePass:
     ) -> NewRows | None:
         """The rows of a materialised source.
 
-        ``columns`` of it are those of the table, ``keys`` those that the layout clusters by.
+        ``columns`` are its columns in the order of the table's columns, ``keys`` those that the
+        layout clusters by.
         """
         if not self._is_possible:
             return None
@@ -106,7 +107,7 @@ class OnePass:
         row_bytes: float,
         expected: frozenset[Partition] | None = None,
     ) -> NewRows | None:
-        """``rows``, if that makes hardly more files than clustering would."""
+        """``rows``, if writing them in one pass makes hardly more files than clustering would."""
         if found is None or not found.is_good(file_size(self.run, row_bytes)):
             return None
         copied = CopiedRows(rows, tuple(self.insert.values), self.layout.cluster_by, expected)
@@ -118,12 +119,12 @@ class OnePass:
         return not self.insert.order_by and self.layout.derived is None
 
     def _tasks(self, size: int) -> int:
-        """How many tasks write so many bytes: one for each file, no core idle."""
+        """The number of tasks that write ``size`` bytes: one per file, at least one per core."""
         cores: int = self.run.spark.sparkContext.defaultParallelism
         return max(cores, size // self.run.options.target_file_size)
 
     def _counted(self, keys: ArrowRows | None) -> TaskClusters | None:
-        """The clusters by task of rows whose ``keys`` are those of the layout."""
+        """The clusters by task; ``keys`` reads the columns that the layout clusters by."""
         declared = {column.name: column.type for column in self.run.table.columns}
         types = [frame_type(declared[name]) for name in self.layout.cluster_by]
         return None if keys is None else task_clusters(self.run.spark, keys, types)
@@ -135,7 +136,7 @@ def _spilled_rows(
     columns: Sequence[str],
     tasks: int,
 ) -> ArrowRows:
-    """``columns`` of a source's files, which at most so many tasks read."""
+    """``columns`` of a source's files, read by at most ``tasks`` tasks."""
     paths = list(source.files)
     sizes = dict(enumerate(source.files.values()))
     groups = tuple(map(tuple, scan_tasks(sizes, tasks)))

@@ -1,4 +1,4 @@
-"""The end of INSERT OVERWRITE: files that were written come, those that they replace go."""
+"""The commit of an ``OverwriteRun``: adds the written files, removes those that they replace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class OverwriteCommit:
-    """``reports`` of the tasks that wrote ``partitions`` in a run, on their way into a snapshot."""
+    """Commits the ``reports`` of the tasks that wrote ``partitions`` in a run."""
 
     run: StatementRun[PartitionStatement]
     handle: MergeHandle
@@ -49,13 +49,14 @@ class OverwriteCommit:
         return StatementOutcome(None, change.metrics, change.partitions)
 
     def published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
-        """Make the snapshot.
+        """Commit the snapshot.
 
-        Where the last writer wins, a conflict makes what is in the partitions by then go instead.
+        If the last writer wins, a conflict leads to another attempt, which replaces what is in the
+        partitions by then.
 
         Raises:
-            CommitError: COMMIT_CONFLICT or COMMIT_OUTCOME_UNKNOWN.
-            DataError: PARTITION_NOT_EXPECTED, of what is there by then.
+            CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
+            DataError: PARTITION_NOT_EXPECTED, for what is there after a conflict.
         """
         try:
             return self._published(replaced)
@@ -76,7 +77,7 @@ class OverwriteCommit:
         return self._attempted(table, replaced)
 
     def _change(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> _Change:
-        """What will have changed when ``replaced`` are gone from ``table``."""
+        """What changes when ``replaced`` are removed from ``table``."""
         connector = self.run.connector
         dropped = TaskReport(
             deleted=sum(file.live_row_count for file in replaced),
@@ -95,9 +96,9 @@ class OverwriteCommit:
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 
     def _now(self, conflict: JobError) -> tuple[TableHandle, Sequence[PlannedFile]]:
-        """The table at its latest snapshot, and what is to be replaced in it.
+        """The table at its latest snapshot, and the files to replace in it.
 
-        Another driver of this operation may have made the commit that was met: it is done then.
+        Raises ``conflict`` if another driver has committed this operation, or columns changed.
         """
         connector = self.run.connector
         table = connector.metadata.load_table(self.run.table.name)

@@ -42,10 +42,10 @@ class OverwriteRun(StatementRun[PartitionStatement]):
     """One attempt of INSERT, INSERT OVERWRITE, TRUNCATE or DROP PARTITION."""
 
     def check(self) -> None:
-        """Hold the statement against the schemas.
+        """Check the statement against the schemas.
 
         Raises:
-            JobError: what is wrong.
+            JobError: the statement does not fit.
         """
         self._analyzed(self._replacement())
 
@@ -53,7 +53,8 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         """Run the statement.
 
         Raises:
-            JobError: whatever is wrong; the table is unchanged.
+            JobError: whatever is wrong; the table is unchanged, except perhaps after
+                COMMIT_OUTCOME_UNKNOWN.
         """
         with self.progress.phase("analyze"):
             replacement = self._replacement()
@@ -97,7 +98,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _new_rows(self, insert: AnalyzedInsert, planned: Sequence[PlannedFile]) -> NewRows:
-        """The rows as they are stored, evaluated once unless the source is pinned, and counted."""
+        """The rows to store, counted, and evaluated once unless the source is pinned."""
         assert isinstance(self.spec, InsertIntoSpec | InsertOverwriteSpec)  # noqa: S101
         source, layout = self.sources[self.spec.source], self._layout
         one_pass = OnePass(self, insert, layout, planned)
@@ -144,7 +145,7 @@ class OverwriteRun(StatementRun[PartitionStatement]):
     ) -> StatementOutcome:
         partitions = new.partitions(len(self.table.partition_keys)) if new else []
 
-        # What others put beside the new rows is a conflict under either isolation.
+        # Under either isolation, what others add to the replaced partitions is a conflict.
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
 
         def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:

@@ -30,9 +30,9 @@ Partition = tuple[Any, ...]
 class Replacement:
     """What a statement replaces in ``table``.
 
-    ``specs`` are those whose partitions it may touch, an empty one the whole table; ``dynamic``:
-    only partitions that occur in the new rows. ``appends``: none at all. ``expected`` are the
-    specs of the partitions that may change, None: any.
+    ``specs`` select the partitions that it may touch; an empty spec selects the whole table.
+    ``dynamic``: it replaces only partitions that occur in the new rows. ``appends``: it replaces
+    nothing. ``expected`` are the specs of the partitions that may change; None allows any.
     """
 
     table: TableHandle
@@ -63,12 +63,12 @@ class Replacement:
                 f"mode dynamic replaces partitions, but {table.name} has none.",
                 "Use mode table to replace all rows.",
             )
-        # A full spec is one partition: with new rows or without, that is what is replaced.
+        # A full spec is one partition, which is replaced with or without new rows.
         dynamic = spec.mode == "dynamic" and len(constants) < len(table.partition_keys)
         return cls(table, (constants,), dynamic, expected=_expected(spec, specs))
 
     def replaced(self, files: Sequence[PlannedFile], new: Sequence[Partition]) -> list[PlannedFile]:
-        """Those of ``files`` that go when rows of the partitions ``new`` come."""
+        """The files that are removed when rows of the partitions ``new`` are added."""
         if self.appends:
             return []
         found = {file.ordinal: file for spec in self.specs for file in files_of(files, spec)}
@@ -78,7 +78,7 @@ class Replacement:
         return [file for file in found.values() if self._key(file) in occurring]
 
     def check(self, replaced: Sequence[PlannedFile], new: Sequence[Partition]) -> None:
-        """Refuse new rows outside of the spec, and partitions that nobody expects to change.
+        """Refuse new rows outside the specs, and changes to partitions that are not expected.
 
         Raises:
             DataError: ROW_OUTSIDE_PARTITION, PARTITION_NOT_EXPECTED.
@@ -105,7 +105,7 @@ class Replacement:
                 )
 
     def require_found(self, files: Sequence[PlannedFile]) -> None:
-        """Refuse a spec without a partition in the table.
+        """Refuse a spec that matches no partition of the table.
 
         Raises:
             DataError: PARTITION_NOT_FOUND.

@@ -1,4 +1,4 @@
-"""Which partitions meet in the tasks that read an INSERT's rows: known from statistics, or counted.
+"""The partitions in each task that reads an INSERT's rows: known from statistics, or counted.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -23,27 +23,27 @@ from spark_jobs.spi.connector import ArrowRows
 if TYPE_CHECKING:
     from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
-# Open files of a task, and how many more files than clustering would write are accepted.
+# The accepted number of open files per task, and of files per file that clustering would write.
 _MOST_CLUSTERS = 4
 _MOST_FILES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TaskClusters:
-    """The rows of each partition that each task will read."""
+    """The number of rows that tasks will read, by task and partition."""
 
     rows: dict[tuple[int, tuple[Any, ...]], int]
 
     @property
     def clusters(self) -> list[Cluster]:
-        """The partitions that occur."""
+        """The partitions, with the rows of all tasks."""
         counts: Counter[tuple[Any, ...]] = Counter()
         for (_, key), count in self.rows.items():
             counts[key] += count
         return [Cluster(key, 0, count) for key, count in counts.items()]
 
     def is_good(self, size: FileSize) -> bool:
-        """Whether writing where rows are read makes few files and keeps all cores busy."""
+        """Whether writing in the tasks that read makes few files and keeps the cores busy."""
         clusters = self.clusters
         wanted = sum(size.slices(each.rows, len(clusters)) for each in clusters)
         by_task = Counter(task for task, _ in self.rows)
@@ -57,9 +57,9 @@ class TaskClusters:
 def known_clusters(
     rows: ArrowRows, files: Sequence[PlannedFile], columns: Sequence[str]
 ) -> TaskClusters | None:
-    """The clusters by task, where each of ``files`` has one value in each of ``columns``.
+    """The clusters by task, if each of ``files`` has one value in each of ``columns``.
 
-    None where statistics do not tell that.
+    None if statistics do not prove that.
     """
     counts: Counter[tuple[int, tuple[Any, ...]]] = Counter()
     by_ordinal = {file.ordinal: file for file in files}
@@ -73,13 +73,13 @@ def known_clusters(
 
 
 def _is_one_value(known: ColumnRange) -> bool:
-    # Of these types alone: bounds of texts may be cut, those of floating point leave out NaN.
+    # Only for these types: bounds of strings may be truncated, those of floats leave out NaN.
     is_exact = isinstance(known.minimum, int | date) and not isinstance(known.minimum, datetime)
     return is_exact and known.minimum == known.maximum and known.null_count == 0
 
 
 def task_clusters(spark: SparkSession, keys: ArrowRows, types: Sequence[DataType]) -> TaskClusters:
-    """Count the rows of ``keys``, which has the partition columns of these types, by task."""
+    """Count the rows of ``keys`` by task; its partition columns have ``types``."""
     fields = [StructField(f"c{i}", kind) for i, kind in enumerate(types)]
     schema = StructType([*fields, StructField("rows", LongType())])
     counted = map_tasks(spark, len(keys.files), _ClusterCount(keys, len(types)), schema)

@@ -1,4 +1,4 @@
-"""Several statements in one Spark application: in order, or at once where none needs another."""
+"""Several statements in one Spark application: in order, or in parallel where independent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ RunOne = Callable[[JobRequest], JobResult]
 
 
 def run_batch(batch: JobBatch, check_one: RunOne, run_one: RunOne) -> Mapping[int, JobResult]:
-    """Run the requests; the results by position, without those that were not run.
+    """Run the requests; return the results by position, without requests that did not run.
 
-    First ``check_one`` looks at every request that can be judged before any has run: it runs none
-    where one of them is wrong. Neither function raises.
+    First, ``check_one`` checks every request that needs no other request. If one of them fails,
+    nothing runs. Neither function raises.
     """
     refused = _refused(batch, check_one)
     if refused:
@@ -29,14 +29,14 @@ def _refused(batch: JobBatch, check_one: RunOne) -> dict[int, JobResult]:
     checked = {
         index: check_one(request)
         for index, request in enumerate(batch.requests)
-        # What it reads may be made by one before it.
+        # A request that it needs may make what it reads.
         if not batch.needed_by(index)
     }
     return {index: result for index, result in checked.items() if result.error is not None}
 
 
 class _Run:
-    """The state of a batch that runs."""
+    """The state of a running batch."""
 
     def __init__(self, batch: JobBatch, run_one: RunOne) -> None:
         self._batch = batch
@@ -54,7 +54,7 @@ class _Run:
         return dict(sorted(self._ended.items()))
 
     def _start(self, pool: ThreadPoolExecutor) -> bool:
-        """Start what can run now; whether anything was started."""
+        """Start what can run now; return whether anything was started."""
         if self._is_stopped():
             if self._waiting:
                 log.info("not run, because one before failed: %d", len(self._waiting))

@@ -1,7 +1,7 @@
-"""What earlier operations of a task run committed that ended before their task heard of it.
+"""Commits of earlier operations of a task run that ended before their task learned of the commit.
 
-Clearing a task is asking for its work again; but who cleared it because it had failed, or because
-it was stopped, does not know that its job had published by then.
+Clearing a task asks for its work again. But a user who clears a failed or stopped task does not
+know that its job had already published.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class EndedTries:
-    """The operations that are noted for the task run of ``request``, but its own."""
+    """The operations noted for the task run of ``request``, except its own."""
 
     request: JobRequest
     connector: Connector
@@ -39,7 +39,7 @@ class EndedTries:
 
     @classmethod
     def of(cls, request: JobRequest, connector: Connector) -> EndedTries:
-        """Those that were noted before; the request's own is noted, too, from now on.
+        """Read the operations noted so far, and note the request's own.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -57,11 +57,11 @@ class EndedTries:
         return cls(request, connector, tuple(ended))
 
     def commits(self, table: TableHandle) -> list[JobResult]:
-        """What they committed to ``table``; those that still run somewhere cannot publish now.
+        """What these operations committed to ``table``; any that still run can no longer publish.
 
         Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: whether one committed cannot be known, and it
-                matters.
+            CommitError: COMMIT_HISTORY_EXPIRED: it is unknown whether one committed, and
+                ``after_ended_try`` is not ``run``.
         """
         found = []
         log = OperationLog(self.connector.storage)
@@ -82,10 +82,10 @@ class EndedTries:
             raise
 
     def taken(self, commits: Sequence[JobResult]) -> JobResult | None:
-        """The result of the request, if one of ``commits`` is to be taken for it.
+        """The result of the request if the last of ``commits`` stands for it, else None.
 
         Raises:
-            CommitError: ENDED_TRY_COMMITTED: somebody has to decide.
+            CommitError: ENDED_TRY_COMMITTED: a user has to decide.
         """
         then = self.request.after_ended_try
         if not commits or then == "run":
@@ -107,7 +107,7 @@ class EndedTries:
 
 
 def warnings_of(commits: Sequence[JobResult]) -> tuple[str, ...]:
-    """What is said where the statement runs after ``commits``."""
+    """The warnings for a statement that runs again after ``commits``."""
     return (f"{_told(commits)} The statement was run once more.",) if commits else ()
 
 

@@ -1,4 +1,4 @@
-"""A maintenance statement from start to end: no rows, no snapshot of its own."""
+"""A maintenance statement from start to end; it has no rows and no snapshot of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceJob:
-    """A request for maintenance on an open catalog; ``spark`` None: the job has no session."""
+    """A request for maintenance on an open catalog; ``spark`` is None if the job has no session."""
 
     request: JobRequest
     statement: MaintenanceStatement
@@ -44,7 +44,7 @@ class MaintenanceJob:
     redaction: Redaction = field(default_factory=Redaction)
 
     def run(self) -> JobResult:
-        """Run the request and store its result, but for a dry run; a failure is a result too."""
+        """Run the request and, except in a dry run, store its result; a failure is a result too."""
         log = OperationLog(self.connector.storage)
         try:
             result = self._earlier(log) or self._done()
@@ -55,7 +55,7 @@ class MaintenanceJob:
         return result
 
     def _earlier(self, log: OperationLog) -> JobResult | None:
-        """The result of a try of this operation that ended well."""
+        """The result of an earlier try of this operation that succeeded."""
         if self.request.dry_run:
             return None
         stored = log.read(self.request.operation_id)
@@ -112,7 +112,7 @@ class MaintenanceJob:
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
     ) -> MaintenanceReport:
-        """Remove what killed jobs left in the workspace, whichever table they were at work on."""
+        """Remove what killed jobs left in the workspace, for any table; a dry run only counts."""
         now = datetime.now(UTC)
         leftovers = leftovers_of(self.connector.storage, parse_limit(spec.older_than, now), now)
         if not self.request.dry_run:

@@ -1,4 +1,4 @@
-"""One request from start to end: an earlier commit, the statement, the stored result."""
+"""One request from start to end: earlier commit, statement, stored result."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from spark_jobs.spi.writes import Operation
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
 
-# How often a statement is run when others' commits are in its way, and the first pause in seconds.
+# How often a statement is tried on commit conflicts, and the base of the backoff in seconds.
 ATTEMPTS: Final = 5
 _PAUSE: Final = 0.2
-# How many of the partitions that changed a result names.
+# The maximum number of changed partitions that a result names.
 _NAMED_PARTITIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on an open catalog and session; ``answers`` as in ``LastLook``.
+    """A request on an open catalog and session; ``answers`` is as in ``LastLook``.
 
-    ``limits`` decide how a merge is planned, and never what it does.
+    ``limits`` affect how a merge is planned, never what it does.
     """
 
     request: JobRequest
@@ -61,7 +61,7 @@ class Job:
     limits: PlanLimits = field(default_factory=PlanLimits)
 
     def run(self) -> JobResult:
-        """Run the request and store its result, but for a dry run; a failure is a result too."""
+        """Run the request and, except in a dry run, store its result; a failure is a result too."""
         log = OperationLog(self.connector.storage)
         settings = meaningful_settings(self.request.options.session_time_zone)
         try:
@@ -75,9 +75,9 @@ class Job:
         return result
 
     def check(self) -> JobResult:
-        """Hold the statement against the schemas, and change nothing; a failure is a result too.
+        """Check the statement against the schemas without running it; a failure is a result too.
 
-        What an earlier try committed is not looked at again.
+        A statement that an earlier try committed is not checked again.
         """
         log = OperationLog(self.connector.storage)
         settings = meaningful_settings(self.request.options.session_time_zone)
@@ -132,7 +132,7 @@ class Job:
         attempt: int,
         moment: StatementTime,
     ) -> JobResult:
-        """Run the statement from fresh snapshots, unless it has been committed already."""
+        """Run the statement on fresh snapshots, unless it has been committed already."""
         with self.progress.phase("catalog"):
             table = self.connector.metadata.load_table(self.request.target)
         if self.request.dry_run:
@@ -164,7 +164,7 @@ class Job:
         table: TableHandle,
         moment: StatementTime,
     ) -> JobResult:
-        """A dry run: no earlier one counts, and nothing is left of it."""
+        """A dry run: it ignores earlier ones and leaves nothing behind."""
         scratch = dry_run_folder(self.request.operation_id)
         log.clear(scratch)
         log.lease(scratch).take()
@@ -174,15 +174,15 @@ class Job:
             log.clear(scratch)
 
     def _release_guard(self, result: JobResult) -> None:
-        """Once the result is stored, no retry will search from the base snapshot any more."""
+        """Release the guard: with a stored result, no retry searches from the base snapshot."""
         changes_rows = not isinstance(self.request.statement, CreateTableSpec)
-        # Also when nothing changed: an earlier try that was killed may have left it.
+        # Also when nothing changed: an earlier try that was killed may have left a guard.
         if result.error is None and changes_rows:
             table = self.connector.metadata.load_table(self.request.target)
             self.connector.writes.release_guard(table, self.request.operation_id)
 
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
-        """The result of a try of this operation that ended well."""
+        """The result of an earlier try of this operation that succeeded."""
         stored = log.read(self.request.operation_id)
         if stored is not None and stored.error is None:
             return stored
@@ -272,5 +272,5 @@ class Job:
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
-    """Whether a source reads the target itself, by whatever name."""
+    """Whether a source may read the target itself, under any name."""
     return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))

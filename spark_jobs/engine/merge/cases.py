@@ -42,7 +42,7 @@ def with_case_number(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
 
 
 def with_operation(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
-    """``joined`` with ``__merge_operation`` (tinyint) of the clause that applies."""
+    """``joined`` with ``__merge_operation`` (tinyint): that of the clause that applies."""
     chosen = F.lit(rows.NO_OPERATION)
     for case in merge.cases:
         applies = F.col(rows.CASE_NUMBER) == case.number
@@ -59,7 +59,7 @@ def with_values(
     """``joined``'s change columns and the assigned and copied table columns, in the table's order.
 
     ``values[case_number]`` are the expressions to evaluate for a case. Each is evaluated once, and
-    only on the rows of its case. ``__merge_spread_seed`` (bigint) depends on the joined row alone,
+    only on the rows of its case. ``__merge_spread_seed`` (bigint) depends only on the joined row,
     not on assigned values, which may be nondeterministic. ``copied`` columns keep the target's
     value.
     """
@@ -104,7 +104,7 @@ def _assigned_column(
     labels = {case.number: case.label for case in merge.cases}
     chosen = F.lit(None).cast(merge.target_types[name])
     for number, assigned in values.items():
-        # NULL is what a row has that no other case gives a value.
+        # A row that no other case gives a value is NULL already.
         if name in assigned and assigned[name] is not NULL:
             raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
             location = ErrorLocation(labels[number], name)

@@ -1,7 +1,7 @@
 """The general physical plan: any ON, any clauses, with and without a source.
 
-Spark joins the source with the target's needed columns and row ids, or filters the target, the
-searched CASE decides, and only the changes are shuffled to the sink tasks.
+Spark joins the source with the target's needed columns and row ids, or filters the target. The
+searched CASE decides which clause applies, and only the changes are shuffled to the sink tasks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spark_jobs.spi.writes import WriteLayout
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What a physical plan yields: the sink tasks' reports and the pairs of rows that ON joined."""
+    """What a physical plan yields: sink tasks' reports, and how many row pairs ON joined."""
 
     reports: list[TaskReport]
     matched: int
@@ -41,8 +41,8 @@ class PlanResult:
 class GeneralPlan:
     """One run of the general plan over planned files and a materialised source.
 
-    ``source`` is None for DELETE and UPDATE. ``dynamic_filter``: what it tells of useful target
-    rows, where the scan shall make use of that.
+    ``source`` is None for DELETE and UPDATE. ``dynamic_filter`` is the source's, if the scan should
+    use it.
     """
 
     spark: SparkSession
@@ -77,7 +77,7 @@ class GeneralPlan:
         )
 
     def _matches(self) -> int:
-        """The pairs of rows that ON joins, by a join of their own."""
+        """The count of row pairs that ON joins, by a separate join."""
         processor = self.processor
         if processor.inserts_apart:
             processor = processor.only("matched")
@@ -113,7 +113,7 @@ class GeneralPlan:
         file_rows = sum(file.row_count for file in self.files)
         new_rows = 0
         if self.processor.writes_inserts:
-            # UPDATE may write every row anew; a source row is inserted or updates one row.
+            # UPDATE may rewrite every row; a source row is inserted or updates one row.
             rewrites_any = self.source is None or self.merge.has("not_matched_by_source")
             new_rows = file_rows if rewrites_any else 0
             new_rows += self.source.row_count if self.source else 0

@@ -1,4 +1,4 @@
-"""The join of source and target: its kind follows from the clauses. Without a source: a filter.
+"""The join of source and target, whose kind follows from the clauses; without a source, a filter.
 
 ======================================  ======================================
 clauses                                 join
@@ -10,9 +10,9 @@ NOT MATCHED BY SOURCE, no NOT MATCHED   target LEFT OUTER source
 NOT MATCHED BY SOURCE and NOT MATCHED   FULL OUTER
 ======================================  ======================================
 
-Where target rows without a match are not needed, the source fits a broadcast and the scan knows no
-dynamic filter, the target is first reduced by a broadcast LEFT SEMI join: the other rows are
-neither shuffled nor get a row id.
+If ON has a join key, target rows without a match are not needed, the source fits a broadcast and
+the scan has no dynamic filter, then a broadcast LEFT SEMI join reduces the target first. The other
+rows are neither shuffled nor given a row id.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def join(
     """The joined rows of a MERGE.
 
     ``target`` has the columns that the clauses use and ``__merge_row_id``; ``source`` has its
-    columns and ``__merge_source_present``. Both keep their alias. Rows that no clause could change
-    for lack of a partner are left out by the kind of join; in an ANTI join the row id is NULL.
+    columns and ``__merge_source_present``. Both keep their alias. The kind of join leaves out rows
+    that have no match and so cannot be changed by any clause. In an ANTI join the row id is NULL.
     """
     on = merge.on.column
     target = target.alias(merge.target_alias)
@@ -54,19 +54,19 @@ def join(
 def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
     """The rows of a statement without a source: those for which WHERE is TRUE.
 
-    They look like joined rows: each was met by a source.
+    They look like joined rows that all matched a source row.
     """
-    # NULL alone is no boolean to Spark.
+    # Spark does not take a bare NULL as boolean.
     chosen = target.alias(merge.target_alias).where(merge.on.column.cast("boolean"))
     return chosen.withColumn(SOURCE_PRESENT, F.lit(True))
 
 
 def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
-    """``target`` without the rows that match no source row, if no clause needs them.
+    """``target`` without rows that match no source row, if no clause needs them and ON has a key.
 
-    Meanwhile the row id is taken apart: Spark moves a semi join below a scan's own joins and
-    projections, unless one of them makes a struct. What a row id costs is then paid for matching
-    rows alone.
+    The row id is taken apart before the join and put together after it: Spark moves a semi join
+    below a scan's own joins and projections, unless one of them makes a struct. So only matching
+    rows pay the cost of a row id.
     """
     if merge.has("not_matched_by_source") or not merge.read_set.join_keys:
         return target

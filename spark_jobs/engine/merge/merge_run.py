@@ -38,10 +38,10 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
     limits: PlanLimits = field(default_factory=PlanLimits)
 
     def check(self) -> None:
-        """Hold the statement against the schemas.
+        """Check the statement against the schemas.
 
         Raises:
-            JobError: what is wrong.
+            JobError: the statement does not fit.
         """
         self._processor(self._analyzed())
 
@@ -49,7 +49,8 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """Run the statement.
 
         Raises:
-            JobError: whatever is wrong; the table is unchanged.
+            JobError: whatever is wrong; the table is unchanged, except perhaps after
+                COMMIT_OUTCOME_UNKNOWN.
         """
         with self.progress.phase("analyze"):
             merge = self._analyzed()
@@ -95,7 +96,7 @@ class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
         return processor_for(paradigm, merge, metadata.insert_layout(self.table))
 
     def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
-        """MERGE's source, and the number of rows that were read of sources."""
+        """MERGE's source (else None), and the number of rows that were read from sources."""
         storage = self.connector.storage
         if isinstance(self.spec, MergeSpec):
             opened = self.sources[self.spec.source]

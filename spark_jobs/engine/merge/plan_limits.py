@@ -1,4 +1,4 @@
-"""The sizes of a source that decide how its merge is planned."""
+"""Limits on a source's size that decide how its merge is planned."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PlanLimits:
-    """``broadcast``: bytes of source that may be sent to every executor.
+    """``broadcast``: the maximum size in bytes of a source that is sent to every executor.
 
-    ``filter_share``: up to how many source rows for each target row the target is read through a
-    dynamic filter; with more of them it would let most rows pass. 0: never.
+    ``filter_share``: the maximum number of source rows per target row at which the target is read
+    with a dynamic filter; with more, the filter would let most rows pass. 0: never.
     """
 
     broadcast: int = 150 * 1024 * 1024

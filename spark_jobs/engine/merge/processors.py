@@ -50,14 +50,14 @@ class RowChangeProcessor(ABC):
 
     @property
     def inserts_apart(self) -> bool:
-        """Whether new rows are better found without the whole rows that split UPDATEs need."""
+        """Whether new rows are found separately, without the whole rows that split UPDATEs need."""
         return bool(self._split) and {case.when for case in self._merge.cases} == {
             "matched",
             "not_matched",
         }
 
     def only(self, when: When) -> RowChangeProcessor:
-        """The processor of the statement's clauses of one kind."""
+        """The processor for one kind of the statement's clauses."""
         return type(self)(self._merge.only(when), self._insert_layout)
 
     @property
@@ -72,7 +72,7 @@ class RowChangeProcessor(ABC):
 
     @property
     def assigned_columns(self) -> tuple[tuple[str, ...], ...]:
-        """By case number: the columns that an UPDATE row of that case carries."""
+        """The columns that an UPDATE row of a case carries, by case number."""
         return tuple(
             tuple(self._values[case.number])
             if case.operation == rows.UPDATE and case.number not in self._split
@@ -83,8 +83,8 @@ class RowChangeProcessor(ABC):
     def change_rows(self, joined: DataFrame) -> DataFrame:
         """The change rows of ``joined``.
 
-        A joined row that no clause takes is dropped; under the strict cardinality rule it stays as
-        a bare row id with operation -1 when it was matched.
+        A joined row to which no clause applies is dropped. Under the strict cardinality rule, a
+        matched one stays as a bare row id with operation -1.
         """
         numbered = with_case_number(joined, self._merge)
         if self._merge.has("matched") or self._merge.has("not_matched_by_source"):
@@ -107,7 +107,7 @@ class RowChangeProcessor(ABC):
         )
         without = dict.fromkeys(self._merge.table.column_names, rows.DELETE)
         without[rows.ROW_ID] = rows.INSERT
-        # Texts, because each part of a column's expression is a call of the JVM.
+        # SQL text, because each part of a column expression is a call to the JVM.
         return exploded.selectExpr(
             *(
                 f"if({rows.OPERATION} = {without[name]}, NULL, {quote(name)}) AS {quote(name)}"
@@ -140,7 +140,7 @@ class ChangeOnlyUpdatedColumnsProcessor(RowChangeProcessor):
     """An UPDATE stays one row, unless it assigns a column that decides where the row is stored."""
 
     def splits(self, case: AnalyzedCase) -> bool:
-        """True where an UPDATE assigns a column that decides, after the insert layout."""
+        """True if an UPDATE assigns one of the insert layout's deciding columns."""
         return case.operation == rows.UPDATE and any(
             column in self._insert_layout.deciding_columns for column in case.values
         )
@@ -163,5 +163,5 @@ _PROCESSORS: dict[RowChangeParadigm, type[RowChangeProcessor]] = {
 def processor_for(
     paradigm: RowChangeParadigm, merge: AnalyzedMerge, insert_layout: WriteLayout
 ) -> RowChangeProcessor:
-    """The processor of a connector's paradigm."""
+    """The processor for a connector's paradigm."""
     return _PROCESSORS[paradigm](merge, insert_layout)

@@ -1,6 +1,6 @@
-"""The sources that subqueries of WHERE read, as temporary views.
+"""The sources that a statement's subqueries read, as temporary views.
 
-The views are empty while the statement is analysed; then they have rows that were evaluated once.
+The views are empty while the statement is analysed; then they get rows that are evaluated once.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def empty_views(spark: SparkSession, sources: Mapping[str, OpenSource]) -> Iterator[None]:
-    """Let the views of ``sources`` have no rows.
+    """Make the views of ``sources`` empty within the block.
 
-    So a nondeterministic source does not make the statement that reads it nondeterministic.
+    This way a nondeterministic source does not make the statement that reads it nondeterministic.
     """
     for name, source in sources.items():
         spark.createDataFrame([], source.frame.schema).createOrReplaceTempView(name)
@@ -47,13 +47,13 @@ def materialize_views(
 ) -> int:
     """Evaluate ``columns`` of ``sources`` once and let their views read the result.
 
-    Pinned sources are left as they are, and so are those that have landed.
+    Pinned and landed sources are left as they are.
 
     Returns:
-        The number of rows that were evaluated, or landed.
+        The number of evaluated or landed rows.
 
     Raises:
-        NotSupportedError: a column of a type that parquet cannot hold.
+        NotSupportedError: a column of a type that Parquet cannot hold.
     """
     row_count = 0
     for name, read in columns.items():
@@ -76,7 +76,7 @@ def materialize_views(
 def _with_all_columns(kept: DataFrame, schema: StructType) -> DataFrame:
     """``kept`` with the columns of ``schema`` in their order, on which ``*`` depends.
 
-    The statement reads no value of those that were not kept.
+    Columns that were not kept are NULL; the statement does not read their values.
     """
     return kept.select(
         *(

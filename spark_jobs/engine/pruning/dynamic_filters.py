@@ -1,7 +1,7 @@
-"""The dynamic filter of a statement: the values that the source has for the join's keys.
+"""The dynamic filter of a statement: the source's values for the join keys.
 
 After Trino's dynamic filtering. Only for types whose values compare in Arrow and in Python as they
-do in Spark: floating point numbers, with NaN and two zeros, are not among them.
+do in Spark. This excludes floating-point numbers, which have NaN and two zeros.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def dynamic_filter(
     moment: StatementTime,
     filesystem: pafs.FileSystem,
 ) -> DynamicFilter | None:
-    """The values of the join's keys; None where they exclude no row or are too many to collect.
+    """The source's join key values; None if they exclude no row or are too many to collect.
 
     ``broadcast_limit`` is in bytes of the source; ``filesystem`` is that of the source's files.
     """
@@ -62,7 +62,7 @@ def dynamic_filter(
 
 
 def comparable_keys(merge: AnalyzedMerge) -> list[JoinKey]:
-    """The equalities of ON that a row must meet to be of use; none where others are of use too."""
+    """The join keys that a target row must match to be needed; none if others are needed too."""
     if merge.read_set.by_source_predicates is not None:
         return []
     return [key for key in merge.read_set.join_keys if _is_comparable(key)]
@@ -71,7 +71,7 @@ def comparable_keys(merge: AnalyzedMerge) -> list[JoinKey]:
 def _stored(
     keys: Sequence[JoinKey], source: MaterializedSource, filesystem: pafs.FileSystem
 ) -> pa.Table | None:
-    """The values as the source's files have them; None where they have to be computed."""
+    """The values as read from the source's files; None if they have to be computed."""
     columns = [key.source_column for key in keys if key.source.type == key.type]
     names = [source.stored_names.get(column) for column in columns if column is not None]
     wanted = [name for name in names if name is not None]

@@ -1,10 +1,10 @@
-"""What partition values and column statistics tell of a condition, file by file (rules 10, 11).
+"""What partition values and column statistics say about a condition, file by file (rules 10, 11).
 
-A condition is taken apart, after Spark has analysed it, into two questions that Spark answers for
-each file: may it be TRUE for a row, and must it be TRUE for all. Comparisons of a column with a
-constant become comparisons of its bounds; parts that read only partition columns are evaluated as
-they are; whatever else stands there is unknown: it may hold and need not. Bounds may be wider than
-the values. After Iceberg's ``InclusiveMetricsEvaluator`` and ``StrictMetricsEvaluator``.
+A condition that Spark has analysed becomes two questions that Spark answers for each file: may it
+be TRUE for a row, and must it be TRUE for all rows. Comparisons of a column with a constant become
+comparisons of the column's bounds. Parts that read only partition columns are evaluated as they
+are. Any other part is unknown: it may hold and need not. Bounds may be wider than the values.
+After Iceberg's ``InclusiveMetricsEvaluator`` and ``StrictMetricsEvaluator``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.file_truth import Bounds, Truth, compared, is_among, is_null
 from spark_jobs.spi.tables import PlannedFile
 
-# Without floating point, whose NaN is outside of bounds, and without timestamps, whose bounds
-# depend on who wrote them.
+# Not floating point, whose bounds leave out NaN, and not timestamps, whose bounds depend on the
+# writer.
 DECIDABLE_TYPES = (
     BooleanType,
     ByteType,
@@ -64,7 +64,7 @@ _MIRRORED = {
 
 @dataclass(frozen=True, slots=True)
 class FileTruth:
-    """Of a condition in a file: ``may`` it be TRUE for a row, ``must`` it be TRUE for all rows."""
+    """Whether a condition ``may`` be TRUE for a row of a file, and ``must`` be for all rows."""
 
     may: bool
     must: bool
@@ -75,7 +75,7 @@ UNKNOWN = FileTruth(may=True, must=False)
 
 @dataclass(frozen=True, slots=True)
 class FileConditions:
-    """Conditions on the target of ``alias``, looked at in the files of a table."""
+    """Evaluates conditions on the target, which they call ``alias``, for the files of a table."""
 
     spark: SparkSession
     alias: str
@@ -85,7 +85,7 @@ class FileConditions:
     moment: StatementTime
 
     def truth(self, conditions: Sequence[Expression]) -> list[FileTruth]:
-        """For each file, the truth of all ``conditions`` together."""
+        """For each file, the truth of all ``conditions`` joined by AND."""
         columns = sorted(frozenset().union(*(each.target_columns for each in conditions)))
         decidable = [name for name in columns if isinstance(self.types[name], DECIDABLE_TYPES)]
         if not self.files or not conditions or (columns and not decidable):
@@ -96,7 +96,7 @@ class FileConditions:
         try:
             found = self._evaluated(text, columns, decidable, distinct)
         except (PySparkException, Py4JJavaError):
-            # An expression that fails, fails or is never evaluated where the rows are read.
+            # An expression that fails here also fails, or is never evaluated, when rows are read.
             return [UNKNOWN] * len(self.files)
         return [found[distinct[fact]] for fact in facts]
 
@@ -111,7 +111,7 @@ class FileConditions:
         return (*keys, *bounds)
 
     def _bounds(self, file: PlannedFile, name: str) -> tuple[Any, Any, bool, bool]:
-        """Smallest and largest value (None: not known), and whether values and NULLs may occur."""
+        """Smallest and largest value (None: unknown), and whether values and NULLs may occur."""
         if name in self.partition_keys:
             value = file.partition[name]
             return value, value, value is not None, value is None
@@ -178,7 +178,7 @@ def _bounds_of(position: int) -> Bounds:
 
 @dataclass(frozen=True, slots=True)
 class _Translator:
-    """From Spark's tree of a condition to its truth; ``keys`` are the partition columns' ids."""
+    """Turns Spark's tree of a condition into a truth; ``keys`` are the partition columns' ids."""
 
     keys: frozenset[int]
     bounds: Mapping[int, Bounds]
@@ -227,7 +227,7 @@ class _Translator:
         return node.attributes <= self.keys and not node.has_predicate_subquery
 
     def _bounds(self, node: BoundExpression) -> Bounds | None:
-        """The bounds of a column, also behind casts that keep the order."""
+        """The bounds of a column, also inside casts that keep the order; None for other nodes."""
         if node.is_safe_upcast:
             inner = self._bounds(node.children[0])
             return None if inner is None else inner.cast(node.type_name)

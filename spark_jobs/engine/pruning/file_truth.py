@@ -1,7 +1,7 @@
-"""The truth of a condition in a file, as columns over the bounds of its values.
+"""The truth of a condition in a file, as Spark columns over the bounds of its values.
 
-All columns here are booleans that are never NULL, except for bounds and constants: a bound that is
-not known is NULL, and so is what a comparison with it yields before it is made certain.
+All columns here are booleans that are never NULL, except for bounds and constants. An unknown bound
+is NULL, and so is a comparison with it until ``_certain`` replaces it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Values of a column in a file: all lie from ``low`` to ``high``; whether there may be any."""
+    """The bounds of a column's values in a file, and whether values and NULLs may occur."""
 
     low: Column
     high: Column
@@ -23,14 +23,14 @@ class Bounds:
     has_nulls: Column
 
     def cast(self, type_name: str) -> Bounds:
-        """The bounds behind a cast that keeps the order and makes no NULL."""
+        """The bounds after a cast that keeps the order and yields no NULL."""
         low, high = self.low.cast(type_name), self.high.cast(type_name)
         return Bounds(low, high, self.has_values, self.has_nulls)
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Of some row of a file the condition may be TRUE or FALSE, of all rows it must be."""
+    """Whether a condition may be TRUE or FALSE for a row of a file, and must be for all rows."""
 
     may_be_true: Column
     must_be_true: Column
@@ -39,12 +39,12 @@ class Truth:
 
     @classmethod
     def unknown(cls) -> Truth:
-        """Of a condition of which nothing is known."""
+        """The truth of a condition about which nothing is known."""
         return cls(F.lit(True), F.lit(False), F.lit(True), F.lit(False))
 
     @classmethod
     def exactly(cls, value: Column) -> Truth:
-        """Of a condition with the same ``value`` for all rows."""
+        """The truth of a condition with the same ``value`` for all rows."""
         holds, fails = F.coalesce(value, F.lit(False)), F.coalesce(~value, F.lit(False))
         return cls(holds, holds, fails, fails)
 
@@ -96,7 +96,7 @@ def is_among(bounds: Bounds, constants: Sequence[Column]) -> Truth:
     has_null = F.exists(listed, lambda each: each.isNull())
     within = F.exists(known, lambda each: (low <= each) & (high >= each))
     all_equal = F.exists(known, lambda each: (low == each) & (high == each))
-    # What is not in a list with NULL is NULL, never FALSE.
+    # For a value that is not in a list with a NULL, IN is NULL, never FALSE.
     found = _certain(bounds, F.size(known) > 0, within, all_equal, ~all_equal, ~within)
     return Truth(
         found.may_be_true,
@@ -114,7 +114,7 @@ def _certain(
     may_be_false: Column,
     must_be_false: Column,
 ) -> Truth:
-    """NULL rows are neither TRUE nor FALSE; where a bound is missing, only ``may`` holds."""
+    """NULL rows are neither TRUE nor FALSE; if a bound is unknown, only ``may`` holds."""
     return Truth(
         bounds.has_values & F.coalesce(may_be_true, may_by_default),
         ~bounds.has_nulls & F.coalesce(must_be_true, F.lit(False)),

@@ -1,8 +1,8 @@
-"""Files that a statement need not read: by partition, and by the source's keys (rule 11).
+"""The files that a statement needs to read, by its conditions and the source's keys (rule 11).
 
-What conditions tell of a file is for Spark to say (``file_conditions``). Join keys are compared as
-Python values, for types on which Python's order is Spark's; NaN and the two zeros never get here,
-because floating point keys do not prune.
+Spark evaluates the conditions (``file_conditions``). Join keys are compared as Python values, only
+for types that Python orders as Spark does. NaN and the two zeros never occur here, because
+floating-point keys do not prune.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DISTINCT_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class NeededFiles:
-    """``scanned`` files have to be read; of ``dropped`` ones every row is deleted, unread."""
+    """``scanned`` files have to be read; ``dropped`` files lose every row and are not read."""
 
     scanned: Sequence[PlannedFile]
     dropped: Sequence[PlannedFile]
@@ -39,9 +39,9 @@ class NeededFiles:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Chooses the files that a statement reads; ``source`` is None where there is none.
+    """Chooses the files that a statement reads; ``source`` is None if it has none.
 
-    ``dynamic_filter`` is that of the source, if it has one.
+    ``dynamic_filter`` is the source's, if it has one.
     """
 
     spark: SparkSession
@@ -51,12 +51,12 @@ class Pruning:
     moment: StatementTime
 
     def touched(self, files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
-        """Those of ``files`` in which a clause may apply: a ``ReadSet``."""
+        """The files among ``files`` to which a clause may apply: a ``ReadSet``."""
         needed = self.needed(files)
         return [*needed.scanned, *needed.dropped]
 
     def needed(self, files: Sequence[PlannedFile]) -> NeededFiles:
-        """The files in which a clause may apply."""
+        """The files to which a clause may apply."""
         source = self.source
         read_set = self.merge.read_set
         conditions = FileConditions(
@@ -82,7 +82,7 @@ class Pruning:
     def _by_source(
         self, files: Sequence[PlannedFile], source: MaterializedSource
     ) -> Sequence[PlannedFile]:
-        """Those of ``files`` that may hold a row equal to a source row in every join key."""
+        """The files that may contain, for every join key, a row that equals a source row in it."""
         if self.dynamic_filter is not None:
             for column, values in self.dynamic_filter.values.items():
                 files = self._holding(column, values, files)
@@ -94,7 +94,7 @@ class Pruning:
     def _holding(
         self, column: str, values: pa.Array, files: Sequence[PlannedFile]
     ) -> Sequence[PlannedFile]:
-        """Those of ``files`` that may hold one of ``values`` (ascending)."""
+        """The files that may contain one of ``values`` (ascending)."""
         if not len(values):
             return []
         if column in self.merge.table.partition_keys:
@@ -142,9 +142,9 @@ def _split(
 
 
 def _may_hold(file: PlannedFile, column: str, is_wanted_within: Callable[[Any, Any], bool]) -> bool:
-    """Whether the statistics of a column leave room for a value that is wanted.
+    """Whether, by a column's statistics, the file may contain a wanted value.
 
-    ``is_wanted_within`` tells it of the smallest and the largest value in the file.
+    ``is_wanted_within`` decides this from the smallest and the largest value in the file.
     """
     known = file.ranges.get(column)
     if known is None:

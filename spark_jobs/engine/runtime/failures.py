@@ -1,4 +1,4 @@
-"""The one place where failures of Spark become errors of this project."""
+"""The one place that turns Spark's failures into this project's errors."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _USER_DATA_CONDITIONS = (
     "USER_RAISED_EXCEPTION",
 )
 _FILE_CONDITIONS = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOUND")
-# Spark 3.5 has no condition for them.
+# Spark 3.5 has no error conditions for these failures.
 _FILE_FAILURE = re.compile(
     r"SparkFileNotFoundException: ([^\n]+)|(corrupted file: [^\n]+|\S+ is not a Parquet file[^\n]*)"
 )
-# Spark names more conditions of data, by SQL's classes: cardinality, data exception, constraint.
+# Further conditions about data have these SQLSTATEs: cardinality, data exception, constraint.
 _DATA_STATE = re.compile(r"SQLSTATE: 2[123]")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
 _TRACE_LINES = 12
 
 
 def translated(error: BaseException) -> JobError:
-    """``error`` as a ``JobError``; one that already is comes back as it is."""
+    """``error`` as a ``JobError``; a ``JobError`` is returned unchanged."""
     if isinstance(error, JobError):
         return error
     text = str(error)
@@ -89,7 +89,7 @@ def _unreadable_file(problem: str) -> CatalogError:
 
 
 def shortened(trace: str) -> str:
-    """A trace without the frames of Spark's own machinery, at most a dozen lines."""
+    """A trace without the frames of Spark's own code, cut to its first and last lines."""
     lines = [line.rstrip() for line in trace.splitlines() if line.strip()]
     useful = [
         line

@@ -2,8 +2,8 @@
 
 Each ``functions.col`` of PySpark asks the JVM what ``org.apache.spark.sql.functions`` is and
 whether it has a ``col``; a name without its package is tried in every imported package. In a small
-merge these questions were a sixth of what the driver's JVM did. A chain of attributes, such as
-``jvm.org.apache``, looks in every jar for a class of the name of each package.
+merge these lookups were a sixth of the work of the driver's JVM. A chain of attributes, such as
+``jvm.org.apache``, searches every jar for a class with the name of each package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 _FUNCTIONS: Final = ("col", "count", "expr", "hash", "lit", "not", "when")
-# As PySpark spells them, with the static methods that it calls again and again.
+# As PySpark spells them, with the static methods that it calls repeatedly.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "PythonRDD": ("readRDDFromFile",),
     "PythonSQLUtils": ("ddlToJson",),
@@ -31,7 +31,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def remember_java_names(spark: SparkSession) -> None:
-    """Keep what the names mean, in the view that PySpark has of the JVM of ``spark``."""
+    """Cache what the names mean in PySpark's view of the JVM of ``spark``."""
     jvm: Any = spark.sparkContext._jvm
     for name, members in _NAMES.items():
         found = getattr(jvm, name)
@@ -44,7 +44,7 @@ def remember_java_names(spark: SparkSession) -> None:
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """The class of this full name."""
+    """The class with this fully qualified name, looked up once."""
     jvm: Any = spark.sparkContext._jvm
     if name not in vars(jvm):
         setattr(jvm, name, getattr(jvm, name))
@@ -52,5 +52,5 @@ def java_class(spark: SparkSession, name: str) -> Any:
 
 
 def scala_object(spark: SparkSession, name: str) -> Any:
-    """The only instance of the Scala object of this full name."""
+    """The only instance of the Scala object with this fully qualified name."""
     return getattr(java_class(spark, f"{name}$"), "MODULE$")

@@ -1,6 +1,6 @@
-"""The last look before a snapshot is published: does the job's task still run?
+"""The last look before a snapshot is published: is the job's task still running?
 
-Airflow ends the job of a task that was marked or cleared, but it notices that seconds later.
+Airflow ends the job of a task that was marked or cleared, but only seconds later.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode
 
 _STEP: Final = 0.02
-# A worker that does not hear from Airflow for so long is taken for lost.
+# A worker that does not hear from Airflow for this many seconds is considered lost.
 _PATIENCE: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class LastLook:
-    """Asks whoever started the job, who answers in the folder ``answers``; None: nobody does."""
+    """Asks whoever started the job; the answer appears in ``answers``, None if nobody answers."""
 
     operation_id: str
     answers: Path | None = None
 
     def require_task(self, patience: float = _PATIENCE) -> None:
-        """Check that the task still runs; wait for the answer up to so many seconds.
+        """Check that the task is still running; wait up to ``patience`` seconds for the answer.
 
         Raises:
             CommitError: RUN_GIVEN_UP.

@@ -1,9 +1,9 @@
-"""The lease of a run: only while it is there may the run's tasks leave files.
+"""The lease of a run: the run's tasks may leave files only while it exists.
 
 Spark reports a failed stage while its other tasks still write, and a Python worker can outlive its
-task. So the driver removes the lease before it lists what a run has written, and a task looks for
-the lease after its last file. Each file was there when the driver listed, or its task finds the
-lease gone and removes it. Imported by executors: nothing here needs a table library.
+task. So the driver removes the lease before it lists what a run has written, and a task checks the
+lease after its last file. Either the driver lists a file, or the file's task finds the lease gone
+and removes the file. Imported by executors: nothing here needs a table library.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Lease:
         return lease_path(self.scratch)
 
     def take(self) -> None:
-        """Let the run's tasks leave files.
+        """Create the lease, so that the run's tasks may leave files.
 
         Raises:
-            CommitError: RUN_GIVEN_UP; another try removed the folder in the same moment.
+            CommitError: RUN_GIVEN_UP; another try removed the folder at the same moment.
         """
         try:
             replace_file(self.filesystem, self.path, b"")
@@ -50,12 +50,12 @@ class Lease:
             raise _given_up() from None
 
     def end(self) -> None:
-        """Let them leave none from now on."""
+        """Remove the lease: from now on, tasks may leave no files."""
         with suppress(FileNotFoundError):
             self.filesystem.delete_file(self.path)
 
     def is_held(self) -> bool:
-        """Whether the run goes on; asked of the storage, not of what NFS keeps of its names."""
+        """Whether the lease exists; it is opened, because NFS clients cache names."""
         try:
             self.filesystem.open_input_stream(self.path).close()
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class Lease:
         return True
 
     def require(self) -> None:
-        """Check that the run goes on.
+        """Check that the lease exists.
 
         Raises:
             CommitError: RUN_GIVEN_UP.
@@ -96,7 +96,7 @@ class LeasedSink:
         self.real.store_merged_rows(batch)
 
     def finish(self) -> list[Fragment]:
-        """What was written.
+        """Finish, and return what was written.
 
         Raises:
             CommitError: RUN_GIVEN_UP.
@@ -117,9 +117,9 @@ class LeasedSink:
 
 @dataclass(frozen=True, slots=True)
 class LeasedTask:
-    """The function of ``mapInArrow`` that does ``function`` and leaves no file without the lease.
+    """A function for ``mapInArrow`` that runs ``function`` and leaves no files without the lease.
 
-    ``function`` writes into ``folder`` only, which is of no use without the run. Picklable.
+    ``function`` writes only into ``folder``, which is useless without the run. Picklable.
     """
 
     function: ArrowFunction

@@ -1,4 +1,4 @@
-"""Temporary files, rows of sources among them, of jobs that were killed and never tried again."""
+"""Temporary files, including source rows, of jobs that were killed and never tried again."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Scratch folders of runs that were abandoned; their sizes in bytes, below the workspace."""
+    """Scratch folders of abandoned runs: sizes in bytes, by path relative to the workspace."""
 
     storage: WarehouseStorage
     folders: Mapping[str, int]
 
     def remove(self) -> None:
-        """End the runs' leases, should one still be alive, and remove the folders.
+        """End the runs' leases, in case a run is still alive, and remove the folders.
 
         Raises:
-            InternalError: STORAGE_UNAVAILABLE; some of them may be left.
+            InternalError: STORAGE_UNAVAILABLE; some folders may be left.
         """
         log = OperationLog(self.storage)
         for folder in self.folders:
@@ -40,7 +40,7 @@ class Leftovers:
                 raise _unavailable(folder, error) from error
 
     def added_to(self, report: MaintenanceReport) -> MaintenanceReport:
-        """``report`` of a search for orphan files, which tells of these, too."""
+        """``report``, of a search for orphan files, with these folders added."""
         return replace(
             report,
             leftovers=len(self.folders),
@@ -49,9 +49,9 @@ class Leftovers:
 
 
 def leftovers_of(storage: WarehouseStorage, limit: datetime, now: datetime) -> Leftovers:
-    """Those of the whole workspace into which nothing was stored since ``limit``.
+    """The scratch folders in the workspace into which nothing was stored after ``limit``.
 
-    What may be of a job that still runs is not among them, however late the limit is.
+    Folders that may belong to a running job are not among them, however late the limit is.
 
     Raises:
         InternalError: STORAGE_UNAVAILABLE.
@@ -77,11 +77,11 @@ def _scratch_folders(storage: WarehouseStorage) -> list[str]:
 
 
 def _abandoned_size(storage: WarehouseStorage, folder: str, before: datetime) -> int | None:
-    """Bytes in a folder; None if anything was stored in it later than ``before``."""
+    """Bytes in a folder; None if anything was stored in it after ``before``."""
     path = f"{storage.root}/{folder}"
     inside = pafs.FileSelector(path, recursive=True, allow_not_found=True)
     infos = storage.filesystem.get_file_info(inside)
-    # Object stores keep no time of a folder; an empty one there has lost its lease.
+    # Object stores keep no times of folders; an empty folder there has lost its lease.
     times = [each.mtime for each in (storage.filesystem.get_file_info(path), *infos) if each.mtime]
     if max(times, default=before) > before:
         return None

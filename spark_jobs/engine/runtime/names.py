@@ -20,6 +20,6 @@ def qualify(text: str, positions: Iterable[int], alias: str) -> str:
 
 
 def find_name(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that equals ``name`` in any case; None when there is none."""
+    """The first of ``names`` that equals ``name``, ignoring case; None if there is none."""
     lowered = name.lower()
     return next((each for each in names if each.lower() == lowered), None)

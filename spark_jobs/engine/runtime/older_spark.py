@@ -1,4 +1,4 @@
-"""What PySpark 3.5 lacks in Python: the same by other ways."""
+"""Replacements for what PySpark 3.5 lacks in Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def try_cast(value: Column, wanted: DataType) -> Column:
 
 @functools.cache
 def parsed_type(ddl: str) -> DataType:
-    """The type that ``ddl`` names, asked of Spark once: ``DataType.fromDDL`` of PySpark 4."""
+    """The type that ``ddl`` names, parsed by Spark once: ``DataType.fromDDL`` of PySpark 4."""
     if hasattr(DataType, "fromDDL"):
         return DataType.fromDDL(ddl)
     parsed: DataType = T._parse_datatype_string(ddl)  # noqa: SLF001
@@ -63,6 +63,6 @@ def collected_as_arrow(frame: DataFrame) -> pa.Table:
 
 
 def error_condition(error: PySparkException) -> str:
-    """Spark's name of an error, such as ``UNRESOLVED_COLUMN.WITH_SUGGESTION``; may be empty."""
+    """Spark's name for an error, such as ``UNRESOLVED_COLUMN.WITH_SUGGESTION``; may be empty."""
     get = getattr(error, "getCondition", None) or error.getErrorClass
     return get() or ""

@@ -1,7 +1,7 @@
 """The memory of operations: result files in the workspace.
 
-After the idempotent commits of table formats: an operation that committed is found again by its id,
-so that a retry returns its result instead of applying the statement twice.
+Modelled on the idempotent commits of table formats: an operation that committed is found again by
+its id, so that a retry returns its result instead of applying the statement twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spi.storage import WarehouseStorage
 
-# Removed by one run, which has a statement to do.
+# The maximum that one run removes, because it has a statement to run.
 _MOST_OUTDATED: Final = 100
 
 
@@ -44,12 +44,12 @@ class OperationLog:
     storage: WarehouseStorage
 
     def hand_over(self, result: JobResult) -> None:
-        """Store the result of a dry run for the one who asked, and who removes its folder."""
+        """Store the result of a dry run for its caller, who also removes its folder."""
         path = f"{self.storage.root}/{dry_run_result_path(result.operation_id)}"
         replace_file(self.storage.filesystem, path, result.to_json().encode())
 
     def read(self, operation_id: str) -> JobResult | None:
-        """The stored result of an operation; None when there is none, or one that can't be read."""
+        """The stored result of an operation; None if there is none or it cannot be read."""
         try:
             with self.storage.filesystem.open_input_stream(self._path(operation_id)) as stream:
                 return JobResult.from_json(stream.read().decode())
@@ -59,8 +59,8 @@ class OperationLog:
     def store(self, result: JobResult) -> None:
         """Store ``result``, whole or not at all.
 
-        A failure never replaces the result of an earlier run that ended well: it is stored beside
-        it, as ``<operation_id>.refused.json``.
+        A failure never replaces the result of an earlier successful run: it is stored beside it, as
+        ``<operation_id>.refused.json``.
         """
         earlier = self.read(result.operation_id)
         refused = result.error is not None and earlier is not None and earlier.error is None
@@ -80,8 +80,8 @@ class OperationLog:
     def clear_leftovers(self, operation_id: str) -> None:
         """Remove the temporary files of runs of this operation that were killed.
 
-        A run that is still alive somewhere, although it was given up, fails for want of its lease.
-        Results of any operation that are not kept any longer are removed in passing.
+        A given-up run that is still alive fails because its lease is gone. Outdated results of any
+        operation are removed too.
         """
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         found = self.storage.filesystem.get_file_info(folder)
@@ -102,7 +102,7 @@ class OperationLog:
             if is_memory(info.base_name) and info.mtime and info.mtime < limit
         ]
         for path in outdated[:_MOST_OUTDATED]:
-            # Others may be at it, or have made what this job may not remove.
+            # Other jobs may remove it too, or own a file that this job may not remove.
             with contextlib.suppress(OSError):
                 self.storage.filesystem.delete_file(path)
 

@@ -11,14 +11,14 @@ log = logging.getLogger("airflow_provider_merge.job")
 
 
 class Progress:
-    """Says what a job is doing; ``seconds`` holds the wall time of the phases that ended."""
+    """Reports what a job is doing; ``seconds`` holds the wall time of finished phases."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time a phase under ``name``; a phase that runs again adds up."""
+        """Time a phase under ``name``; the times of repeated phases add up."""
         started = time.monotonic()
         try:
             yield
@@ -26,7 +26,7 @@ class Progress:
             self.spent(name, time.monotonic() - started)
 
     def spent(self, name: str, seconds: float) -> None:
-        """Count the seconds of a phase that was timed elsewhere."""
+        """Add the seconds of a phase that was timed elsewhere."""
         self.seconds[name] = round(self.seconds.get(name, 0.0) + seconds, 3)
 
     def say(self, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What Spark knows of queries beside their rows: estimates, metrics, running tasks."""
+"""What Spark knows about queries besides their rows: estimates, metrics, running tasks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from pyspark.sql import DataFrame, SparkSession
 
 
 def observed_metric(frame: DataFrame, observation: str) -> int:
-    """The first metric of an observation of a frame that has been collected; 0 when it is absent.
+    """The first metric of an observation of a collected frame; 0 if it is absent.
 
-    ``Observation.get`` would wait for ever where the optimizer dropped the node.
+    ``Observation.get`` would wait forever if the optimizer dropped the node.
     """
     metrics = frame._jdf.queryExecution().observedMetrics()
     return int(metrics.apply(observation).getLong(0)) if metrics.contains(observation) else 0
 
 
 def plan_bytes(frame: DataFrame) -> int:
-    """About how many bytes the frame has, as Spark's optimizer estimates them."""
+    """The size of the frame in bytes, as Spark's optimizer estimates it."""
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def running_tasks(spark: SparkSession) -> int:
-    """Tasks of this application that run at this moment, those of failed stages included."""
+    """The number of this application's running tasks, including those of failed stages."""
     tracker = spark._jsparkSession.sparkContext().statusTracker()
     return sum(int(each.numRunningTasks()) for each in tracker.getExecutorInfos())

@@ -1,4 +1,4 @@
-"""Secrets that a job was given are taken out of what it tells. Standard library only."""
+"""Removes a job's secrets from its errors and logs. Standard library only."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MASK = "***"
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Replaces every one of ``secrets`` by ``***``."""
+    """Replaces each of ``secrets`` with ``***``."""
 
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Redaction:
-        """For these secrets; those of fewer than six characters are left alone."""
+        """The redaction of ``secrets``, except those with fewer than six characters."""
         long = {secret for secret in secrets if len(secret) >= _SHORTEST}
         return cls(tuple(sorted(long, key=len, reverse=True)))
 
@@ -37,13 +37,13 @@ class Redaction:
         return error_of(error.code, self.text(error.message), self.text(error.remedy))
 
     def guard_logs(self) -> None:
-        """Take the secrets out of everything that the root logger's handlers print from now on."""
+        """Remove the secrets from everything that the root logger's handlers print from now on."""
         for handler in logging.getLogger().handlers:
             handler.setFormatter(_RedactingFormatter(handler.formatter, self))
 
 
 class _RedactingFormatter(logging.Formatter):
-    """What another formatter makes of a record, traceback included, without the secrets."""
+    """Removes the secrets from the output of another formatter, traceback included."""
 
     def __init__(self, inner: logging.Formatter | None, redaction: Redaction) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Spark settings that bear meaning: fixed by the job, never inherited from the cluster."""
+"""Spark settings that affect results: fixed by the job, never inherited from the cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
 
 @contextmanager
 def fixed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Run a block under ``settings``; a caller's own session gets its settings back."""
+    """Run a block under ``settings``; afterwards, restore the session's previous settings."""
     before = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)

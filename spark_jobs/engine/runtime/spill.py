@@ -1,4 +1,4 @@
-"""The executor half of materialisation: a task's rows into one parquet file, and out of it again.
+"""The executor side of materialisation: a task's rows are written to a Parquet file and read back.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -23,7 +23,7 @@ _ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SpillWriter:
-    """The function of ``mapInArrow``: rows in, one report of the file written out. Picklable."""
+    """A function for ``mapInArrow``: takes rows, yields one report on the file. Picklable."""
 
     filesystem: pafs.FileSystem
     folder: str
@@ -54,9 +54,9 @@ class SpillWriter:
 
 
 class Spill:
-    """A parquet file that appears with its first rows; ``byte_size`` is theirs as Arrow in memory.
+    """A Parquet file, created with its first rows; ``byte_size`` is its rows' size as Arrow.
 
-    Batches are put together to row groups of a bounded size.
+    Batches are combined into row groups of a bounded size.
     """
 
     def __init__(self, filesystem: pafs.FileSystem, path: str) -> None:
@@ -78,7 +78,7 @@ class Spill:
                 self._write()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Store rows; all batches have one schema."""
+        """Store rows; all batches have the same schema."""
         if not batch.num_rows:
             return
         self._waiting.append(batch)
@@ -93,7 +93,7 @@ class Spill:
         table = pa.Table.from_batches(self._waiting)
         if self._writer is None:
             sink = self._opened.enter_context(self._filesystem.open_output_stream(self._path))
-            # Dictionaries take longer to build than what they save is worth in files read once.
+            # Building dictionaries takes longer than they save in files that are read once.
             writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False)
             self._writer = self._opened.enter_context(writer)
         self._writer.write_table(table)
@@ -104,7 +104,7 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class SpillReader:
-    """Implements ``PartReader``: batches of ``columns``, in their order. Picklable."""
+    """Implements ``PartReader``: batches of ``columns``, in this order. Picklable."""
 
     filesystem: pafs.FileSystem
     columns: tuple[str, ...]

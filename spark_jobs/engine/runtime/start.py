@@ -1,4 +1,4 @@
-"""The start and the end of a job: how long the start took, and what can start beside it.
+"""The start and the end of a job: timings of the start, and workers that start in the background.
 
 In client mode the launcher (``bin/spark-submit``) becomes Spark's JVM, which starts the driver's
 Python, which imports the job.
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 def count_imports(progress: Progress) -> None:
-    """Count the seconds since this process started as ``imports``; call it after the last one."""
+    """Count the seconds since this process started as ``imports``; call after the last import."""
     started = _python_started()
     if started is not None:
         progress.spent("imports", time.time() - started)
 
 
 def count_launch(progress: Progress, spark: SparkSession, launched: float | None) -> None:
-    """Count ``jvm``, and since ``launched`` (seconds since 1970, or None) ``launcher``.
+    """Count ``jvm`` and, unless ``launched`` (seconds since 1970) is None, ``launcher``.
 
-    Nothing is counted where Python started the JVM, as notebooks do.
+    Nothing is counted if Python started the JVM, as in notebooks.
     """
     management = java_class(spark, "java.lang.management.ManagementFactory")
     jvm_started = management.getRuntimeMXBean().getStartTime() / 1000
@@ -47,9 +47,9 @@ def count_launch(progress: Progress, spark: SparkSession, launched: float | None
 
 
 def start_workers(spark: SparkSession) -> None:
-    """Start the Python workers of this machine in the background, beside the analysis.
+    """Start the Python workers of a local master in the background, during the analysis.
 
-    On a cluster they are the executors', which may not be there yet.
+    On a cluster they belong to the executors, which may not have started yet.
     """
     if str(spark.sparkContext.master).startswith("local"):
         Thread(target=_start_workers, args=(spark,), daemon=True).start()
@@ -58,25 +58,25 @@ def start_workers(spark: SparkSession) -> None:
 def stop(spark: SparkSession) -> None:
     """End the application, right before this process ends.
 
-    ``spark.stop()`` would also wait, up to a second, for the thread that reads accumulators.
+    ``spark.stop()`` would also wait up to a second for the thread that reads accumulators.
     """
     spark._jsparkSession.stop()
 
 
 def _start_workers(spark: SparkSession) -> None:
-    # If it fails, so will the statement, which can say it better.
+    # If it fails, so does the statement, with a better error.
     with suppress(Exception):
         size = spark.sparkContext.defaultParallelism
         map_in_arrow(spark.range(size, numPartitions=size), _handed_on, "id long").collect()
 
 
 def _handed_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    # A worker whose input was not read is not used again.
+    # Spark does not reuse a worker whose input was not read.
     yield from batches
 
 
 def _python_started() -> float | None:
-    """When this process started, in seconds since 1970; None where only Linux would tell."""
+    """When this process started, in seconds since 1970; None on systems other than Linux."""
     try:
         fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:

@@ -6,7 +6,7 @@ from pyspark import TaskContext
 
 
 def task_key() -> str:
-    """A name that no other task and no other attempt of this task has within the application."""
+    """A name for this task attempt that is unique within the application."""
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("this runs only inside a Spark task")

@@ -1,4 +1,4 @@
-"""The executor half of reading files through pyarrow: without the JVM, or where it cannot.
+"""The executor side of reading files with pyarrow: without the JVM, or where it cannot read them.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -17,14 +17,14 @@ from pyarrow import orc
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, changed
 
-# Of an INT96 value Spark keeps microseconds too.
+# Spark also keeps the microseconds of INT96 values.
 _UNIT = "us"
 
 
 class FileSplit(NamedTuple):
-    """A part of a file: its row groups that begin at a byte from ``start`` and below ``end``.
+    """A part of a file: its row groups that begin at byte ``start`` or later, but before ``end``.
 
-    With a ``version``, no other one is read.
+    If ``version`` is given, any other version of the file is an error.
     """
 
     path: str
@@ -79,7 +79,7 @@ class ArrowFileReader:
             with pq.ParquetFile(stream, coerce_int96_timestamp_unit=_UNIT, pre_buffer=True) as file:
                 names = [self._found(name, file.schema_arrow.names) for name in self.schema.names]
                 wanted = [name for name in names if name]
-                # One at a time: what is buffered of a row group stays until the next call.
+                # One at a time: the buffers of a row group are kept until the next call.
                 for group in _row_groups(file.metadata, split):
                     yield from file.iter_batches(row_groups=[group], columns=wanted)
 
@@ -97,7 +97,7 @@ class ArrowFileReader:
 
     @staticmethod
     def _found(wanted: str, names: list[str]) -> str | None:
-        """The file's name of a column: the same, or the only one that differs in case."""
+        """The file's name for a column: the same, or the only one that differs just in case."""
         if wanted in names:
             return wanted
         same = [name for name in names if name.lower() == wanted.lower()]
@@ -105,7 +105,7 @@ class ArrowFileReader:
 
 
 def stored_as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """``values`` as ``wanted``, without loss; a time without zone is one in UTC where asked for.
+    """``values`` as ``wanted``, without loss; timestamps without a zone become UTC if need be.
 
     Raises:
         pa.ArrowInvalid: a value does not fit.

@@ -1,7 +1,7 @@
-"""Files as a frame through pyarrow, where Spark has no file system for them. Driver only.
+"""Reads files with pyarrow into a frame, where Spark has no file system for them. Driver only.
 
-PySpark ships no file system for object stores. pyarrow has one, and reads parquet and ORC; for
-other formats a cluster needs the Hadoop jar of its store.
+PySpark ships no file system for object stores. pyarrow has one, and reads Parquet and ORC. Except
+for landed formats, other formats need the Hadoop jar of the store.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def read_source(
     filesystem: pafs.FileSystem,
     files: Sequence[LandedFile],
 ) -> DataFrame:
-    """The rows of ``files``, in parquet or ORC.
+    """The rows of ``files``, in Parquet or ORC.
 
     Raises:
         CatalogError: SOURCE_UNREADABLE, naming the source.
-        NotSupportedError: a column that Spark's own reader would refuse too, or would round.
+        NotSupportedError: a column that Spark's own reader would also refuse, or would round.
     """
     is_orc = source.format.lower() == "orc"
     try:
@@ -121,10 +121,10 @@ def whole_file(path: str, version: FileVersion | None = None) -> FileSplit:
 
 
 def refuse_unsupported(source: FileSource) -> None:
-    """Refuse what only Spark's own readers of files can do.
+    """Refuse what only Spark's own file readers can do.
 
     Raises:
-        NotSupportedError: a format, an option or a pattern, by name.
+        NotSupportedError: names the format, the option or the path with a pattern.
     """
     where = f"source {source.name} ({source.format} {source.path})"
     if source.format.lower() not in _FORMATS:
@@ -155,11 +155,11 @@ def _is_default(name: str, value: str) -> bool:
 
 
 def listed(source: FileSource, location: FileLocation) -> list[pafs.FileInfo]:
-    """The source's files; names with ``_`` or ``.`` in front are no data, as in Spark.
+    """The source's files; names with a leading ``_`` or ``.`` are skipped, as in Spark.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE, naming the source.
-        NotSupportedError: it has folders that stand for partitions.
+        NotSupportedError: it has partition folders.
     """
     where = f"source {source.name} ({source.format} {source.path})"
     try:
@@ -194,7 +194,7 @@ def listed(source: FileSource, location: FileLocation) -> list[pafs.FileInfo]:
 
 
 def parquet_splits(path: str, size: int, version: FileVersion) -> list[FileSplit]:
-    """The parts of a parquet file that tasks read."""
+    """The splits of a Parquet file that tasks read."""
     return [
         FileSplit(path, start, min(start + _SPLIT_BYTES, size), version)
         for start in range(0, size, _SPLIT_BYTES)
@@ -213,10 +213,10 @@ def _parquet_schema(stream: pa.NativeFile) -> pa.Schema:
 
 
 def _as_spark_has_it(schema: pa.Schema, int96: frozenset[str]) -> pa.Schema:
-    """The schema in types that Spark has; ``int96`` are columns of Spark's old timestamps, in UTC.
+    """The schema in Spark's types; ``int96`` are columns of Spark's old timestamps, in UTC.
 
     Raises:
-        NotSupportedError: a column that Spark's own reader would refuse too, or would round.
+        NotSupportedError: a column that Spark's own reader would also refuse, or would round.
     """
     nested = [path for path in int96 if path not in schema.names]
     if nested:

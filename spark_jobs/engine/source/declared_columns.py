@@ -1,4 +1,4 @@
-"""The columns that a source of files declares in the statement. Driver only."""
+"""The columns that a file source declares in the statement. Driver only."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def declared_schema(source: FileSource) -> StructType:
-    """The columns of ``source.schema``, in types that frames have.
+    """The columns of ``source.schema``, with the types that they have in frames.
 
     Raises:
-        RequestError: REQUEST_INVALID, it is no list of columns.
+        RequestError: REQUEST_INVALID, it is not a list of columns.
     """
     declared = _declared(source)
     return StructType([StructField(each.name, _without_length(each.dataType)) for each in declared])
@@ -45,7 +45,7 @@ def declared_lengths(source: FileSource) -> dict[str, int]:
 
 
 def _declared(source: FileSource) -> StructType:
-    assert source.schema is not None  # noqa: S101 - the caller has looked
+    assert source.schema is not None  # noqa: S101 - the caller has checked
     schema = parsed_type(source.schema)
     if not isinstance(schema, StructType):
         raise RequestError(
@@ -57,7 +57,7 @@ def _declared(source: FileSource) -> StructType:
 
 
 def _without_length(kind: DataType) -> DataType:
-    """VARCHAR and CHAR as STRING: the target's lengths are what counts."""
+    """``kind`` with STRING for VARCHAR and CHAR: only the target's lengths are enforced."""
     if isinstance(kind, VarcharType | CharType):
         return StringType()
     if isinstance(kind, ArrayType):

@@ -1,7 +1,7 @@
-"""Which columns the parquet and ORC files of a source have: each must have all that are asked for.
+"""Which columns the Parquet and ORC files of a source have: each file must have all wanted columns.
 
-Spark makes NULLs of a column that a file lacks. Footers tell, and how many rows there are. Imported
-by executors, which read the footers of many files.
+Spark fills a column that a file lacks with NULLs. The footers list columns and count rows. Imported
+by executors, which read the footers if there are many files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spark_jobs.engine.source.source_files import SourceFiles
 
 _FORMATS: Final = ("parquet", "orc")
-# More than these are read by tasks.
+# The footers of more files than this are read by tasks.
 _BY_DRIVER: Final = 32
 _TASKS: Final = 64
 _REMEDY: Final = (
@@ -35,16 +35,16 @@ _REMEDY: Final = (
     "file lacks."
 )
 _WRITTEN_BY_SPARK: Final = b"org.apache.spark.version"
-# Hive and Impala since they write the calendar that everybody else does.
+# Set by Hive and Impala since they write the same calendar as everybody else.
 _PROLEPTIC: Final = b"writer.date.proleptic"
 _CALENDARS: Final = ("datetimeRebaseMode", "int96RebaseMode")
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Of one file: its columns and fields (lower case, dotted), its rows.
+    """The footer of one file: its columns and fields (lower case, dotted) and its row count.
 
-    ``has_old_dates``: nothing tells in which calendar its writer counted days before 1582.
+    ``has_old_dates``: it is unknown in which calendar its writer counted days before 1582.
     """
 
     file: str
@@ -55,7 +55,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class Footers:
-    """Of all files of a source."""
+    """The footers of all files of a source."""
 
     footers: tuple[Footer, ...]
 
@@ -65,9 +65,9 @@ class Footers:
         return sum(footer.row_count for footer in self.footers)
 
     def calendar_options(self, source: FileSource) -> dict[str, str]:
-        """Options that make days before 1582 an error, where the calendar is not known.
+        """Options that make days before 1582 an error if the calendar is unknown.
 
-        Not where the source's own options say which calendar it is.
+        Options that the source sets itself are left out.
         """
         if source.format.lower() != "parquet":
             return {}
@@ -78,10 +78,13 @@ class Footers:
 
 
 def footers_of(spark: SparkSession, files: SourceFiles, frame: DataFrame) -> Footers | None:
-    """The footers of parquet and ORC files, which have all columns of ``frame``; None: of others.
+    """The footers of Parquet or ORC files, checked against the columns of ``frame``.
+
+    None for other formats, and for files that only Spark can read.
 
     Raises:
-        CatalogError: SOURCE_UNREADABLE, a file lacks a column, or is none of the format.
+        CatalogError: SOURCE_UNREADABLE, a file lacks a column, has one that others lack, or is not
+            of the format.
     """
     kind = files.source.format.lower()
     if kind not in _FORMATS or files.filesystem is None:
@@ -107,7 +110,7 @@ def footers_of(spark: SparkSession, files: SourceFiles, frame: DataFrame) -> Foo
 
 @dataclass(frozen=True, slots=True)
 class FooterReader:
-    """Implements ``PartReader``: the footers of files at some paths. Picklable."""
+    """Implements ``PartReader``: the footers of the files at these paths. Picklable."""
 
     filesystem: pafs.FileSystem
     format: str
@@ -163,7 +166,7 @@ def _paths(fields: Iterable[pa.Field], above: str = "") -> Iterator[str]:
 
 
 def _inner(kind: pa.DataType) -> Sequence[pa.Field]:
-    """The fields of structs, in lists and maps too; lists and maps themselves have no names."""
+    """The fields of structs, also inside lists and maps, which themselves have no field names."""
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
     if pa.types.is_map(kind):
@@ -216,7 +219,7 @@ def _folder_columns(path: str) -> set[str]:
 
 
 def _is_positional(kind: str, columns: frozenset[str]) -> bool:
-    """Old Hive wrote ORC files without names; columns are taken by position then."""
+    """Whether columns go by position, because old Hive wrote ORC files without column names."""
     return kind.lower() == "orc" and all(name.startswith("_col") for name in columns)
 
 

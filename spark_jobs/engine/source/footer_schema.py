@@ -1,6 +1,6 @@
-"""The schema of one parquet file on this machine, as Spark would infer it with a job of its own.
+"""The schema of one Parquet file on this machine, as Spark would infer it with a separate job.
 
-After Spark's ``ParquetToSparkSchemaConverter``: plain columns of types that allow one reading only.
+After Spark's ``ParquetToSparkSchemaConverter``, for flat columns whose type is unambiguous.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.contract.request import FileSource
 
-# A file that Spark wrote says its schema itself, in words that only Spark knows all of.
+# A file that Spark wrote has its schema under this key, in a notation that only Spark fully knows.
 _OF_SPARK: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\,]")
 _PLAIN: Final[dict[str, DataType]] = {
@@ -60,7 +60,7 @@ _MICROSECOND_AT_MOST: Final = ("milliseconds", "microseconds")
 
 
 def footer_schema(spark: SparkSession, source: FileSource) -> StructType | None:
-    """The schema, all of it nullable; None where it takes Spark to tell, or to name the error."""
+    """The schema, all of it nullable; None if Spark has to infer it or report the error."""
     if source.format.lower() != "parquet" or source.options or _PATTERN.search(source.path):
         return None
     if default_uri(spark, source.path) != source.path:
@@ -87,7 +87,7 @@ def _is_nested(column: Any) -> bool:
 
 
 def _spark_type(column: Any) -> DataType | None:
-    """Spark's type of a column of a footer; None where it depends on more than the footer."""
+    """Spark's type for a column in a footer; None if it depends on more than the footer."""
     physical = column.physical_type
     logical = json.loads(column.logical_type.to_json())
     kind = logical["Type"]

@@ -1,7 +1,7 @@
-"""Sources of landed files: read strictly, once, into the job's own parquet files. Driver only.
+"""Sources of landed files: read once and strictly into the job's own Parquet files. Driver only.
 
 Text that does not parse is an error here, and so are broken records, missing columns and bytes of
-another encoding: Spark's readers make NULLs of most of them.
+another encoding. Spark's readers turn most of these into NULLs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage
 
 _PART_BYTES: Final = 64 * 1024 * 1024
-# What opening a file costs, in bytes that are read meanwhile.
+# The cost of opening a file, as the number of bytes that could be read in the same time.
 _OPEN_BYTES: Final = 64 * 1024
 _NAMED: Final = 20
 
@@ -47,7 +47,7 @@ _NAMED: Final = 20
 class Landing:
     """A source of landed files that has not been read: its files, columns and reader.
 
-    ``partition``: the columns that stand in the names of folders.
+    ``partition`` are the columns whose values are in folder names.
     """
 
     files: SourceFiles
@@ -64,9 +64,9 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class LandedFiles:
-    """A landed source as parquet files: paths below the folder, with the bytes of each as Arrow.
+    """A landed source; ``files`` maps the paths of Parquet files to their sizes in bytes as Arrow.
 
-    ``column_bytes`` are those of the constant and of each column; empty without rows.
+    ``column_bytes`` are the sizes of the constant and of each column; empty without rows.
     """
 
     files: dict[str, int]
@@ -78,12 +78,12 @@ class LandedFiles:
 
 
 def is_landed(source: FileSource) -> bool:
-    """Whether a source's format is read here, and not by Spark."""
+    """Whether a source's format is read here instead of by Spark."""
     return source.format.lower() in FORMATS
 
 
 def landing_of(spark: SparkSession, source: FileSource, connector: Connector) -> Landing:
-    """List the files of ``source`` and find its columns. Reads a header at most, where it can.
+    """List the files of ``source`` and find its columns. If possible, reads no more than a header.
 
     Raises:
         RequestError: REQUEST_INVALID, an option is wrong.
@@ -117,18 +117,17 @@ def land(
     operation_id: str,
     quarantine: Quarantine | None,
 ) -> LandedFiles:
-    """Read all files of a source into parquet files in ``folder`` (below the workspace).
+    """Read all files of a source into Parquet files in ``folder`` (relative to the workspace).
 
-    It lies in the scratch folder of a run that has its lease.
-
-    The rows have a constant ``row`` and the columns as ``c0``, ``c1`` …
+    ``folder`` is inside the scratch folder of a run that holds its lease. The rows have a constant
+    ``row`` and the columns as ``c0``, ``c1`` …
 
     Raises:
         CatalogError: SOURCE_UNREADABLE, a record or a file cannot be read, or a file changed.
         DataError: VALUE_NOT_STORABLE; TOO_MANY_BAD_ROWS.
     """
     source, files = landing.source, landing.files
-    assert files.filesystem is not None  # noqa: S101 - `landing_of` has refused it
+    assert files.filesystem is not None  # noqa: S101 - `landing_of` refuses None
     columns = columns_of(source, landing.schema)
     fields = [pa.field("row", pa.bool_())]
     fields += [pa.field(f"c{i}", column.kind) for i, column in enumerate(columns)]
@@ -178,7 +177,7 @@ def land(
 
 
 def _scan_tasks(landing: Landing, cores: int) -> tuple[tuple[FilePart, ...], ...]:
-    """The parts of all files, by task."""
+    """The parts of all files, grouped by task."""
     parts = [part for file in landing.files.files for part in _parts(landing, FilePart(file))]
     sizes = {
         ordinal: (part.end or part.file.version.size) - part.start + _OPEN_BYTES
@@ -199,7 +198,7 @@ def _parts(landing: Landing, whole: FilePart) -> Sequence[FilePart]:
 
 
 def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
-    """See that each wanted column occurs in some record, where records name their columns."""
+    """Check that each wanted column occurs in some record, if records name their columns."""
     seen = {name.lower() for report in reports for name in report.seen}
     if not seen:
         return
@@ -233,7 +232,7 @@ def _require_few(source: FileSource, metrics: SourceMetrics) -> None:
 def _notes(
     landing: Landing, reports: Sequence[LandingReport], metrics: SourceMetrics
 ) -> tuple[str, ...]:
-    """What people should know of a source, for the log."""
+    """What users should know about a source, for the log."""
     name = landing.source.name
     notes = [f"source {name}: {metrics.records} records in {metrics.files} files"]
     wanted = {each.lower() for each in landing.schema.names}

@@ -1,4 +1,4 @@
-"""What a task that landed files tells the driver, and the bad records that it sets aside.
+"""What a landing task reports to the driver, and the bad records that it sets aside.
 
 Imported by executors.
 """
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class LandingReport:
     """Counts of one scan task; ``file`` and ``bad_file`` are names below the task's folder.
 
-    ``row_bytes``: bytes of the rows as Arrow, ``column_bytes`` of each column. ``seen``: names of
-    columns that occur in the files.
+    ``row_bytes`` is the size of the rows as Arrow, ``column_bytes`` that of each column. ``seen``
+    are the names of columns that occur in the files.
     """
 
     file: str | None = None
@@ -56,12 +56,12 @@ class LandingReport:
 
     @classmethod
     def from_json(cls, text: str) -> LandingReport:
-        """The report behind a text of ``to_json``."""
+        """The report from the text that ``to_json`` returned."""
         return cls(**json.loads(text))
 
 
 class BadRecords:
-    """A file of JSON lines, one for each bad record, which appears with the first of them."""
+    """A JSON Lines file with one line per bad record, created with the first of them."""
 
     def __init__(self, filesystem: pafs.FileSystem, path: str) -> None:
         self._filesystem = filesystem
@@ -76,7 +76,7 @@ class BadRecords:
         self._opened.close()
 
     def add(self, record: BadRecord, file: str, lines_before: int, operation_id: str) -> None:
-        """Store a record of ``file``, with the number of lines before the part that it is in."""
+        """Store a record of ``file``; ``lines_before`` counts the lines before its part."""
         if self._stream is None:
             stream = self._filesystem.open_output_stream(self._path)
             self._stream = self._opened.enter_context(stream)

@@ -1,4 +1,4 @@
-"""The columns of landed files: as the source declares them, or as they tell. Driver only."""
+"""The columns of landed files: declared by the source, or found in the files. Driver only."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _CORRUPT: Final = "__merge_corrupt_record"
 
 
 def source_schema(spark: SparkSession, files: SourceFiles) -> StructType:
-    """The source's columns; those of folders that it does not declare come last, as in Spark.
+    """The source's columns; undeclared partition columns come last, as in Spark.
 
     Raises:
-        RequestError: REQUEST_INVALID, the declared schema is none.
+        RequestError: REQUEST_INVALID, the declared schema is not a list of columns.
         CatalogError: SOURCE_UNREADABLE.
-        NotSupportedError: the files do not tell their columns, or not here.
+        NotSupportedError: the columns cannot be found in the files.
     """
     source = files.source
     if source.schema is not None:
@@ -73,10 +73,10 @@ def source_schema(spark: SparkSession, files: SourceFiles) -> StructType:
 
 
 def columns_of(source: FileSource, schema: StructType) -> tuple[Column, ...]:
-    """The columns of ``schema`` as readers want them.
+    """The columns of ``schema`` in the form that readers take.
 
     Raises:
-        RequestError: REQUEST_INVALID, two columns have one name.
+        RequestError: REQUEST_INVALID, two columns have the same name.
         NotSupportedError: a type that no file of the format holds.
     """
     names = [name.lower() for name in schema.names]
@@ -117,7 +117,7 @@ def _is_readable(kind: DataType, *, is_flat: bool) -> bool:
 
 
 def _of_header(files: SourceFiles) -> StructType:
-    """Texts, by the names of the first header, or as ``_c0``, ``_c1`` … without one."""
+    """STRING columns, named by the first header, or ``_c0``, ``_c1`` … if names do not count."""
     source, filesystem = files.source, _filesystem(files)
     reader = SourceOptions(source.name, "csv", source.options).reader((), "UTC")
     assert isinstance(reader, CsvReader)  # noqa: S101 - of the format csv
@@ -155,7 +155,7 @@ def _of_avro(files: SourceFiles) -> StructType:
 
 
 def _inferred(spark: SparkSession, files: SourceFiles) -> StructType:
-    """What Spark finds in the files' values; a record that it cannot read has no say."""
+    """The columns that Spark infers from the files, ignoring records that it cannot read."""
     source = files.source
     if not files.is_listed_by_spark:
         raise NotSupportedError(

@@ -1,4 +1,4 @@
-"""The executor half of landing: files into the job's own parquet files, bad records beside them.
+"""The executor side of landing: writes the job's own Parquet files and, separately, bad records.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -32,11 +32,11 @@ _COUNT_BYTES: Final = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LandingTask:
-    """Implements ``PartReader``: stores the rows of a task's parts and yields a report of them.
+    """Implements ``PartReader``: stores the rows of a task's parts and yields a report on them.
 
-    ``columns`` are those of the rows in the order of ``schema``, which begins with a constant;
-    ``partition`` are those of them that stand in the names of folders. Bad records go to a file in
-    ``folder`` where ``keeps_bad``, else the first is an error. Picklable.
+    ``columns`` are the rows' columns in the order of ``schema``, which begins with a constant;
+    ``partition`` are the columns whose values are in folder names. If ``keeps_bad``, bad records go
+    to a file in ``folder``, else the first one is an error. Picklable.
     """
 
     source: str
@@ -102,14 +102,14 @@ class LandingTask:
                 name, str(error), "Name the file's encoding in the source's options: encoding."
             ) from None
         except (OSError, EOFError, pa.ArrowException) as error:
-            # A file that was written again is told as that, not as the damage that it looks like.
+            # Report a rewritten file as changed, not as the damage that it looks like.
             require_version(self.filesystem, part.file)
             raise self._unreadable(
                 name, str(error).strip().splitlines()[0], "Check that the file is whole."
             ) from None
 
     def _complete(self, rows: pa.RecordBatch, part: FilePart) -> pa.RecordBatch:
-        """The spilled row: the file's columns and those of its folders, by their stored names."""
+        """Rows as they are stored: a constant, and the columns of the file and of its folders."""
         count = rows.num_rows
         columns = {name: rows.column(i) for i, name in enumerate(rows.schema.names)}
         for column in self.partition:
@@ -136,7 +136,7 @@ class LandingTask:
             bad.add(record, part.file.name, before, self.operation_id)
 
     def _lines_before(self, part: FilePart) -> int:
-        """How many lines end before the first that begins in the part."""
+        """The number of lines that end before the first line that begins in the part."""
         lines, left = 1, part.start - 1
         with self.filesystem.open_input_file(part.file.path) as stream:
             while left > 0:

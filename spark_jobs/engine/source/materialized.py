@@ -1,8 +1,8 @@
-"""Rows that are evaluated once, as files in the workspace.
+"""Rows that are evaluated once and kept as files in the workspace.
 
-Spark's ``cache()`` would compute a lost block again, and two attempts of one task may both leave
+Spark's ``cache()`` would recompute a lost block, and two attempts of one task may both leave
 blocks of a nondeterministic source behind. So rows are written to files, and only the files that
-successful tasks reported are read: every later step sees the same rows, whatever dies.
+successful tasks reported are read: every later step sees the same rows, whatever fails.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _ROW = "row"
 class MaterializedSource:
     """The source's rows as files.
 
-    ``byte_size`` is their size in memory as Arrow; ``files`` are paths with the part of each in it,
-    ``stored_names`` say what a column of ``frame`` is called in them. ``column_bytes`` tells the
-    size of each column, where it is known.
+    ``byte_size`` is their size in memory as Arrow; ``files`` maps each path to its share of it.
+    ``stored_names`` maps the columns of ``frame`` to their names in the files, ``column_bytes`` to
+    their sizes, if known.
     """
 
     frame: DataFrame
@@ -56,7 +56,7 @@ class MaterializedSource:
     column_bytes: Mapping[str, int] = field(default_factory=dict)
 
     def narrowed(self, columns: Iterable[str]) -> MaterializedSource:
-        """The same rows with some of their columns."""
+        """The same rows with only these columns."""
         names = sorted(columns)
         size = sum(self.column_bytes.get(name, 0) for name in names)
         frame = self.frame.select(*map(quote, names))
@@ -70,19 +70,19 @@ def materialize(
     storage: WarehouseStorage,
     folder: str,
 ) -> MaterializedSource:
-    """Evaluate ``columns`` of ``source`` once, into parquet files below ``folder``.
+    """Evaluate ``columns`` of ``source`` once, into Parquet files below ``folder``.
 
-    ``folder``, relative to the workspace, is the scratch folder of a run that has its lease. The
+    ``folder``, relative to the workspace, is the scratch folder of a run that holds its lease. The
     frame has the columns under their own names.
 
     Raises:
-        NotSupportedError: a column of a type that parquet cannot hold.
+        NotSupportedError: a column of a type that Parquet cannot hold.
     """
     schema = source.schema
     fields = [schema[name] for name in sorted(columns)]
     _refuse_unstorable(fields)
-    # The constant carries the count of rows where no column is needed; generated names keep
-    # characters out of the files that parquet readers treat in their own way.
+    # The constant carries the row count if no column is needed. Generated names avoid characters
+    # that Parquet readers treat specially.
     kept = [field for field in fields if not isinstance(field.dataType, NullType)]
     renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
     narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
@@ -112,7 +112,7 @@ def spilled_frame(
 ) -> DataFrame:
     """The rows of the workspace's files ``names``, with the columns ``fields``.
 
-    In the files these have ``stored_names``; one that is not among them is NULL.
+    ``stored_names`` maps columns to their names in the files; a column without one is NULL.
     """
     stored = StructType(
         [StructField(_ROW, BooleanType())]
@@ -139,7 +139,7 @@ def _read(
     if storage.uri is None:
         files = [whole_file(f"{storage.root}/{name}") for name in names]
         return read_files(spark, storage.filesystem, files, schema)
-    # Written by pyarrow, which knows no other calendar than the proleptic Gregorian one.
+    # pyarrow wrote the files; the proleptic Gregorian calendar is the only one that it knows.
     reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
     return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
 

@@ -1,4 +1,4 @@
-"""The sources of a statement, opened: their columns are known, their rows are not read yet."""
+"""Open sources of a statement: their columns are known, their rows have not been read yet."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHE
 class OpenSource:
     """A source of a statement. ``is_pinned``: it has the same rows whenever it is read.
 
-    ``table``: it is this table of the connector, pinned; ``files``: it is these files, at
-    ``location`` if Spark has no file system for them; ``landing``: it is files whose rows are read
-    later, in one go, and then ``landed``. All None: something else. ``footers`` are those of
-    ``listed`` files that Spark reads.
+    ``table`` is set for a table of the connector, pinned. ``files`` is set for files that are not
+    landed, with ``location`` if Spark has no file system for them; ``listed`` are these files,
+    ``footers`` their Parquet or ORC footers. ``landing`` is set for landed files: their rows are
+    read later, once, and are then ``landed``. All are None for any other source.
     """
 
     frame: DataFrame
@@ -60,7 +60,7 @@ def open_source(
     connector: Connector,
     pinned: dict[TableName, TableHandle],
 ) -> OpenSource:
-    """``source``, with a temporary view of its name; each table is pinned once, in ``pinned``.
+    """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
     The view of landed files has no rows yet.
 
@@ -121,7 +121,7 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
 
 
 def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]) -> DataFrame:
-    # Formats of Spark that know this option keep records that they cannot read, by default.
+    # By default, Spark's formats with this option keep records that they cannot read.
     reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
     reader = reader.options(**source.options)
     schema = declared_schema(source) if source.schema else footer_schema(spark, source)

@@ -1,7 +1,7 @@
-"""Where the bad records of a source go: one file of JSON lines for each task run. Driver only.
+"""Where the bad records of a source go: one JSON Lines file per task run. Driver only.
 
-The file's name follows from the task, not from the try: a retry, and a task that was cleared,
-replace what an earlier try left, so that each bad record is there once.
+The file is named after the task run, not the try: a retry or a cleared task replaces what an
+earlier try left, so that each bad record is there once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """The file of one source: ``path`` in ``filesystem``, called ``name`` for people."""
+    """The file of one source: ``path`` in ``filesystem``; messages call it ``name``."""
 
     filesystem: pafs.FileSystem
     path: str
@@ -44,9 +44,9 @@ class Quarantine:
     def filled(
         self, scratch: pafs.FileSystem, parts: Sequence[str], metrics: SourceMetrics
     ) -> SourceMetrics:
-        """Put the records of ``parts`` there, in the place of what is there; none: no file.
+        """Replace the file with one of the records of ``parts``; without parts, remove it.
 
-        A dry run leaves all as it is.
+        A dry run changes nothing.
 
         Raises:
             InternalError: STORAGE_UNAVAILABLE, the file cannot be written.
@@ -69,7 +69,7 @@ class Quarantine:
         return replace(metrics, quarantine=self.name)
 
     def _clear_leftovers(self) -> None:
-        """Remove what tries left that were killed while they wrote the file."""
+        """Remove the unfinished files of tries that were killed while writing."""
         folder, _, name = self.path.rpartition("/")
         for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
             if finished_name(info.base_name) == name:
@@ -80,7 +80,7 @@ class Quarantine:
 def quarantine_of(
     spark: SparkSession, source: FileSource, connector: Connector, request: JobRequest
 ) -> Quarantine | None:
-    """The file for the bad records of ``source``; None where they are errors.
+    """The file for the bad records of ``source``; None if they are errors.
 
     Raises:
         NotSupportedError: the folder is on a storage that Python cannot reach.
@@ -111,7 +111,7 @@ def _task_folder(request: JobRequest) -> str:
         return _safe(request.operation_id)
     folder = "/".join(map(_safe, (origin.dag_id, origin.run_id, origin.task_id)))
     if origin.map_index >= 0:
-        # No task id has this character, once it is made safe.
+        # No task id contains this character once it is made safe.
         folder = f"{folder}~{origin.map_index}"
     return f"{folder}/{_safe(origin.statement)}" if origin.statement else folder
 

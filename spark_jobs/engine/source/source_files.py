@@ -1,4 +1,4 @@
-"""The files of a source, listed once, with the versions that they have. Driver only."""
+"""The files of a source, listed once, with their versions. Driver only."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ _REQUESTS_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
-    """The files of a source, in the order of their paths.
+    """The files of a source, sorted by path.
 
-    ``filesystem``: where tasks read them; None where only Spark can. ``partition_types`` are the
-    types of columns that stand in the names of folders. ``is_listed_by_spark``: it can read them.
+    ``filesystem`` is where tasks read them; None if only Spark can. ``partition_types`` are the
+    types of the columns whose values are in folder names. ``is_listed_by_spark``: Spark can also
+    read them.
     """
 
     source: FileSource
@@ -52,7 +53,7 @@ class SourceFiles:
         return sum(file.version.size for file in self.files)
 
     def require_unchanged(self) -> None:
-        """See that no file was written again, or removed, since they were listed.
+        """Check that no file was rewritten or removed since they were listed.
 
         Raises:
             CatalogError: SOURCE_UNREADABLE.
@@ -66,11 +67,11 @@ class SourceFiles:
 
 
 def source_files(spark: SparkSession, source: FileSource, connector: Connector) -> SourceFiles:
-    """List the files of ``source``: by Spark where it knows the store, else by the connector.
+    """List the files of ``source``: with Spark if it knows the store, else with the connector.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE.
-        NotSupportedError: the connector cannot list them in the way that the source asks for.
+        NotSupportedError: without Spark, partition folders cannot be listed.
     """
     if not spark_knows(spark, source.path):
         location = connector.locate(source.path)
@@ -137,7 +138,7 @@ def default_uri(spark: SparkSession, path: str) -> str:
 
 
 def _input_files(spark: SparkSession, frame: DataFrame) -> list[str]:
-    """``frame.inputFiles()`` in one call; Py4J would make one for each file."""
+    """``frame.inputFiles()`` in one call; Py4J would make one call per file."""
     mapper = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
     files: list[str] = json.loads(mapper.writeValueAsString(frame._jdf.inputFiles()))
     return files
@@ -159,7 +160,7 @@ def _landed(
 
 
 def _path(uri: str) -> str:
-    """A path of pyarrow's file system; of other stores than local ones it begins with the host."""
+    """A path in pyarrow's file system; for stores other than local ones it starts with the host."""
     parts = urlsplit(uri)
     path = unquote(uri.partition("://")[2] if parts.netloc else parts.path)
     return path if parts.netloc else "/" + path.lstrip("/")

@@ -26,10 +26,10 @@ from spark_jobs.spi.tables import TableHandle
 class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
-    A SQL source sees those before it. Each table is pinned once, however many sources name it;
-    ``target`` is pinned already. ``scratch`` is a folder below the warehouse for temporary files,
-    ``moment`` the time that the statement's current time is.
-    ``metrics`` tell of the file sources, once ``land`` has read them.
+    A SQL source sees the sources before it. Each table is pinned once, however many sources name
+    it; ``target`` is pinned already. ``scratch`` is a folder for temporary files, relative to the
+    workspace; ``moment`` is the statement's current time. ``metrics`` describe the file sources,
+    once ``land`` has run.
     """
 
     spark: SparkSession
@@ -63,12 +63,12 @@ class Sources(Mapping[str, OpenSource]):
             self._opened[source.name] = self._open(source)
 
     def close(self) -> None:
-        """Forget the views."""
+        """Drop the views."""
         for source in self.request.sources:
             self.spark.catalog.dropTempView(source.name)
 
     def land(self) -> None:
-        """Read the landed files, and let the queries that stand after them see their rows.
+        """Read the landed files, and let the queries after them see their rows.
 
         Raises:
             JobError: as ``landing.land``.
@@ -90,7 +90,7 @@ class Sources(Mapping[str, OpenSource]):
             self._opened[source.name] = opened
 
     def require_unchanged(self) -> None:
-        """See that the files that Spark has read are still those that were listed.
+        """Check that files which are not landed are still those that were listed.
 
         Raises:
             CatalogError: SOURCE_UNREADABLE.

@@ -1,4 +1,4 @@
-"""The cardinality rule at the sink: changes of one target row are neighbours there (rule 2)."""
+"""The cardinality rule at the sink, where changes of one target row are adjacent (rule 2)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _NAMED_ROWS = 3
 class CardinalityCheck:
     """Checks a task's change rows batch by batch; remembers the last row id across batches.
 
-    Only rows that take effect arrive here, and under the strict rule also bare row ids of matched
-    rows (operation -1), so every repeated row id is an error, unless ``allows_repeated``.
+    Only rows that take effect arrive here and, under the strict rule, also bare row ids of matched
+    rows (operation -1). So every repeated row id is an error, unless ``allows_repeated``.
     """
 
     def __init__(self, sink: MergeSink, on_columns: Sequence[str], allows_repeated: bool) -> None:
@@ -47,7 +47,7 @@ class CardinalityCheck:
         return batch if keep.all() else batch.filter(pa.array(keep))
 
     def _repeated(self, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which rows have the row id of the row before them."""
+        """Which rows have the same row id as the row before."""
         keys = batch.select([rows.ROW_ID, rows.CASE_NUMBER])
         previous, self._last = self._last, keys.slice(keys.num_rows - 1)
         row_id = keys.column(rows.ROW_ID)

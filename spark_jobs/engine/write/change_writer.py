@@ -1,4 +1,4 @@
-"""The executor half of the engine: checks the change rows of one task and feeds the sink.
+"""The executor side of the engine: checks the change rows of one task and feeds the sink.
 
 Imported by executors: nothing here needs a table library.
 """
@@ -28,7 +28,7 @@ REPORT_SCHEMA = "report string"
 
 @dataclass(slots=True)
 class TaskReport:
-    """What one sink task did: target rows by outcome, and its fragments."""
+    """What one sink task did: counts of target rows by outcome, and its fragments."""
 
     inserted: int = 0
     updated: int = 0
@@ -48,7 +48,7 @@ class TaskReport:
 
     @classmethod
     def from_json(cls, text: str) -> TaskReport:
-        """The report behind JSON text that ``to_json`` wrote."""
+        """The report from the JSON text that ``to_json`` returned."""
         document = json.loads(text)
         fragments = [Fragment.from_json(json.dumps(each)) for each in document.pop("fragments")]
         return cls(**document, fragments=fragments)
@@ -69,12 +69,12 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class ChangeWriter:
-    """The function of ``mapInArrow``: change rows in, one ``TaskReport`` out. Picklable.
+    """A function for ``mapInArrow``: takes change rows, yields one ``TaskReport``. Picklable.
 
-    ``not_null`` are table columns that take no NULL; ``assigned_columns`` and ``on_columns`` as in
-    ``MergeWrite``; ``labels`` name the cases in errors; ``allows_repeated_matches``: repeated
-    DELETEs of a row are one DELETE.
-    ``columns`` are the names of the columns that arrive, which the plan fills in.
+    ``not_null`` are the table's NOT NULL columns; ``assigned_columns`` and ``on_columns`` are as in
+    ``MergeWrite``; ``labels`` name the cases in errors. ``allows_repeated_matches``: repeated
+    DELETEs of a row count as one DELETE. ``columns`` are the names of the incoming columns, which
+    the plan fills in.
     """
 
     sinks: MergeSinkFactory
@@ -89,8 +89,8 @@ class ChangeWriter:
         """Store all change rows of a task.
 
         Yields:
-            One row with the column ``report`` (string): a ``TaskReport`` as JSON. None for a task
-            without change rows.
+            One row with the column ``report`` (string): a ``TaskReport`` as JSON. Nothing for a
+            task without change rows.
         """
         report = TaskReport()
         sink: MergeSink | None = None

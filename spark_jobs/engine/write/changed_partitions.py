@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def changed_partitions(
     connector: Connector, table: TableHandle, fragments: Sequence[Fragment]
 ) -> tuple[str, ...]:
-    """``day=2026-01-31/hour=7`` for each partition, sorted; none for a table without partitions."""
+    """Sorted names such as ``day=2026-01-31/hour=7``; none for a table without partitions."""
     if not table.partition_keys:
         return ()
     changed = connector.writes.changed_partitions(table, fragments)

@@ -1,10 +1,10 @@
-"""New rows on their way to the sink: clustered by partition, in as many tasks as they fill files.
+"""Distributes new rows to sink tasks: clustered by partition, in as many tasks as they fill files.
 
-Rows are counted by cluster (partition, and bucket) before they travel. A cluster that fills several
-files of the target size is cut into as many slices; slices are packed into tasks by size, so that
-small partitions share a task and big ones spread. A task that has several clusters gets them one
-after another, so that one file is open at a time. Which slice a row belongs to depends on its
-values alone, so a repeated task finds the same rows.
+Rows are counted by cluster (partition and bucket) before the shuffle. A cluster that fills several
+files of the target size is cut into that many slices. Slices are packed into tasks by size, so that
+small partitions share a task and big ones spread. A task with several clusters gets them one after
+another, so that one file is open at a time. A row's slice depends only on its values, so a
+repeated task gets the same rows.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Cluster:
 class FileSize:
     """What decides how many tasks write a cluster.
 
-    ``row_bytes``: about how many bytes of a data file a row takes; ``target`` in bytes;
-    ``parallelism``: cores at hand.
+    ``row_bytes`` is the approximate size of a row in a data file; ``target`` is the target file
+    size in bytes; ``parallelism`` is the number of available cores.
     """
 
     row_bytes: float
@@ -56,9 +56,9 @@ class FileSize:
     parallelism: int
 
     def slices(self, row_count: int, clusters: int) -> int:
-        """Into how many tasks ``row_count`` rows of one of ``clusters`` go.
+        """The number of tasks for ``row_count`` rows of one of ``clusters`` clusters.
 
-        One for each file; more where cores would idle, if each file still gets a fourth of its
+        One per file; more if cores would idle, as long as each file still gets a quarter of the
         target size.
         """
         size = row_count * self.row_bytes
@@ -76,7 +76,7 @@ def with_layout_columns(new_rows: DataFrame, layout: WriteLayout) -> DataFrame:
 
 
 def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
-    """The clusters that occur, counted by Spark."""
+    """The clusters of ``new_rows``, counted by Spark."""
     columns = [F.col(quote(name)) for name in layout.cluster_by]
     if not columns:
         count = new_rows.count()
@@ -94,7 +94,7 @@ def distribute(
     order_by: Sequence[str],
     size: FileSize,
 ) -> DataFrame:
-    """``new_rows`` in the tasks that write them, each cluster of a task together.
+    """``new_rows`` in the tasks that write them, with the rows of a cluster together in each task.
 
     ``order_by`` sorts the rows of a cluster: columns as SQL, with ASC or DESC.
     """
@@ -116,8 +116,9 @@ def _seed(new_rows: DataFrame) -> Column:
 class Placement:
     """A task for every row: its cluster's hash gives a slot, its seed one of the slot's slices.
 
-    ``first`` and ``slices`` are by slot; ``keys`` has, by slice, an integer that Spark's hash
-    partitioning puts into the slice's task.
+    ``first`` and ``slices`` are a slot's first slice and number of slices. ``keys`` has, by slice,
+    an integer that Spark's hash partitioning assigns to the slice's task. ``shares_tasks``: a task
+    has several clusters.
     """
 
     tasks: int
@@ -128,7 +129,7 @@ class Placement:
 
     @classmethod
     def of(cls, clusters: Sequence[Cluster], size: FileSize) -> Placement:
-        """The placement of clusters; those whose hashes meet in a slot are placed as one."""
+        """The placement of clusters; those whose hashes share a slot are placed as one."""
         slots = 1 << (2 * len(clusters)).bit_length()
         by_slot: dict[int, list[Cluster]] = defaultdict(list)
         for cluster in clusters:
@@ -168,7 +169,7 @@ class Placement:
 
 
 def _looked_up(numbers: Sequence[int], index: Column) -> Column:
-    """``numbers[index]``; the numbers are one constant of the plan, however many they are."""
+    """``numbers[index]``; the numbers are one constant in the plan, however many there are."""
     literal = F.split(F.lit(",".join(map(str, numbers))), ",").cast("array<int>")
     return F.get(literal, index)
 

@@ -21,7 +21,7 @@ from spark_jobs.spi.writes import DerivedColumns
 
 
 def with_derived_columns(changes: DataFrame, derived: DerivedColumns) -> DataFrame:
-    """``changes`` with the derived columns behind the others; NULL but on INSERT rows."""
+    """``changes`` followed by the derived columns, which are NULL except in INSERT rows."""
     names = [*changes.columns, *(name for name, _ in derived.columns)]
     types = [field.dataType for field in changes.schema]
     types += [parsed_type(kind) for _, kind in derived.columns]
@@ -31,25 +31,25 @@ def with_derived_columns(changes: DataFrame, derived: DerivedColumns) -> DataFra
 
 
 def by_position(frame: DataFrame) -> DataFrame:
-    """``frame`` with the names ``c0``, ``c1`` …, as ``mapInArrow`` takes any frame.
+    """``frame`` with the names ``c0``, ``c1`` …, with which ``mapInArrow`` takes any frame.
 
-    PySpark takes names for texts of its own, in which a dot leads to a field.
+    PySpark parses names, and a dot in a name would lead to a field.
     """
     return frame.toDF(*(f"c{index}" for index in range(len(frame.columns))))
 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """The function of ``mapInArrow``: change rows in, the same with derived columns out. Picklable.
+    """A function for ``mapInArrow``: adds the derived columns to change rows. Picklable.
 
-    ``columns`` are the names of the columns that arrive.
+    ``columns`` are the names of the incoming columns.
     """
 
     derived: DerivedColumns
     columns: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Add the derived columns to each batch, by position as ``with_derived_columns`` wants."""
+        """Add the derived columns to each batch, with names by position."""
         for batch in batches:
             added = self._derive(batch.rename_columns(list(self.columns)))
             arrays = [*batch.columns, *added]

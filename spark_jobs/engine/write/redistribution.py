@@ -1,7 +1,7 @@
-"""Redistribution: all changes of one file meet in one sink task, in the order the layouts ask for.
+"""Redistribution: all changes of one file reach one sink task, in the order that layouts require.
 
 The number of partitions is explicit, so adaptive execution can neither split a file over two tasks
-nor merge tasks. Only changes travel, never unchanged rows.
+nor merge tasks. Only changes are shuffled, never unchanged rows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ _32_BITS = 2**32 - 1
 class WriteSize:
     """What a statement may have to write, estimated before it runs.
 
-    ``file_sizes`` in bytes of the files that it reads, by ordinal; ``new_rows`` at most, each
-    of about ``new_row_bytes``; ``target_file_size`` in bytes; ``parallelism``: cores at hand.
+    ``file_sizes`` are those of the files that it reads, in bytes by ordinal. ``new_rows`` is the
+    maximum number of new rows, each of about ``new_row_bytes``. ``target_file_size`` is in bytes;
+    ``parallelism`` is the number of available cores.
     """
 
     file_sizes: Mapping[int, int]
@@ -41,14 +42,15 @@ class WriteSize:
     parallelism: int
 
     def files_for(self, new_rows: int) -> int:
-        """How many target-size files ``new_rows`` fill, at least one."""
+        """The number of target-size files that ``new_rows`` fill, at least one."""
         return max(1, math.ceil(new_rows * self.new_row_bytes / self.target_file_size))
 
     @property
     def sink_tasks(self) -> int:
-        """Sink tasks: enough for all cores twice over and for at most 1 GiB of files in each.
+        """The number of sink tasks: two per core, or more so that each has at most 1 GiB of files.
 
-        Never more than 10,000: tiny files are then written one after another.
+        At most one per old or new file, and at most 10,000: a task then writes tiny files one
+        after another.
         """
         new_files = self.files_for(self.new_rows)
         file_bytes = sum(self.file_sizes.values())
@@ -61,9 +63,9 @@ def redistribute(
 ) -> DataFrame:
     """``changes`` clustered over ``size.sink_tasks`` tasks and sorted within each.
 
-    A task sees its UPDATE and DELETE rows first, ordered as ``update_layout`` says, then its INSERT
-    rows ordered as ``insert_layout`` says. New rows that ``insert_layout`` clusters together spread
-    over as many tasks as they fill files of the target size. What that layout derives is added.
+    A task sees its UPDATE and DELETE rows first, in the order of ``update_layout``, then its INSERT
+    rows in the order of ``insert_layout``. New rows that ``insert_layout`` clusters together spread
+    over as many tasks as they fill files of the target size. Its derived columns are added.
     """
     if insert_layout.derived is not None:
         changes = with_derived_columns(changes, insert_layout.derived)
@@ -85,13 +87,13 @@ def _update_key(layout: WriteLayout, size: WriteSize) -> Column:
     keys = keys_of_partitions(size.sink_tasks)
     tasks = packed(size.file_sizes, size.sink_tasks)
     by_ordinal = [str(keys[tasks.get(n, 0)]) for n in range(max(tasks) + 1)]
-    # One constant of the plan, whatever the number of files.
+    # One constant in the plan, whatever the number of files.
     literal = F.split(F.lit(",".join(by_ordinal)), ",").cast("array<int>")
     return F.get(literal, F.col(_path(layout.file_ordinal)))
 
 
 def keys_of_partitions(partitions: int) -> list[int]:
-    """For each partition an integer that Spark's hash partitioning puts there."""
+    """For each partition, an integer that Spark's hash partitioning assigns to it."""
     found: dict[int, int] = {}
     key = 0
     while len(found) < partitions:
@@ -117,7 +119,7 @@ def _rotated(number: int, bits: int) -> int:
 
 
 def _spread(inserts: DataFrame, insert_key: Column, size: WriteSize) -> Column:
-    """``insert_key`` split for those clusters whose new rows fill more than one file."""
+    """``insert_key``, split for clusters whose new rows fill more than one file."""
     counts = inserts.groupBy(insert_key.alias("key")).count().collect()
     spread = [(row["key"], size.files_for(row["count"])) for row in counts]
     chosen = F.lit(1)

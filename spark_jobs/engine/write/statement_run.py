@@ -1,4 +1,4 @@
-"""What runs of all statements that change rows have in common: their inputs, outcome, and end."""
+"""What the runs of all row-changing statements have in common: inputs, outcome and end."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Spec = TypeVar("Spec")
 
 @dataclass(frozen=True, slots=True)
 class StatementOutcome:
-    """What a statement did, or would do; ``snapshot_id`` is None when nothing was committed.
+    """What a statement did, or would do; ``snapshot_id`` is None if nothing was committed.
 
-    ``partitions`` are the names of those that changed.
+    ``partitions`` are the names of the changed partitions.
     """
 
     snapshot_id: int | None
@@ -46,10 +46,10 @@ class StatementOutcome:
 class StatementRun(Generic[Spec]):
     """One attempt of one statement on a pinned table.
 
-    ``sources`` are the request's sources, of which there is a temporary view each;
-    ``scratch`` is a folder below the warehouse for this operation's temporary files. ``moment`` is
-    the current time of the statement. ``attempt`` counts from 1. ``reads_itself``: a source is a
-    query or copy of the target. ``dry_run``: it ends before the commit, and nothing was stored.
+    ``sources`` are the request's sources, each with a temporary view. ``scratch`` is the folder for
+    this run's temporary files, relative to the workspace. ``moment`` is the statement's current
+    time. ``attempt`` counts from 1. ``reads_itself``: a source may read the target.
+    ``dry_run``: the run ends before the commit and stores nothing.
     """
 
     spark: SparkSession
@@ -69,17 +69,17 @@ class StatementRun(Generic[Spec]):
 
     @property
     def required_columns(self) -> tuple[str, ...]:
-        """The table's columns that take no NULL."""
+        """The table's NOT NULL columns."""
         return tuple(column.name for column in self.table.columns if not column.nullable)
 
     @property
     def lease(self) -> Lease:
-        """Only while it is there may tasks of this run leave files."""
+        """The lease of this run: its tasks may leave files only while the lease exists."""
         storage = self.connector.storage
         return Lease(storage.filesystem, f"{storage.root}/{self.scratch}")
 
     def begin(self, write: MergeWrite) -> MergeHandle:
-        """Begin a write that leaves no file and no snapshot when the run is given up."""
+        """Begin a write that leaves no files and no snapshot if the run is given up."""
         wanted = replace(write, require_wanted=self._require_wanted)
         handle = self.connector.writes.begin_merge(self.table, wanted)
         return replace(handle, sinks=LeasedSinks(handle.sinks, self.lease))
@@ -90,7 +90,7 @@ class StatementRun(Generic[Spec]):
 
     @contextmanager
     def writing(self, handle: MergeHandle) -> Iterator[None]:
-        """What fails within leaves no file and no guard, unless removing them fails too."""
+        """A failing block leaves no files and no guard, unless removing them fails too."""
         try:
             yield
         except BaseException:
@@ -109,7 +109,7 @@ class StatementRun(Generic[Spec]):
         fragments: Sequence[Fragment],
         metrics: Metrics,
     ) -> CommittedSnapshot:
-        """Make the snapshot; ``table`` as it was when ``fragments`` were made.
+        """Commit the snapshot; ``table`` is as it was when ``fragments`` were made.
 
         Raises:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
@@ -120,7 +120,7 @@ class StatementRun(Generic[Spec]):
         return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
-        """Clean up, unless there may be a snapshot after ``error``, which the caller raises."""
+        """Clean up after ``error``, which the caller raises, unless it may have left a snapshot."""
         if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
             with self._cleaning_up():
                 self.lease.end()
@@ -129,14 +129,14 @@ class StatementRun(Generic[Spec]):
 
     @contextmanager
     def _cleaning_up(self) -> Iterator[None]:
-        """After a failure, whose error matters more: what fails within is only said."""
+        """Only log errors of the block, which cleans up after a failure that matters more."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - of the storage, of Spark or of the connector
             self.progress.say(f"cleaning up failed, so files may be left: {error}")
 
     def abort(self, handle: MergeHandle) -> None:
-        """Leave no file and no guard."""
+        """Abort the write, so that it leaves no files and no guard."""
         self.connector.writes.abort_merge(self.table, handle)
 
 

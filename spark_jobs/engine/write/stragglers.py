@@ -1,7 +1,7 @@
 """Tasks that outlive their failed stage: they go on writing files while nobody waits for them.
 
-That no file of theirs stays is what the lease is for (``engine.runtime.lease``). Waiting lets them
-look for it before the job ends, and kills them.
+The lease makes sure that none of their files stay (``engine.runtime.lease``). Waiting lets them
+check it before the job ends and kills them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _QUIET = 0.3
 
 
 def wait_for_stragglers(spark: SparkSession, seconds: float = 30.0) -> None:
-    """Wait until no task has been running for a moment, at most ``seconds``.
+    """Wait until no task has been running for a moment, for at most ``seconds``.
 
     Spark reports a failed stage at once and only asks its other tasks to stop. The Python worker of
     a task ends a moment after the task.

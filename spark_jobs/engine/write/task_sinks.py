@@ -1,4 +1,4 @@
-"""The sinks of one task, which end together. Imported by executors."""
+"""The sinks of one task, which are finished together. Imported by executors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("airflow_provider_merge.job")
 
 @dataclass(frozen=True, slots=True)
 class TaskSinks:
-    """Opens sinks when they are needed, and finishes all of them."""
+    """Opens sinks as needed, and finishes or aborts all of them."""
 
     factory: MergeSinkFactory
     opened: list[MergeSink] = field(default_factory=list)
@@ -31,11 +31,11 @@ class TaskSinks:
         return sink
 
     def finish(self) -> list[Fragment]:
-        """What all sinks made."""
+        """Finish all sinks, and return what they wrote."""
         return [fragment for sink in self.opened for fragment in sink.finish()]
 
     def abort(self) -> None:
-        """Abort all sinks; the driver removes what one leaves that cannot."""
+        """Abort all sinks; the driver removes what a sink fails to remove."""
         for sink in self.opened:
             try:
                 sink.abort()
@@ -45,10 +45,10 @@ class TaskSinks:
 
 @contextmanager
 def task_sinks(factory: MergeSinkFactory) -> Iterator[TaskSinks]:
-    """The sinks of a task; what fails within aborts them.
+    """The sinks of a task; a failure in the block aborts them.
 
     Raises:
-        RuntimeError: with the marker of a ``JobError``, which Spark hands to the driver as text.
+        RuntimeError: with the marker of a ``JobError``, which Spark passes to the driver as text.
     """
     sinks = TaskSinks(factory)
     with marked_errors():
