@@ -164,6 +164,5 @@ def _is_of_one_calendar(properties: Mapping[bytes, bytes], by_default: bool) -> 
     version = properties.get(_SPARK_VERSION)
     if version is None:
         return by_default
-    return int(version.split(b".")[0]) >= 3 and not any(
-        each in properties for each in _OLD_CALENDAR
-    )
+    is_correct = int(version.split(b".")[0]) >= _FIRST_CORRECT
+    return is_correct and not any(each in properties for each in _OLD_CALENDAR)
