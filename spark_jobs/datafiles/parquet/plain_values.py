@@ -17,7 +17,7 @@ _DATA_PAGE = 0
 
 
 def decoded(element: Struct, body: bytes, count: int) -> pa.Array:
-    """The ``count`` values in a PLAIN page's ``body``, in the Arrow type of the leaf ``element``."""
+    """The ``count`` values in a PLAIN page's ``body``, as the Arrow type of leaf ``element``."""
     header = thrift.serialize(
         {
             1: i32(_DATA_PAGE),
