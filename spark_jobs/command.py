@@ -96,7 +96,7 @@ def _is_done(
 def _opens_ahead(parsed: argparse.Namespace) -> bool:
     """Whether the catalog can be opened before there is a session.
 
-    That takes a single request, whose documents spark-submit does not have to ship.
+    It can for a single request whose documents are on this machine, not shipped by spark-submit.
     """
     names = [parsed.request, parsed.credentials]
     return parsed.request is not None and all(Path(name).is_file() for name in names if name)

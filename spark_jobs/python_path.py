@@ -1,4 +1,4 @@
-"""Makes Python import PySpark from Spark's folders, compiled, instead of from archives of source.
+"""Makes Python import PySpark from its compiled copy beside Spark, not from archives of source.
 
 Spark puts its ``pyspark.zip`` and py4j's archive first on the path. Python compiles what it imports
 from them every time: 0.3 s for a driver. Also, each task of a worker clears Python's import caches,

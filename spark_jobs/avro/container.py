@@ -136,7 +136,7 @@ class AvroFile:
 
 
 def _unsnapped(data: bytes, most_bytes: int) -> bytes:
-    """Decompress Snappy's raw format, which begins with the size, and verify the checksum behind it."""
+    """Decompress Snappy's raw format, which begins with the size, and verify its checksum."""
     size, shift = 0, 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift

@@ -25,7 +25,7 @@ def require(condition: bool, problem: str, remedy: str = "") -> None:
 
 
 def require_identifier(field: str, name: str) -> None:
-    """Refuse what is not a name, given without backticks, within which any text would be allowed.
+    """Refuse what is not a name; it must not be in backticks, which could enclose any text.
 
     Raises:
         RequestError: REQUEST_INVALID.

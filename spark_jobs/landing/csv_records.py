@@ -33,7 +33,7 @@ class Dialect:
     line break within quotes belongs to the value.
 
     Raises:
-        NotSupportedError: a character has two roles, a line end has one, or there is no separator.
+        NotSupportedError: a character has two roles or is a line end, or there is no separator.
     """
 
     separator: bytes = b","

@@ -39,7 +39,7 @@ class LandedFile:
 
 
 class FilePart(NamedTuple):
-    """The records of a file that begin from byte ``start`` on and before ``end`` (None: all)."""
+    """The records of a file that begin at byte ``start`` or later, and before ``end`` if given."""
 
     file: LandedFile
     start: int = 0

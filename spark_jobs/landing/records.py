@@ -29,7 +29,7 @@ class Column(NamedTuple):
 class Problem(NamedTuple):
     """Why a record is bad; ``column`` is set if it is because of one value.
 
-    ``remedy`` names the option that would accept the record.
+    ``remedy`` says what to correct, or which option would accept the record or set it aside.
     """
 
     reason: str

@@ -182,7 +182,7 @@ class _Recoded:
 
 
 class Lines:
-    """The lines of a stream that begin from byte ``start`` on and before ``end`` (None: all).
+    """The lines of a stream that begin at byte ``start`` or later, and before ``end`` if given.
 
     The stream begins at the byte before ``start``, or at 0.
     """

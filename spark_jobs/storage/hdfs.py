@@ -33,7 +33,7 @@ def hdfs_client(options: HdfsOptions) -> Any:
 
     Raises:
         CatalogError: LIBRARY_MISSING.
-        OSError: the client does not accept the authority.
+        OSError: the NameNode is unknown.
     """
     return _client(os.getpid(), options)
 

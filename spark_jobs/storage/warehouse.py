@@ -94,8 +94,9 @@ def open_warehouse(
 ) -> Warehouse:
     """The storage of ``warehouse``; ``options`` are those of the catalog, secrets included.
 
-    ``is_exclusive``: jobs create exclusive files there, so the store must support them.
-    ``called`` is the field of the catalog connection, for errors.
+    ``is_exclusive``: jobs create exclusive files there, so the store must support them; False if a
+    catalog's server decides who commits, or if nothing is published there. ``called`` is the field
+    of the catalog connection, for errors.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.

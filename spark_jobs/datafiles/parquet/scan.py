@@ -2,7 +2,7 @@
 
 Key columns are decoded first; if no row of a row group has a wanted key, no other column of it is
 read. The other columns are decoded one after another, so that at most one of them is held as a
-whole beside the chosen rows.
+whole beside the key columns and the chosen rows.
 """
 
 from __future__ import annotations
