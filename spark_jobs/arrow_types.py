@@ -1,4 +1,4 @@
-"""Spark's types as Arrow's, with timestamps in UTC, on every version of PySpark."""
+"""Spark's types as Arrow types, with timestamps in UTC, on every version of PySpark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
-# PySpark before 4.3 takes UTC without being told, and knows no such parameter.
+# PySpark before 4.3 always uses UTC and has no such parameter.
 _ZONED: Final = "timezone" in inspect.signature(to_arrow_type).parameters
 _ZONE: Final[dict[str, Any]] = {"timezone": "UTC"} if _ZONED else {}
 
@@ -18,7 +18,7 @@ def arrow_type(kind: DataType) -> pa.DataType:
     """The Arrow type of values of ``kind``.
 
     Raises:
-        PySparkTypeError: Arrow has none.
+        PySparkTypeError: Arrow has no such type.
     """
     return to_arrow_type(kind, **_ZONE)
 

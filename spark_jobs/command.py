@@ -1,9 +1,9 @@
 """The job: read the request, run its statement, store the result, set the exit code.
 
 ``spark-submit … main.py --request FILE [--credentials FILE]``, or ``--batch FILE`` for several
-statements; statements that take care of a table need no Spark session: ``python main.py
---no-session --request FILE``. ``spark_jobs.run`` does the same for tests and notebooks; it is
-imported, and the catalog opened, while Java makes the session.
+statements. Maintenance statements need no Spark session: ``python main.py --no-session --request
+FILE``. ``spark_jobs.run`` does the same for tests and notebooks; it is imported, and the catalog
+opened, while Java starts the session.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from spark_jobs.errors import ErrorCode, JobError, RequestError
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
 
-# PySpark tells the JVM for each step of a frame where in the code it was made: a third of all that
-# it says to it.
+# For each DataFrame operation, PySpark sends the JVM the line of code it comes from: a third of all
+# that it sends.
 _NO_CALL_SITES: Final = "spark.python.sql.dataFrameDebugging.enabled"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The entry point of spark-submit; 0 when the statement is done, 1 when it failed."""
+    """The entry point of spark-submit; 0 if every statement succeeded, else 1."""
     _set_up_logs()
     parsed = _parser().parse_args(arguments)
     progress, spark = Progress(), None
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0 if _is_done(parsed, spark, progress, opened) else 1
         except JobError as error:
             log.error("%s", error)
-        except Exception:  # noqa: BLE001 - told here: a trace that Python prints has secrets
+        except Exception:  # noqa: BLE001 - logged here: a trace printed by Python has secrets
             log.exception("The job failed without a result.")
         finally:
             if spark is not None:
@@ -76,7 +76,7 @@ def _is_done(
     progress: Progress,
     opened: Future[Connector] | None,
 ) -> bool:
-    """Run what is asked for; whether all of it ended well."""
+    """Run the request or batch; returns whether every statement succeeded."""
     with progress.phase("imports"):
         from spark_jobs.run import run_all, run_and_hand_over, summary
     credentials = _credentials(parsed.credentials)
@@ -94,7 +94,10 @@ def _is_done(
 
 
 def _opens_ahead(parsed: argparse.Namespace) -> bool:
-    """Whether the documents are here before there is a session: not if spark-submit ships them."""
+    """Whether the catalog can be opened before there is a session.
+
+    It can for a single request whose documents are on this machine, not shipped by spark-submit.
+    """
     names = [parsed.request, parsed.credentials]
     return parsed.request is not None and all(Path(name).is_file() for name in names if name)
 
@@ -110,7 +113,7 @@ def _opened(parsed: argparse.Namespace) -> Connector:
 def _set_up_logs() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    # They repeat each error of an expression with its JVM trace; the result says it in a line.
+    # They log each error of an expression again, with its JVM trace; the result has it in one line.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(name).disabled = True
 
@@ -133,7 +136,7 @@ def _say_application(spark: SparkSession) -> None:
 
 
 def _located(option: str, name: str) -> Path:
-    """The document by its path, or among the files that spark-submit shipped."""
+    """The path of a document: as given, or among the files that spark-submit shipped."""
     path = Path(name)
     if path.is_file():
         return path

@@ -11,11 +11,11 @@
     ├── CommitError         the table moved on, or the outcome of the commit is unknown
     └── InternalError       a defect or a failure of the cluster
 
-An error has a stable ``code``; texts may change. ``retryable`` belongs to the code: a passing error
-may succeed when the same request is tried again, a final one cannot.
+An error has a stable ``code``; its texts may change. The code determines ``retryable``: after a
+retryable error, the same request may succeed when it is tried again; after any other, it cannot.
 
-An error that is raised in an executor travels to the driver inside a Spark exception's text:
-``marked_errors`` writes it, ``from_marker`` finds it again.
+An error raised in an executor reaches the driver inside the text of a Spark exception:
+``marked_errors`` writes it there, ``from_marker`` finds it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARKER_END = ">>"
 
 
 class ErrorCode(Enum):
-    """Stable names of everything that can go wrong; the value says whether a retry may help."""
+    """Stable names of everything that can go wrong; a value also says whether a retry may help."""
 
     REQUEST_INVALID = ("REQUEST_INVALID", False)
     REQUEST_VERSION_UNKNOWN = ("REQUEST_VERSION_UNKNOWN", False)
@@ -219,14 +219,14 @@ def error_of(code: ErrorCode, message: str, remedy: str = "") -> JobError:
 def to_marker(error: JobError) -> str:
     """The error as text that survives inside another exception's message."""
     document = {"code": error.code.name, "message": error.message, "remedy": error.remedy}
-    # Neither "<" nor ">" can occur in the document, so start and end of the marker are certain.
+    # Without "<" and ">" in the document, the start and end of the marker are unambiguous.
     text = json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e")
     return _MARKER_START + text + _MARKER_END
 
 
 @contextmanager
 def marked_errors() -> Iterator[None]:
-    """Within it, in an executor, a ``JobError`` becomes one whose text holds its marker."""
+    """Turn a ``JobError`` in an executor into a ``RuntimeError`` whose text is its marker."""
     try:
         yield
     except JobError as error:
@@ -234,11 +234,11 @@ def marked_errors() -> Iterator[None]:
 
 
 def from_marker(text: str) -> JobError | None:
-    """The first error that ``to_marker`` wrote into ``text``; None when there is none."""
+    """The first error that ``to_marker`` wrote into ``text``; None if there is none."""
     for after_start in text.split(_MARKER_START)[1:]:
         try:
             document = json.loads(after_start.partition(_MARKER_END)[0])
             return error_of(ErrorCode[document["code"]], document["message"], document["remedy"])
         except (ValueError, KeyError, TypeError):
-            continue  # the start of a marker that was cut off, or quoted source code
+            continue  # a marker that was cut off, or quoted source code
     return None

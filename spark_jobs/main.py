@@ -1,4 +1,4 @@
-"""What spark-submit runs: the command line of ``spark_jobs.command``."""
+"""The script that spark-submit runs: the command line of ``spark_jobs.command``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Where Python finds PySpark: beside Spark, compiled, rather than in an archive, as text.
+"""Makes Python import PySpark from its compiled copy beside Spark, not from archives of source.
 
-Spark puts its own ``pyspark.zip`` and py4j's first on the path. Python compiles what it imports
-from them each time: 0.3 s for a driver. And each task of a worker empties Python's import caches,
-after which Python 3.11 reads the directories of all archives again: 0.13 s of CPU
+Spark puts its ``pyspark.zip`` and py4j's archive first on the path. Python compiles what it imports
+from them every time: 0.3 s for a driver. Also, each task of a worker clears Python's import caches,
+and then Python 3.11 reads the directories of all archives again: 0.13 s of CPU
 (https://github.com/python/cpython/issues/103200).
 """
 
@@ -17,7 +17,7 @@ _PACKAGES = ("pyspark", "py4j")
 
 
 def forget_archives() -> None:
-    """Take Spark's archives off the path, if the PySpark behind them belongs to the same Spark.
+    """Take Spark's archives off the path if a PySpark of the same Spark follows them there.
 
     Call it before anything imports PySpark.
     """
@@ -33,7 +33,7 @@ def forget_archives() -> None:
 
 
 def _archives() -> list[str]:
-    """Those that Spark brings: of PySpark and py4j, and a jar."""
+    """The archives that Spark puts on the path: PySpark, py4j, and a jar."""
     own = __file__.partition(f"{os.sep}spark_jobs{os.sep}")[0]
     return [path for path in sys.path if path != own and Path(path).is_file()]
 
@@ -44,6 +44,6 @@ def _home_of_pyspark(folders: list[str]) -> Path | None:
 
 
 def _spark_home() -> Path | None:
-    """The actual one, which the home beside an archive of classes links to."""
+    """The real home of Spark, which the home beside a class archive links to."""
     home = os.environ.get("SPARK_HOME")
     return Path(home, "bin").resolve().parent if home else None

@@ -1,4 +1,4 @@
-"""Runs statements on a session that exists: the one place that knows both connectors and engine."""
+"""Runs statements on an existing session; the only module that knows both connectors and engine."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def run(
     answers: Path | None = None,
     opened: Future[Connector] | None = None,
 ) -> JobResult:
-    """Run a request on a session that exists; never raises for what the request or data did.
+    """Run a request on an existing session; errors of the request or its data become results.
 
-    ``spark`` may be None for statements that take care of a table.
+    ``spark`` may be None for maintenance statements.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
-    of a dry run or the workspace cannot be reached. ``progress`` holds the phases that ended
-    before; ``answers`` as in ``LastLook``; ``opened`` is the request's connector, if somebody opens
-    it by now.
+    of a dry run or the workspace cannot be reached. ``progress`` holds the phases that have already
+    ended; ``answers`` is as in ``LastLook``; ``opened`` is the request's connector if it is already
+    being opened.
     """
     redaction = Redaction.of((credentials or {}).values())
     progress = progress or Progress()
@@ -75,9 +75,9 @@ def run_all(
     credentials: Mapping[str, str] | None = None,
     answers: Path | None = None,
 ) -> Mapping[int, JobResult]:
-    """Run the requests of a batch, each on a session of its own; as ``run``.
+    """Run the requests of a batch as ``run`` does, each on a session of its own.
 
-    The results are by position, without those of requests that were not run.
+    Returns the results by position in the batch; requests that were not run have none.
     """
 
     def check_one(request: JobRequest) -> JobResult:
@@ -85,7 +85,7 @@ def run_all(
 
     def run_one(request: JobRequest) -> JobResult:
         if batch.max_parallel > 1:
-            # A pool each: else the tasks of the first statement would go before all others.
+            # A pool per statement, or else the tasks of the first one would go before all others.
             spark.sparkContext.setLocalProperty("spark.scheduler.pool", request.operation_id)
         result = run_and_hand_over(
             request, spark.newSession(), credentials or {}, Progress(), answers
@@ -113,7 +113,7 @@ def run_and_hand_over(
     answers: Path | None,
     opened: Future[Connector] | None = None,
 ) -> JobResult:
-    """``run``, and the result of a dry run where its operator finds it."""
+    """Call ``run``, and store the result of a dry run where its operator finds it."""
     result = run(request, spark, credentials, progress, answers, opened)
     if request.dry_run:
         storage = open_of(request, credentials).storage

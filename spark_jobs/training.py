@@ -1,7 +1,7 @@
-"""Some statements on tables of its own, so that Java loads what statements need.
+"""Runs a few statements on a table of its own, so that Java loads the classes they need.
 
-``spark-submit … training.py FOLDER``: the driver whose classes become an archive (the provider's
-``class-archive`` command). The folder is the warehouse; it may be removed afterwards.
+``spark-submit … training.py FOLDER``: the driver whose classes become a class archive (the
+provider's ``class-archive`` command). The folder is the warehouse; it may be removed afterwards.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FROM range(1000)
 
 
 def statements(csv: Path) -> list[tuple[Statement, tuple[Source, ...]]]:
-    """What is done, in this order."""
+    """The statements with their sources, in order; ``csv`` is written for one of them."""
     lines = [f"{number},{number}.50,changed,2024-01-02 03:04:05,2024-01-02" for number in range(99)]
     csv.write_text("\n".join(["id,amount,note,at,day", *lines, ""]), encoding="utf-8")
     columns = tuple(ColumnSpec(name, type_) for name, type_ in _COLUMNS.items())
@@ -70,7 +70,7 @@ def statements(csv: Path) -> list[tuple[Statement, tuple[Source, ...]]]:
 
 
 def main(folder: Path) -> int:
-    """Do them all on one session; 0 when each has succeeded."""
+    """Run all statements on one session; 0 if all succeed, 1 after the first failure."""
     folder.mkdir()
     spark = SparkSession.builder.getOrCreate()
     catalog = CatalogSpec("paimon", str(folder))

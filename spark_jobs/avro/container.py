@@ -1,8 +1,8 @@
-"""Avro object container files: the header's schema, and blocks of records, decompressed.
+"""Avro object container files: the header's schema, and decompressed blocks of records.
 
-Imported by executors. By the Avro specification, 1.11.1. Codecs are those of Python and pyarrow, so
-that files as Spark writes them (snappy, deflate, zstandard) need no other library. A file of a few
-bytes may claim to hold any number of bytes: it is believed up to a limit.
+Imported by executors. Follows the Avro specification, 1.11.1. Codecs come from Python and pyarrow,
+so that files with Spark's codecs (snappy, deflate, zstandard) need no other library. A file of a
+few bytes may claim any size; claims are accepted up to a limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _CODECS: Final = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 _READ_BYTES: Final = 16 * 1024 * 1024
-# Records may have no bytes at all; this many are believed.
+# Records may have no bytes at all; a block may claim this many of them.
 _MOST_EMPTY: Final = 1_000_000
 
 
@@ -30,30 +30,30 @@ class Stream(Protocol):
     """What a file is read from."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes, not none before the end."""
+        """At most ``size`` bytes; empty only at the end."""
         ...
 
 
 class AvroDamagedError(ValueError):
-    """A file is no Avro file, or not a whole one; the message says why."""
+    """A file is not an Avro file, or is incomplete or damaged; the message says why."""
 
 
 class AvroBlock(NamedTuple):
-    """Some records, one behind the other."""
+    """The number of some records, and their encoded bytes."""
 
     records: int
     data: bytes
 
 
 class AvroFile:
-    """A file from its begin on; ``schema`` is its writer's, as JSON says it."""
+    """A file, read from its start; ``schema`` is the writer's schema, as parsed JSON."""
 
     def __init__(self, stream: Stream, most_bytes: int) -> None:
         """Read the header; no part of it and no block may have more than ``most_bytes``.
 
         Raises:
-            AvroDamagedError: there is none.
-            NotSupportedError: an unknown codec.
+            AvroDamagedError: there is no valid header.
+            NotSupportedError: the codec is unknown.
         """
         self._stream, self._most_bytes = stream, most_bytes
         if self._read(len(_MAGIC)) != _MAGIC:
@@ -72,10 +72,10 @@ class AvroFile:
             raise AvroDamagedError("its header has no schema") from None
 
     def blocks(self) -> Iterator[AvroBlock]:
-        """The blocks.
+        """The blocks of the file.
 
         Raises:
-            AvroDamagedError: one is not whole.
+            AvroDamagedError: a block is damaged or incomplete.
         """
         while first := self._stream.read(1):
             count = self._long(first)
@@ -136,7 +136,7 @@ class AvroFile:
 
 
 def _unsnapped(data: bytes, most_bytes: int) -> bytes:
-    """Snappy's raw format, which begins with the size, and a checksum of the data behind it."""
+    """Decompress Snappy's raw format, which begins with the size, and verify its checksum."""
     size, shift = 0, 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift
@@ -169,7 +169,7 @@ def _unpacked_by_python(codec: str, data: bytes, most_bytes: int) -> bytes:
         "xz": lzma.LZMADecompressor,
     }[codec]()
     found: bytes = unpacker.decompress(data, most_bytes)
-    # What follows is not looked at: fastavro leaves a part of a checksum behind deflated data.
+    # Trailing bytes are ignored: fastavro leaves part of a checksum after deflated data.
     if not unpacker.eof:
         raise ValueError("the data is not whole")
     return found

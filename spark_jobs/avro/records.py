@@ -1,7 +1,7 @@
-"""Records of small Avro files, for executors, which have no library for them.
+"""Decodes records of small Avro files without an Avro library. Imported by executors.
 
-After the Avro 1.11 specification. A block may claim to hold any number of records: whatever takes
-no room in it is refused, so that time and memory follow the size of what is there.
+Follows the Avro 1.11 specification. A block may claim any number of records; records and items of
+zero bytes are refused, so that time and memory depend on the actual size of the file.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from spark_jobs.avro.container import AvroFile
 MAX_BLOCK: Final = 256 * 1024 * 1024
 _LONGEST_NUMBER: Final = 63
 
-# From the bytes of a block and a place in them: a value, and the place after it.
+# Takes the bytes of a block and a position in them; returns a value and the position after it.
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 
 def records(content: bytes) -> Iterator[Any]:
-    """The records of a file, in their order.
+    """The records of a file, in order.
 
     Raises:
-        ValueError and what decoding raises else: the file is damaged or hostile.
-        NotSupportedError: an unknown codec.
+        ValueError and whatever decoding raises: the file is damaged or hostile.
+        NotSupportedError: the codec is unknown.
     """
     file = AvroFile(io.BytesIO(content), MAX_BLOCK)
     decode = _decoder(file.schema, {})
@@ -34,7 +34,7 @@ def records(content: bytes) -> Iterator[Any]:
 
 
 def _items(decode: Decoder, count: int, data: bytes, position: int) -> tuple[list[Any], int]:
-    """Some values, one after the other, each of which takes room."""
+    """``count`` consecutive values, each of at least one byte, and the position after them."""
     items = []
     for _ in range(count):
         item, end = decode(data, position)
@@ -46,7 +46,7 @@ def _items(decode: Decoder, count: int, data: bytes, position: int) -> tuple[lis
 
 
 def _decoder(schema: Any, names: dict[str, Decoder]) -> Decoder:
-    """What decodes values of a schema; ``names`` are the named types so far, none holds itself."""
+    """The decoder of values of a schema; ``names`` are the named types so far, none recursive."""
     if isinstance(schema, list):
         return _union([_decoder(each, names) for each in schema])
     if isinstance(schema, str):
@@ -131,7 +131,7 @@ def _fixed(size: int) -> Decoder:
 
 
 def _unsigned(data: bytes, position: int) -> tuple[int, int]:
-    """A number of variable length; zig-zag is not undone."""
+    """A variable-length number, still zigzag-encoded."""
     byte = data[position]
     value, shift = byte & 0x7F, 0
     while byte > 0x7F:

@@ -1,4 +1,4 @@
-"""What a file source may ask for with records that cannot be read, and what does not fit."""
+"""How a file source may treat records that cannot be read, and checks of these settings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 
 OnBadRows = Literal["fail", "quarantine"]
 
-# Formats whose records can be bad one by one.
+# Formats in which single records can be bad.
 _FORMATS: Final = ("avro", "csv", "json", "text")
 _STRICT: Final = "FAILFAST"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
-# Schemes under which one place has several names.
+# Schemes that are names of the same storage.
 _SAME_SCHEME: Final = {FILE_SCHEME: "", **dict.fromkeys(S3_SCHEMES, "s3")}
 _BRACES = re.compile(r"\{([^{}]*)\}")
 
@@ -26,7 +26,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 def check_on_bad_rows(
     on_bad_rows: OnBadRows | None, format_: str, options: Mapping[str, str]
 ) -> None:
-    """Refuse a wrong value, and a quarantine beside a format or an option that leaves it empty.
+    """Refuse an unknown value, and a quarantine with a format or option that leaves it empty.
 
     Raises:
         RequestError: REQUEST_INVALID, naming the field.
@@ -54,7 +54,7 @@ def check_on_bad_rows(
 
 
 def check_quarantine(on_bad_rows: OnBadRows | None, quarantine: str | None, path: str) -> None:
-    """Refuse a folder that is missing, not wanted, relative, or part of what ``path`` reads.
+    """Refuse a folder that is missing, superfluous, relative, or within what ``path`` reads.
 
     Raises:
         RequestError: REQUEST_INVALID, naming the field.
@@ -78,7 +78,7 @@ def check_quarantine(on_bad_rows: OnBadRows | None, quarantine: str | None, path
 
 
 def check_max_bad_rows(on_bad_rows: OnBadRows | None, limit: float | None) -> None:
-    """Refuse a limit that is no share (below 1) and no number of records (from 1).
+    """Refuse a limit that is neither a share (below 1) nor a number of records (from 1).
 
     Raises:
         RequestError: REQUEST_INVALID, naming the field.
@@ -103,7 +103,7 @@ def _require_none(name: str, value: str | float | None) -> None:
 
 
 def _is_read(folder: str, path: str) -> bool:
-    """Whether files below ``folder`` are read with ``path``, which may be a glob of Hadoop's."""
+    """Whether ``path``, which may be a Hadoop glob, reads files below ``folder``."""
     if not (path.startswith("/") or _URI.fullmatch(path)):
         return False
     parts = _parts(folder)
@@ -115,7 +115,7 @@ def _is_read(folder: str, path: str) -> bool:
 
 
 def _parts(place: str) -> list[str]:
-    """The scheme of a path or URI, and its folders; the authority counts as the first of them."""
+    """The scheme of a path or URI, and its folders, the first of which is the authority."""
     uri = _URI.fullmatch(place)
     scheme = uri[1].lower() if uri else FILE_SCHEME
     below = posixpath.normpath((uri[2] if uri else place).lstrip("/"))
@@ -124,7 +124,7 @@ def _parts(place: str) -> list[str]:
 
 
 def _alternatives(glob: str) -> list[str]:
-    """The globs that one with braces stands for."""
+    """The globs that a glob with braces expands to."""
     braces = _BRACES.search(glob)
     if braces is None:
         return [glob]

@@ -19,8 +19,8 @@ class JobBatch:
 
     ``operation_id`` marks the job's files and processes; nothing is committed under it.
 
-    Up to ``max_parallel`` run at once, where none needs what another one does. ``on_failure``: what
-    happens to those behind one that failed: they are not run any more (``stop``), or are.
+    Up to ``max_parallel`` requests run at once, unless one needs another. ``on_failure``: whether
+    the requests after a failed one are not run (``stop``) or run anyway (``continue``).
     """
 
     operation_id: str
@@ -41,9 +41,9 @@ class JobBatch:
         )
 
     def needed_by(self, index: int) -> frozenset[int]:
-        """The requests before that of ``index`` that must have ended before it starts.
+        """The positions of earlier requests that must end before the one at ``index`` starts.
 
-        One needs another when either changes a table that the other one reads or changes.
+        One request needs another if either changes a table that the other one reads or changes.
         """
         own = self.requests[index]
         return frozenset(
@@ -58,7 +58,7 @@ class JobBatch:
 
     @classmethod
     def from_json(cls, text: str) -> JobBatch:
-        """The batch behind a JSON document.
+        """The batch in a JSON document.
 
         Raises:
             RequestError: REQUEST_VERSION_UNKNOWN, or REQUEST_INVALID with the JSON path.

@@ -1,4 +1,4 @@
-"""What the contract's objects use to check their own structure."""
+"""Checks that the contract's objects run on their own structure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from spark_jobs.errors import ErrorCode, RequestError
 
-# In bytes: with what catalogs add to it, a name must fit into the 255 bytes of a folder's name.
+# In bytes: with what catalogs add, a name must fit into the 255 bytes of a folder name.
 LONGEST_NAME: Final = 240
 _NO_TEXT: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _QUOTED: Final = re.compile(r"`(?:[^`]|``)*`")
@@ -15,7 +15,7 @@ _PART: Final = re.compile(r"(?:`(?:[^`]|``)+`|[^.`])+")
 
 
 def require(condition: bool, problem: str, remedy: str = "") -> None:
-    """Refuse the object that is being made unless ``condition`` holds.
+    """Refuse the object under construction unless ``condition`` holds.
 
     Raises:
         RequestError: REQUEST_INVALID with ``problem``, which begins with the field's name.
@@ -25,7 +25,7 @@ def require(condition: bool, problem: str, remedy: str = "") -> None:
 
 
 def require_identifier(field: str, name: str) -> None:
-    """Refuse what is no name, in the form without backticks: they could hold any other text.
+    """Refuse what is not a name; it must not be in backticks, which could enclose any text.
 
     Raises:
         RequestError: REQUEST_INVALID.
@@ -41,7 +41,7 @@ def require_identifier(field: str, name: str) -> None:
 
 
 def require_column(field: str, text: str) -> None:
-    """Refuse what is no name of a column or of a field in it, each part perhaps in backticks.
+    """Refuse what is not a column or nested field name; parts may be in backticks.
 
     Raises:
         RequestError: REQUEST_INVALID.

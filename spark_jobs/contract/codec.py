@@ -99,7 +99,7 @@ def _decode_scalar(annotation: Any, value: Any, path: str) -> Any:
 
 
 def _require_text(value: str, path: str) -> None:
-    # JSON can spell half of a surrogate pair, which no file and no log can hold.
+    # JSON can contain half of a surrogate pair, which neither a file nor a log can hold.
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise invalid(path, f"{value!r} is not Unicode text")
 
@@ -181,8 +181,8 @@ def load_versioned(text: str, version: int) -> Any:
     """The JSON document in ``text``, whose ``version`` field must be ``version``.
 
     Raises:
-        RequestError: REQUEST_INVALID when it is not a JSON object with unique keys,
-            REQUEST_VERSION_UNKNOWN when it was written for another version.
+        RequestError: REQUEST_INVALID if it is not a JSON object with unique keys,
+            REQUEST_VERSION_UNKNOWN if it was written for another version.
     """
     try:
         document = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
@@ -206,7 +206,7 @@ def load_versioned(text: str, version: int) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RepeatedKey:
-    """Stands for an object with a repeated key until ``_decode`` knows the object's path."""
+    """A placeholder for an object with a repeated key, until ``_decode`` knows its path."""
 
     key: str
 

@@ -1,4 +1,4 @@
-"""Durations (``7 d``, ``30 min``) of parameters and of Paimon's options, and moments in time."""
+"""Durations (``7 d``, ``30 min``) in parameters and Paimon's options, and points in time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _FORM: Final = re.compile(r"([0-9]{1,12})\s*([a-zA-Zµ]*)")
-# Milliseconds of a unit, by all its names (Paimon's TimeUtils).
+# Milliseconds per unit, by all names of the unit (Paimon's TimeUtils).
 _UNITS: Final = {
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
@@ -18,10 +18,10 @@ _UNITS: Final = {
 
 
 def parse_duration(text: str) -> timedelta:
-    """The duration behind a number and a unit of days to milliseconds.
+    """The duration in a text of a number and a unit, from days to milliseconds.
 
     Raises:
-        ValueError: it is none, has no unit, or is of more years than a calendar has.
+        ValueError: the text is not a duration, has no unit, or exceeds ``timedelta``.
     """
     if text.strip().isdecimal():
         raise ValueError(f"{text!r} has no unit: write {text.strip()} d, h, min, s or ms")
@@ -29,10 +29,10 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_option(text: str) -> timedelta:
-    """The duration of a table's option: as Paimon has it, milliseconds where it has no unit.
+    """The duration in a table option; without a unit in milliseconds, as in Paimon.
 
     Raises:
-        ValueError: it is none, or one of more years than a calendar has.
+        ValueError: the text is not a duration, or exceeds ``timedelta``.
     """
     match = _FORM.fullmatch(text.strip())
     milliseconds = _UNITS.get(match[2].lower()) if match else None
@@ -45,7 +45,7 @@ def parse_option(text: str) -> timedelta:
 
 
 def before(now: datetime, duration: timedelta) -> datetime:
-    """The moment so long before ``now``, or the beginning of the calendar."""
+    """The time ``duration`` before ``now``, but not before the earliest ``datetime``."""
     try:
         return now - duration
     except OverflowError:
@@ -53,10 +53,10 @@ def before(now: datetime, duration: timedelta) -> datetime:
 
 
 def parse_limit(text: str, now: datetime) -> datetime:
-    """The moment behind a duration before ``now``, or behind a timestamp with an offset.
+    """The time that a text gives as a duration before ``now`` or a timestamp with an offset.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text is neither.
     """
     if _FORM.fullmatch(text.strip()):
         return before(now, parse_duration(text))

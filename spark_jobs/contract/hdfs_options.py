@@ -1,7 +1,7 @@
-"""What a catalog's warehouse and options say about HDFS, read alike on both sides.
+"""HDFS settings from a catalog's warehouse and options; operator and job read them the same way.
 
-Options are those of Hadoop's own files (``dfs.…``, ``hadoop.…``), also with Paimon's prefix
-``hdfs.config.`` before them. What they do not say is looked up in the files of ``HADOOP_CONF_DIR``.
+Options are those of Hadoop's configuration files (``dfs.…``, ``hadoop.…``), optionally with
+Paimon's prefix ``hdfs.config.``. Other settings come from the files in ``HADOOP_CONF_DIR``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ SCHEME: Final = "hdfs"
 PACKAGE: Final = "hdfs-native>=0.14.7,<0.15"
 _PREFIX: Final = "hdfs.config."
 _HADOOP: Final = ("dfs.", "hadoop.")
-# Of a NameNode that does not answer the client would wait for three minutes.
+# Without this, the client waits three minutes for a NameNode that does not answer.
 _ATTEMPTS: Final = ("dfs.client.failover.max.attempts", "3")
 
 
 @dataclass(frozen=True, slots=True)
 class HdfsOptions:
-    """``authority``: the NameNode, ``host:port``, or the name of a nameservice; may be empty.
+    """How to reach HDFS.
 
-    ``config`` are names and values of Hadoop's options.
+    ``authority``: the NameNode (``host:port``) or the name of a nameservice; may be empty.
+    ``config``: names and values of Hadoop options.
     """
 
     authority: str
@@ -30,9 +31,9 @@ class HdfsOptions:
 
     @classmethod
     def of(cls, location: str, options: Mapping[str, str]) -> HdfsOptions:
-        """How ``location`` (``hdfs://…``) is reached."""
+        """The options for reaching ``location`` (``hdfs://…``)."""
         authority = location.partition("://")[2].partition("/")[0]
-        # Another NameNode of a nameservice may take over: there patience is worth it.
+        # In a nameservice, another NameNode may take over, so waiting is worthwhile.
         config = dict([_ATTEMPTS]) if ":" in authority else {}
         config |= {name: text for name, text in options.items() if name.startswith(_HADOOP)}
         for name, text in options.items():

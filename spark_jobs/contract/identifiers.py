@@ -1,4 +1,4 @@
-"""Names in Spark SQL: with and without backticks."""
+"""Names in Spark SQL, with and without backticks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ def quote(name: str) -> str:
 
 
 def unquoted(part: str) -> str:
-    """The name behind an identifier, with or without backticks."""
+    """The name of an identifier that may be in backticks."""
     quoted = len(part) > 1 and part[0] == part[-1] == "`"
     return part[1:-1].replace("``", "`") if quoted else part

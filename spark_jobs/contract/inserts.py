@@ -1,8 +1,8 @@
-"""Statements that add rows or take away whole partitions, and never look at single rows.
+"""Statements that add rows or remove whole partitions, and never change single rows.
 
 A partition spec maps partition columns to constants, each the text of a Spark SQL expression
-without columns (``DATE '2026-01-31'``, ``7``, ``NULL``). It is full when it names every partition
-column, else partial: then it means every partition that agrees with it.
+without columns (``DATE '2026-01-31'``, ``7``, ``NULL``). It is full if it names every partition
+column, else partial; a partial one stands for every partition that matches it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require, require_column, require_identifier
 
-# Names of columns of a source that stand for DEFAULT: one in all rows, the rest being the name that
-# it has otherwise; and whether (a boolean) a row has DEFAULT in the column of that number, from 1.
+# Prefixes of source columns that stand for DEFAULT. DEFAULT_AS precedes the name of a column that
+# is DEFAULT in all rows. DEFAULT_OF precedes the number (from 1) of another column: this boolean
+# column marks the rows in which the other one is DEFAULT.
 DEFAULT_AS: Final = "__merge_default_as_"
 DEFAULT_OF: Final = "__merge_default_of_"
 
@@ -26,12 +27,13 @@ PartitionSpec = Mapping[str, str]
 class InsertIntoSpec:
     """``INSERT INTO target PARTITION (partition) (columns) | BY NAME`` the rows of ``source``.
 
-    ``source`` names one of the request's sources. Its columns are taken by position for
-    ``columns``, or for the table's columns without those of ``partition``; ``by_name``: each for
-    the table's column of the same name. ``order_by`` sorts the rows of each new file: columns,
-    each perhaps with ASC or DESC behind it. ``partition_columns`` are partition columns that the
-    statement names without a value; they say nothing, but have to be right. Columns of ``source``
-    whose names begin with ``DEFAULT_AS`` or ``DEFAULT_OF`` stand for defaults of the table.
+    ``source`` names one of the request's sources. Its columns are matched by position with
+    ``columns``, by default the table's columns without those of ``partition``; with ``by_name``,
+    they are matched with the table's columns of the same name. ``order_by`` sorts the rows of each
+    new file: columns, each optionally followed by ASC or DESC. ``partition_columns`` are partition
+    columns that the statement names without a value; they have no effect, but must be right.
+    Columns of ``source`` whose names begin with ``DEFAULT_AS`` or ``DEFAULT_OF`` stand for defaults
+    of the table.
     """
 
     source: str
@@ -49,14 +51,14 @@ class InsertIntoSpec:
 
 @dataclass(frozen=True, slots=True)
 class InsertOverwriteSpec:
-    """``INSERT OVERWRITE``: the rows of ``source`` in the place of whole partitions.
+    """``INSERT OVERWRITE``: the rows of ``source`` replace whole partitions.
 
-    What is replaced is up to ``mode``. ``dynamic``: the partitions that occur in the new rows.
+    ``mode`` decides what is replaced. ``dynamic``: the partitions that occur in the new rows.
     ``static``: every partition of the spec ``partition``. ``table``: everything. In the first two,
-    every new row has to belong to ``partition``, and its columns are filled in where the source
-    lacks them. ``expected_partitions``: specs of all partitions that may change, None: any.
-    ``allow_empty``: mode ``table`` may clear the table. ``last_writer_wins``: what others committed
-    meanwhile into the same partitions is replaced too, instead of being a conflict. The other
+    every new row must belong to ``partition``, whose columns are filled in if the source lacks
+    them. ``expected_partitions``: specs of all partitions that may change; None: any.
+    ``allow_empty``: mode ``table`` may clear the table. ``last_writer_wins``: what other writers
+    commit to the same partitions meanwhile is replaced too, instead of being a conflict. The other
     fields are as in ``InsertIntoSpec``.
     """
 
@@ -115,7 +117,7 @@ class TruncateTableSpec:
 class DropPartitionsSpec:
     """``ALTER TABLE target DROP IF EXISTS PARTITION (…), PARTITION (…)``.
 
-    Without ``if_exists``, it is an error when a spec has no partition. ``last_writer_wins`` is as
+    Without ``if_exists``, a spec that matches no partition is an error. ``last_writer_wins`` is as
     in ``InsertOverwriteSpec``.
     """
 

@@ -1,7 +1,7 @@
-"""What a job prints before it publishes, and what whoever started it answers.
+"""The question that a job prints before it publishes, and the answer of whoever started the job.
 
-The answer is a file in a folder that both know: empty as long as the job's task goes on, else it
-tells what became of the task.
+The answer is a file in a folder that both know: empty if the job's task is still running, else it
+says what became of the task.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def question(operation_id: str) -> str:
 
 
 def asking(line: str) -> str | None:
-    """The operation whose question a line of a job's output is; None: it is none."""
+    """The operation whose question a line of a job's output is; None if it is not a question."""
     found = _ASKED.search(line)
     return found[1] if found else None
 
 
 def answer_name(operation_id: str) -> str:
-    """The name of the file with the answer."""
+    """The name of the answer file."""
     return f"answer-{operation_id}"

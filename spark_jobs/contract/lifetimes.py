@@ -1,12 +1,12 @@
-"""How long what jobs leave in the workspace may still be of use."""
+"""How long files that jobs leave in the workspace may still be needed."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Final
 
-# No statement runs as long, and no try of a task comes as late: what is older was left by a job
-# that was killed, and that nobody took up again.
+# No statement runs this long, and no retry of a task comes this late: anything older was left by a
+# job that was killed and not retried.
 ABANDONED_AFTER: Final = timedelta(days=7)
-# A try that comes later than this after the one that did the work may not find its result any more.
+# A retry that starts later than this after the try that did the work may not find its result.
 RESULTS_KEPT: Final = timedelta(days=30)

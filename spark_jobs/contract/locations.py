@@ -1,4 +1,4 @@
-"""Absolute paths and URIs: which storage they are on, read alike on both sides."""
+"""The storage of absolute paths and URIs; operator and job read them the same way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 Place = Literal["warehouse", "workspace"]
 
 FILE_SCHEME: Final = "file"
-# Of storage where jobs can publish a snapshot.
+# Schemes of storage on which jobs can publish a snapshot.
 WAREHOUSE_SCHEMES: Final = (FILE_SCHEME, *S3_SCHEMES, HDFS_SCHEME)
 
 

@@ -1,6 +1,6 @@
-"""Statements that take care of a table and change none of its rows, and what comes of them.
+"""Maintenance statements, which do not change a table's rows, and their reports.
 
-Limits are durations (``7 d``, before the job's own time) or timestamps with an offset.
+Limits are durations (``7 d``, counted back from the job's time) or timestamps with an offset.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.durations import parse_duration, parse_limit
 
-# A tag is a file of its name.
+# A tag is stored as a file that has its name.
 _TAG: Final = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 
@@ -22,10 +22,10 @@ _TAG: Final = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 class ExpireSnapshotsSpec:
     """Expire the oldest snapshots: those beyond the latest ``retain_max``, and older ones.
 
-    The latest ``retain_min`` always stay; of the others those stay that were the latest one at
-    ``older_than`` or later. None: the table's option (``snapshot.num-retained.max``,
+    The latest ``retain_min`` always stay; of the others, those stay that were still the latest at
+    ``older_than``, or became it later. None: the table's option (``snapshot.num-retained.max``,
     ``snapshot.num-retained.min``, ``snapshot.time-retained``), else Paimon's default: unlimited,
-    10, 1 hour. At most ``max_deletes`` expire, None: all others.
+    10, 1 hour. At most ``max_deletes`` expire; None: all others.
     """
 
     retain_max: int | None = None
@@ -51,7 +51,7 @@ class ExpireSnapshotsSpec:
 class RemoveOrphanFilesSpec:
     """Remove files that no snapshot, tag or branch knows and that were stored before a limit.
 
-    Younger ones may belong to a commit that is on its way.
+    Younger files may belong to a commit in progress.
     """
 
     older_than: str = "1 d"
@@ -65,8 +65,8 @@ class RemoveOrphanFilesSpec:
 class CreateTagSpec:
     """Give a snapshot a name that keeps it readable; ``snapshot_id`` None: the latest.
 
-    ``retention``: a duration after which the tag may go; None: the table's option
-    (``tag.default-time-retained``), else it stays until it is deleted.
+    ``retention``: a duration after which the tag may be deleted; None: the table's option
+    (``tag.default-time-retained``), else the tag stays until it is deleted.
     """
 
     tag: str
@@ -99,8 +99,8 @@ class DeleteTagSpec:
 class RollbackSpec:
     """Make an earlier snapshot the latest one; those after it, and tags of them, are dropped.
 
-    One of ``snapshot_id`` and ``tag`` is given. Without ``force`` only commits of the same DAG are
-    dropped, and none that a tag or a running operation needs.
+    Exactly one of ``snapshot_id`` and ``tag`` is given. Without ``force``, only commits of the same
+    DAG are dropped, and none that a tag or a running operation needs.
     """
 
     snapshot_id: int | None = None
@@ -125,11 +125,11 @@ MaintenanceStatement = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What would have gone, had there not been a tag, a branch, a consumer or an operation.
+    """What a tag, a branch, a consumer or a running operation keeps from being removed.
 
     ``by`` names it (``tag nightly``, ``branch b``, ``consumer c``, ``operation <id>``).
-    ``snapshots`` it keeps from expiring, ``files`` are data files that it alone or with others
-    keeps while their snapshots go.
+    ``snapshots`` counts those it keeps from expiring, ``files`` the data files that it keeps, alone
+    or with others, although their snapshots expire.
     """
 
     by: str
@@ -141,14 +141,14 @@ class Kept:
 class MaintenanceReport:
     """What a maintenance statement did to a table, or would do.
 
-    ``snapshots`` and ``tags`` are counts of what was dropped; ``data_files``, ``index_files`` and
-    ``manifests`` (with lists and statistics) are files that were removed, ``leftovers`` folders of
-    temporary files that killed jobs left in the workspace, ``bytes_removed`` the sizes of all, as
-    the table's metadata tells those of its files. ``files`` names up to 1,000 files, relative to
-    the table, where nothing else does: orphans. ``kept`` has the first 100 reasons by their names.
-    ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those of afterwards, ``snapshot_id`` is
-    that of a tag which was made. ``snapshots_left``: how many more may expire, but stay because of
-    ``max_deletes``.
+    ``snapshots`` and ``tags`` count what was dropped; ``data_files``, ``index_files`` and
+    ``manifests`` (with manifest lists and statistics) count removed files, ``leftovers`` removed
+    folders of temporary files that killed jobs left in the workspace. ``bytes_removed`` is the size
+    of all these; for the table's files as its metadata states it. ``files`` names up to 1,000
+    orphan files, relative to the table; other files are not named. ``kept`` has the first 100
+    reasons, by name. ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those afterwards,
+    ``snapshot_id`` is that of a new tag. ``snapshots_left``: how many more may expire, but stay
+    because of ``max_deletes``.
     """
 
     snapshots: int = 0
@@ -167,7 +167,7 @@ class MaintenanceReport:
 
     @property
     def changes(self) -> bool:
-        """Whether anything was, or would be, different afterwards."""
+        """Whether the statement changed, or would change, anything."""
         dropped = (self.snapshots, self.tags)
         removed = (self.data_files, self.index_files, self.manifests, self.leftovers)
         return any(dropped) or any(removed) or self.snapshot_id is not None

@@ -1,6 +1,6 @@
-"""Where operations keep their files: paths below the workspace, and the names in them.
+"""Where operations keep their files: paths below the workspace, and file names.
 
-The job stores its result and its temporary files there; the operator reads the result, and clears
+The job stores its result and its temporary files there; the operator reads the result and removes
 what a killed job left.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 from spark_jobs.contract.unfinished_files import finished_name
 
 FOLDER: Final = "_operations"
-# Put by the first job of a warehouse on an object store, and never removed.
+# Written by the first job of a warehouse on an object store, and never removed.
 CONDITIONAL_PUT_PROBE: Final = f"{FOLDER}/conditional-put"
 _DRY_RUN: Final = "_dry_run-"
 _RESULT: Final = ".json"
@@ -29,7 +29,7 @@ _MEMORY: Final = re.compile(
 def result_path(operation_id: str, *, refused: bool = False) -> str:
     """The file with an operation's result.
 
-    ``refused``: with the failure of a later run, where an earlier one ended well.
+    ``refused``: the file with the failure of a later run, after an earlier run succeeded.
     """
     return f"{FOLDER}/{operation_id}{_REFUSED if refused else _RESULT}"
 
@@ -45,7 +45,7 @@ def dry_run_result_path(operation_id: str) -> str:
 
 
 def note_path(task_run: str) -> str:
-    """The file that notes the operations of a task run, which ``task_run`` identifies."""
+    """The file that notes the operations of the task run with the id ``task_run``."""
     return f"{FOLDER}/{task_run}{_NOTE}"
 
 
@@ -55,7 +55,7 @@ def new_scratch_folder(operation_id: str) -> str:
 
 
 def new_source_folder(scratch: str) -> str:
-    """A folder in a run's scratch folder for the rows, and the bad records, of one source."""
+    """A folder in a run's scratch folder for the rows and bad records of one source."""
     return f"{scratch}/source-{uuid.uuid4().hex}"
 
 
@@ -75,15 +75,15 @@ def is_scratch_of(operation_id: str, name: str) -> bool:
 
 
 def is_dry_run(name: str) -> bool:
-    """Whether a folder in the workspace is that of a dry run."""
+    """Whether a folder in the workspace belongs to a dry run."""
     return name.startswith(_DRY_RUN)
 
 
 def is_unfinished_result_of(operation_id: str, name: str) -> bool:
-    """Whether a file in ``FOLDER`` would have become a result of this operation."""
+    """Whether a file in ``FOLDER`` is an unfinished result of this operation."""
     return finished_name(name) in (f"{operation_id}{_RESULT}", f"{operation_id}{_REFUSED}")
 
 
 def is_memory(name: str) -> bool:
-    """Whether a file in ``FOLDER`` is a result or a note, or would have become one."""
+    """Whether a file in ``FOLDER`` is a result or a note, finished or not."""
     return _MEMORY.fullmatch(finished_name(name) or name) is not None

@@ -1,7 +1,7 @@
-"""Where a Paimon table keeps its metadata, and the guards of running operations among it.
+"""Where a Paimon table keeps its metadata, including the guards of running operations.
 
-Most is stored as ``<root>/<kind>/<kind>-<name>``. The root is the table's folder, or that of one of
-its branches, which have snapshots, tags, schemas and consumers of their own.
+Most of it is stored as ``<root>/<kind>/<kind>-<name>``. The root is the folder of the table or of
+one of its branches, which have snapshots, tags, schemas and consumers of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Kind = Literal["branch", "consumer", "removal", "schema", "snapshot", "tag"]
 
 MAIN_BRANCH: Final = "main"
 FIRST_SNAPSHOT: Final = 1
-# A guard is a consumer: every engine's expiry keeps its snapshot and all later ones.
+# A guard is a consumer: snapshot expiry in every engine keeps its snapshot and all later ones.
 _GUARD: Final = "merge-"
 _NEXT_SNAPSHOT: Final = "nextSnapshot"
 _ID: Final = re.compile(r"[0-9]{1,18}")
@@ -22,23 +22,23 @@ BRANCH_MARK: Final = "$branch_"
 
 
 def entry_name(kind: Kind, name: str | int) -> str:
-    """What the file, or the folder of a branch, called ``name`` is called in its folder."""
+    """The file name of the metadata called ``name``, or the folder name of a branch."""
     return f"{kind}-{name}"
 
 
 def entry_path(root: str, kind: Kind, name: str | int) -> str:
-    """The path of the file, or of the folder of a branch, called ``name``."""
+    """The path of the metadata file called ``name``, or of the folder of a branch."""
     return f"{root}/{kind}/{entry_name(kind, name)}"
 
 
 def names_of(kind: Kind, entries: Iterable[str]) -> list[str]:
-    """The names behind those ``entries`` of a folder that are of a kind, sorted."""
+    """The names of those ``entries`` of a folder that are of a kind, sorted."""
     prefix = entry_name(kind, "")
     return sorted(each.removeprefix(prefix) for each in entries if each.startswith(prefix))
 
 
 def ids_of(kind: Literal["schema", "snapshot"], entries: Iterable[str]) -> list[int]:
-    """The ids behind those ``entries`` of a folder that are of a kind, ascending."""
+    """The ids of those ``entries`` of a folder that are of a kind, ascending."""
     return sorted(int(each) for each in names_of(kind, entries) if _ID.fullmatch(each))
 
 
@@ -58,13 +58,13 @@ def manifest_folder(table: str) -> str:
 
 
 def split_branch(table: str) -> tuple[str, str]:
-    """The table and the branch in ``<table>$branch_<branch>``; the main branch is empty."""
+    """The table and branch in ``<table>$branch_<branch>``; an empty branch is the main one."""
     name, _, branch = table.partition(BRANCH_MARK)
     return name, "" if branch == MAIN_BRANCH else branch
 
 
 def guard_name(operation_id: str) -> str:
-    """The name of the consumer with which an operation guards its base snapshot."""
+    """The name of the consumer by which an operation guards its base snapshot."""
     return f"{_GUARD}{operation_id}"
 
 
@@ -74,20 +74,20 @@ def guard_path(root: str, operation_id: str) -> str:
 
 
 def guarding_operation(consumer: str) -> str | None:
-    """The operation that guards its base with a consumer of this name; None: it is no guard."""
+    """The operation whose guard is the consumer of this name; None if it is not a guard."""
     return consumer.removeprefix(_GUARD) if consumer.startswith(_GUARD) else None
 
 
 def consumer_document(next_snapshot_id: int) -> dict[str, int]:
-    """The content of a consumer's file: it goes on at a snapshot."""
+    """The content of a consumer's file, with the snapshot that it reads next."""
     return {_NEXT_SNAPSHOT: next_snapshot_id}
 
 
 def next_snapshot(document: Any) -> int:
-    """The snapshot at which a consumer goes on, from the content of its file.
+    """The snapshot that a consumer reads next, from the content of its file.
 
     Raises:
-        ValueError, KeyError, TypeError: it is no consumer's.
+        ValueError, KeyError, TypeError: it is not the content of a consumer's file.
     """
     value = document[_NEXT_SNAPSHOT]
     if type(value) is not int or not FIRST_SNAPSHOT <= value < 2**63:

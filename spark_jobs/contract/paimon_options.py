@@ -1,6 +1,6 @@
-"""The options of a Paimon catalog that say which kind it is and who asks. Read on both sides.
+"""Options of a Paimon catalog for its kind and for authentication. Operator and job read them.
 
-Those of the storage are in ``s3_options`` and ``hdfs_options``.
+Storage options are in ``s3_options`` and ``hdfs_options``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ FILESYSTEM: Final = "filesystem"
 REST: Final = "rest"
 METASTORES: Final = (FILESYSTEM, REST)
 
-# Of a rest metastore: its server's address, what that calls the warehouse where it is not the
-# location, and the token.
+# For a REST catalog: the server's address, the server's name of the warehouse if it differs from
+# the location, and the token.
 URI: Final = "uri"
 REST_WAREHOUSE: Final = "rest.warehouse"
 TOKEN: Final = "token"  # noqa: S105 - the name of an option
 TOKEN_PROVIDER: Final = "token.provider"  # noqa: S105 - the name of an option
-# Paimon's Java and Python libraries call a bearer token so.
+# The name of a bearer token in Paimon's Java and Python libraries.
 BEARER: Final = "bear"
 
-# The server hands out a key of the storage for each table.
+# The server issues storage credentials for each table.
 DATA_TOKENS: Final = "data-token.enabled"
 
 

@@ -1,4 +1,4 @@
-"""How partitions are called in results, asset events and metadata: ``day=2026-01-31/hour=7``."""
+"""The names of partitions in results, asset events and metadata: ``day=2026-01-31/hour=7``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-# Stands for NULL in a name; a text that says the same cannot be told from it.
+# Stands for NULL in a name; a string value with this text looks the same.
 NULL: Final = "NULL"
 
 

@@ -26,7 +26,7 @@ TASK_ID: Final = "merge.task-id"
 MAP_INDEX: Final = "merge.map-index"
 STATEMENT_NAME: Final = "merge.statement-name"
 
-# The most that any of the numbers has.
+# The most digits that any of the numbers has.
 _DIGITS: Final = 19
 
 
@@ -56,7 +56,7 @@ def metrics_property(metrics: Metrics) -> dict[str, str]:
 def published_properties(
     properties: Mapping[str, str], attempts: int, snapshots_met: int
 ) -> dict[str, str]:
-    """The properties with what publishing took in their metrics, if they have such."""
+    """The properties with the attempts to publish added to their metrics, if they have any."""
     if METRICS not in properties:
         return dict(properties)
     metrics = json.loads(properties[METRICS])
@@ -68,7 +68,7 @@ def recorded_metrics(properties: Mapping[str, str]) -> Metrics:
     """The metrics in the properties of a snapshot.
 
     Raises:
-        RequestError: REQUEST_INVALID when another version of this project wrote them.
+        RequestError: REQUEST_INVALID if another version of this project wrote them.
     """
     try:
         metrics = json.loads(properties.get(METRICS, "{}"))
@@ -81,7 +81,7 @@ def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, s
     """The result of the operation that made a snapshot of ``target``.
 
     Raises:
-        RequestError: REQUEST_INVALID when another version of this project wrote the properties.
+        RequestError: REQUEST_INVALID if another version of this project wrote the properties.
     """
     base = properties.get(BASE_SNAPSHOT_ID, "")
     return JobResult(

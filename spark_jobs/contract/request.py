@@ -31,9 +31,9 @@ AfterEndedTry = Literal["fail", "skip", "run"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-# Fields that the first requests did not have.
+# Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
-# What every digest has: an option that requests had, and that was never set.
+# Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
 
 
@@ -47,8 +47,8 @@ class TableName:
     def __post_init__(self) -> None:
         for name in ("database", "table"):
             value = getattr(self, name)
-            # A name becomes a folder below the warehouse: it must not lead out of it. What follows
-            # a "$" may be the name of a branch, which is no part of the folder's name.
+            # A name becomes a folder below the warehouse and must not lead out of it. The part from
+            # "$" on may name a branch and does not belong to the folder's name.
             safe = (
                 bool(value.strip())
                 and value.partition("$")[0] not in (".", "..")
@@ -59,10 +59,10 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """The name behind ``database.table``, backticks allowed.
+        """The name in ``database.table``, with or without backticks.
 
         Raises:
-            RequestError: REQUEST_INVALID when the text has not exactly two parts.
+            RequestError: REQUEST_INVALID if the text does not have exactly two parts.
         """
         names = [unquoted(part) for part in re.findall(r"`(?:[^`]|``)+`|[^.`]+", text)]
         rebuilt = re.fullmatch(r"(`(?:[^`]|``)+`|[^.`]+)\.(`(?:[^`]|``)+`|[^.`]+)", text.strip())
@@ -74,7 +74,7 @@ class TableName:
         return cls(names[0].strip(), names[1].strip())
 
     def may_be(self, other: TableName) -> bool:
-        """Whether both may mean one table: catalogs know any case, and its branch main is it."""
+        """Whether both may be the same table, ignoring case; a table is its own branch ``main``."""
         one, two = (
             str(each).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}") for each in (self, other)
         )
@@ -88,8 +88,8 @@ class TableName:
 class CatalogSpec:
     """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
 
-    ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: in
-    the warehouse. Credentials are not among the options: they travel in their own document.
+    ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: the
+    warehouse. Credentials are not among the options: they are passed in their own document.
     """
 
     connector: str
@@ -105,23 +105,23 @@ class CatalogSpec:
 
     @property
     def workspace_location(self) -> str:
-        """Where jobs leave results and temporary files, without a slash at the end."""
+        """Where jobs leave results and temporary files, without a trailing slash."""
         return (self.workspace or self.warehouse).rstrip("/")
 
     def is_same_catalog(self, other: CatalogSpec) -> bool:
-        """Whether both have the same tables, wherever jobs leave their files."""
+        """Whether both have the same tables; their workspaces may differ."""
         return replace(self, workspace=None) == replace(other, workspace=None)
 
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """Files that Spark reads: ``spark.read.format(format).options(**options).load(path)``.
+    """Files as a source: CSV, JSON, text, Avro, Parquet, ORC, or another format of Spark's.
 
-    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``) where the files do not tell it.
-    ``on_bad_rows``: ``fail`` (None, too): a record that cannot be read ends the statement;
-    ``quarantine``: it goes to a file below the folder ``quarantine`` (absolute path or URI), and
-    the others are read. ``max_bad_rows`` is how many may go there: from 1 a number of records,
-    below 1 a share of those that were read; None: any number.
+    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``), for files without a schema.
+    ``on_bad_rows``: with ``fail`` or None, a record that cannot be read fails the statement; with
+    ``quarantine``, it is written to a file below the folder ``quarantine`` (absolute path or URI),
+    and the other records are read. ``max_bad_rows`` is how many may be set aside: from 1, a number
+    of records; below 1, a share of the records read; None: any number.
     """
 
     name: str
@@ -163,9 +163,9 @@ Source = FileSource | TableSource | SqlSource
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who asked: shown in the snapshot's properties, without meaning for the rows.
+    """The task that asks. The snapshot's properties show it; it does not affect the rows.
 
-    ``statement``: its name, where the task has several.
+    ``statement``: the statement's name, if the task has several.
     """
 
     dag_id: str = ""
@@ -179,13 +179,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """Settings that bear meaning or bound what the job uses.
+    """Settings that change what a statement means, or limit what the job uses.
 
-    ``session_time_zone``: how Spark reads and writes timestamps without an offset.
-    ``target_file_size``: bytes at which new data files roll. ``rewrite_share``: on tables with
-    deletion vectors, the share of a file's rows (0 to 1) above which deleting them rewrites the
-    file; None: the table decides. ``isolation``: which commits of others are a conflict (rule 12);
-    None is serializable.
+    ``session_time_zone``: the zone in which Spark reads and writes timestamps without an offset.
+    ``target_file_size``: the size in bytes at which new data files are rolled. ``rewrite_share``:
+    on tables with deletion vectors, the share of a file's rows (0 to 1) above which deleting them
+    rewrites the file; None: the table decides. ``isolation``: which concurrent commits are a
+    conflict (rule 12); None is serializable.
     """
 
     session_time_zone: str = "UTC"
@@ -207,13 +207,13 @@ class JobOptions:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """Everything that a job needs to know, but no secret.
+    """Everything that a job needs to know, except secrets.
 
     ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
-    retry finds it there instead of applying the statement again. ``dry_run``: everything is done
-    but the commit, and nothing is kept but the counts. ``after_ended_try``: what happens where an
-    earlier operation of the task committed, although it was ended: an error, nothing but that its
-    result is taken, or the statement once more.
+    retry that finds it there does not apply the statement again. ``dry_run``: everything but the
+    commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
+    operation of the task committed although its task had been ended: fail, skip the statement and
+    take that operation's result, or run the statement again.
     """
 
     operation_id: str
@@ -268,7 +268,7 @@ class JobRequest:
 
     @classmethod
     def from_json(cls, text: str) -> JobRequest:
-        """The request behind a JSON document.
+        """The request in a JSON document.
 
         Raises:
             RequestError: REQUEST_VERSION_UNKNOWN, or REQUEST_INVALID with the JSON path.
@@ -276,11 +276,11 @@ class JobRequest:
         return codec.decode(cls, codec.load_versioned(text, VERSION))
 
     def digest(self) -> str:
-        """SHA-256 (hex) of what the statement means: the same for every try of the same work.
+        """SHA-256 (hex) of what the statement means; the same for every try of the same work.
 
         It covers target, catalog, statement, sources, options and whether it is a dry run; not the
-        operation id, the origin (which holds the try number), what follows an ended try, the
-        workspace, or the version.
+        operation id, the origin (which has the try number), ``after_ended_try``, the workspace, or
+        the version.
         """
         document: dict[str, Any] = codec.encode(self)
         for name in ("operation_id", "origin", "after_ended_try", "version"):
@@ -288,7 +288,7 @@ class JobRequest:
         del document["catalog"]["workspace"]
         if not self.dry_run:
             del document["dry_run"]
-        # What a later release adds, and is left out, changes no digest.
+        # Options that later releases add must not change digests while they are not set.
         given = {name: each for name, each in document["options"].items() if each is not None}
         document["options"] = {**given, **_REMOVED_OPTIONS}
         for source in document["sources"]:

@@ -35,11 +35,11 @@ class ErrorInfo:
 class SourceMetrics:
     """What was read of one file source.
 
-    ``files`` and ``bytes`` are those of the files that were read, as stored. ``records`` are those
-    in them, bad ones included, header lines not. ``lost_values`` counts values that the source's
-    own options turned into NULL, ``lost_records`` records that its options dropped or emptied.
-    ``quarantined`` counts records that were set aside, in the file ``quarantine`` (path or URI);
-    None where there is no such file.
+    ``files`` and ``bytes`` are the number and stored size of the files that were read. ``records``
+    counts their records, bad ones included, header lines excluded. ``lost_values`` counts values
+    that the source's own options turned into NULL, ``lost_records`` records that its options
+    dropped or emptied. ``quarantined`` counts records that were set aside in the file
+    ``quarantine`` (path or URI; None if there is no such file).
     """
 
     files: int = 0
@@ -56,14 +56,14 @@ class Metrics:
     """Counts of one statement (rule 15). Rows unless another unit is named.
 
     ``matched`` counts pairs of a source row and a target row that ON joined; ``inserted``,
-    ``updated`` and ``deleted`` count target rows, each once; ``carried`` were copied unchanged into
-    rewritten files. ``partitions_changed`` are partitions in which files came, went or had rows
-    marked, 0 on a table without. ``files_total`` is the table's file count at the base snapshot,
-    ``files_scanned`` what was left after pruning. ``bytes_added`` are those of data files and
-    deletion vectors. ``attempts`` counts the runs of the statement; of the last one
-    ``publish_attempts`` are the tries to make its snapshot, 0 where it makes none, and
-    ``snapshots_met`` those that others made since its base. ``seconds`` is wall time per phase.
-    ``sources`` has the file sources by name.
+    ``updated`` and ``deleted`` count target rows, each once; ``carried`` rows were copied unchanged
+    into rewritten files. ``partitions_changed`` counts partitions in which files were added or
+    removed or had rows marked; it is 0 for an unpartitioned table. ``files_total`` is the number of
+    the table's files at the base snapshot, ``files_scanned`` how many were left after pruning.
+    ``bytes_added`` counts data files and deletion vectors. ``attempts`` counts the runs of the
+    statement; for the last one, ``publish_attempts`` counts the tries to make its snapshot, 0 if it
+    makes none, and ``snapshots_met`` the snapshots that other writers made since its base.
+    ``seconds`` is wall time per phase. ``sources`` has the metrics of file sources by name.
     """
 
     source_rows: int = 0
@@ -94,12 +94,12 @@ class JobResult:
 
     ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot),
     ``dry_run`` (``metrics`` are those that a real run would have, no snapshot) or ``failed``
-    (``error`` is set). Snapshot ids are the table's own; None where there is none.
+    (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
-    changed, or would, in the order of the names; none where only a snapshot tells of the job.
-    ``maintenance`` is what a maintenance statement did, for which ``committed`` means that anything
-    was changed; None for other statements.
-    ``settings`` are the Spark settings that bear meaning, as the job fixed them. ``warnings`` are
+    changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
+    ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
+    changed anything; None for other statements.
+    ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people.
     """
 
@@ -125,7 +125,7 @@ class JobResult:
 
     @classmethod
     def from_json(cls, text: str) -> JobResult:
-        """The result behind a JSON document.
+        """The result in a JSON document.
 
         Raises:
             RequestError: REQUEST_VERSION_UNKNOWN, or REQUEST_INVALID with the JSON path.

@@ -1,7 +1,7 @@
-"""What a catalog's options say about S3, read alike on both sides.
+"""S3 settings from a catalog's options; operator and job read them the same way.
 
 Option names are those that Paimon's Java and Python libraries read: ``fs.s3.accessKeyId`` and the
-like, and the shorter ``s3.access-key`` under any of the prefixes ``s3.``, ``s3a.``, ``fs.s3.`` and
+like, and the shorter ``s3.access-key`` with any of the prefixes ``s3.``, ``s3a.``, ``fs.s3.`` and
 ``fs.s3a.``.
 """
 
@@ -23,9 +23,9 @@ _PREFIXES: Final = ("s3.", "s3a.", "fs.s3.", "fs.s3a.")
 
 @dataclass(frozen=True, slots=True)
 class S3Options:
-    """Where the store is and with which key; without a key access is ambient.
+    """The store's address, and the key to access it; without a key, access is ambient.
 
-    Ambient means environment variables, profiles and roles of the machine.
+    Ambient access uses environment variables, profiles and roles of the machine.
     """
 
     endpoint: str | None = None
@@ -37,7 +37,7 @@ class S3Options:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> S3Options:
-        """What the catalog options, secret ones among them, say."""
+        """The S3 settings in the catalog's options, secrets included."""
         endpoint = _option(options, ENDPOINT, "endpoint")
         if endpoint and "://" not in endpoint:
             endpoint = f"https://{endpoint}"
@@ -52,13 +52,13 @@ class S3Options:
                 SESSION_TOKEN,
                 *("session-token", "session.token", "security-token", "security.token"),
             ),
-            # Few stores other than Amazon's have a host name for each bucket.
+            # Few stores other than Amazon's have a host name per bucket.
             path_style=path_style.lower() == "true" if path_style else endpoint is not None,
         )
 
     @property
     def addressing_style(self) -> str:
-        """How Amazon's client shall name buckets: ``path`` or ``virtual``."""
+        """How Amazon's client addresses buckets: ``path`` or ``virtual``."""
         return "path" if self.path_style else "virtual"
 
 

@@ -1,7 +1,8 @@
 """JSON Schema (draft 2020-12) of the contract, generated from its dataclasses.
 
-The type rules are those of ``codec``. What only the constructors check (a text that is not a name,
-a clause that can never apply) no schema states: a document that fits can still be refused.
+The type rules are those of ``codec``. The schema does not state what only the constructors check (a
+text that is not a name, a clause that can never apply), so a valid document can still be refused.
+The first line of a class's docstring becomes its description.
 
 ``python -m spark_jobs.contract.schema FOLDER`` writes the published files.
 """
@@ -27,7 +28,7 @@ _SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool
 
 
 def schema_of(cls: type, version: int) -> Schema:
-    """The schema of documents of ``cls``, whose ``version`` must be there and be ``version``."""
+    """The schema of documents of ``cls``, whose ``version`` field must be ``version``."""
     definitions: dict[str, Schema] = {}
     _reference(cls, definitions)
     root = definitions.pop(cls.__name__)
@@ -38,7 +39,7 @@ def schema_of(cls: type, version: int) -> Schema:
 
 
 def published() -> dict[str, str]:
-    """Text of every published schema by file name."""
+    """The text of every published schema, by file name."""
     documents = {
         f"job_request.v{request.VERSION}.schema.json": schema_of(
             request.JobRequest, request.VERSION
@@ -54,7 +55,7 @@ def published() -> dict[str, str]:
 
 def _reference(cls: type, definitions: dict[str, Schema]) -> Schema:
     if cls.__name__ not in definitions:
-        definitions[cls.__name__] = {}  # holds the place, should a class ever contain itself
+        definitions[cls.__name__] = {}  # a placeholder, in case a class contains itself
         definitions[cls.__name__] = _object(cls, definitions)
     return {"$ref": f"#/$defs/{cls.__name__}"}
 

@@ -1,8 +1,8 @@
-"""What a job shall do: one dataclass per statement kind.
+"""The statements of a job: one dataclass per kind.
 
-Every expression is Spark SQL text and reaches Spark as it was written. Objects check their own
-structure when they are made, so that a wrong statement fails in the DAG file, not on the cluster;
-what needs a schema is checked by ``spark_jobs.engine.analysis.analyzer``.
+Every expression is Spark SQL text that reaches Spark as it was written. Objects check their own
+structure on construction, so that a wrong statement fails in the DAG file, not on the cluster;
+``spark_jobs.engine.analysis.analyzer`` checks what needs a schema.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _ALLOWED_ACTIONS: dict[str, tuple[type[Action], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class MergeCase:
-    """One WHEN clause. ``condition`` is what stands behind AND; None: the clause always applies."""
+    """One WHEN clause. ``condition`` is the one after AND; None: the clause always applies."""
 
     when: When
     action: Action
@@ -123,9 +123,9 @@ class MergeCase:
 class MergeSpec:
     """``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``.
 
-    ``source`` names one of the request's sources. ``cardinality`` is ``effective`` (an error when
-    more than one source row takes effect on one target row) or ``strict`` (Spark's rule: any second
-    match is an error when there is a MATCHED clause).
+    ``source`` names one of the request's sources. ``cardinality`` is ``effective`` (it is an error
+    if more than one source row takes effect on a target row) or ``strict`` (Spark's rule: with a
+    MATCHED clause, any second match is an error).
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""The names of files that are being written, where storage can rename them once they are whole."""
+"""The names of files that are being written, on storage that can rename them when complete."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _UNFINISHED: Final = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
 def unfinished_name(name: str) -> str:
-    """A new name, in the same folder, for the file that will be called ``name``."""
+    """A new temporary name, in the same folder, for the file that will be called ``name``."""
     return f".{name}.{uuid.uuid4().hex}.tmp"
 
 
 def finished_name(name: str) -> str | None:
-    """What the file called ``name`` would have become; None: it is no unfinished file."""
+    """The final name of the unfinished file ``name``; None if it is not an unfinished file."""
     found = _UNFINISHED.fullmatch(name)
     return found[1] if found else None

@@ -1,4 +1,4 @@
-"""Arrays as Spark hands them over, made to be of exactly the type that a file or table has."""
+"""Converts arrays from Spark to exactly the type that a file or table has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _FLOORED_UNITS = {"s": "second", "ms": "millisecond"}
 def conform(array: pa.Array, field: pa.Field, path: str = "") -> pa.Array:
     """``array`` as an array of ``field.type``, nested names and nullability included.
 
-    Values are those of ``array``; a timestamp is floored to a coarser unit of ``field``, as the
+    Values stay the same, except that a timestamp is floored to a coarser unit of ``field``, as the
     writers of table formats do. ``path`` is the column's name in errors.
 
     Raises:
-        DataError: NOT_NULL_VIOLATION when a value is missing that must be there,
-            VALUE_NOT_STORABLE when a value does not fit; both name the column.
+        DataError: NOT_NULL_VIOLATION if a required value is NULL, VALUE_NOT_STORABLE if a value
+            does not fit; both name the column.
     """
     path = path or field.name
     if not field.nullable and array.null_count:
@@ -56,7 +56,7 @@ def _floored(array: pa.Array, kind: pa.DataType) -> pa.Array:
     unit = _FLOORED_UNITS.get(kind.unit)
     if unit is None or array.type.unit == kind.unit:
         return array
-    # In UTC, because flooring in a zone follows its local clock.
+    # In UTC, because flooring in a zone follows the zone's local clock.
     utc = array.cast(pa.timestamp(array.type.unit, "UTC")) if array.type.tz else array
     return pc.floor_temporal(utc, unit=unit)
 
@@ -68,7 +68,7 @@ def _conform_struct(array: pa.Array, kind: pa.StructType, path: str) -> pa.Array
         values = array.field(child.name)
         child_path = f"{path}.{child.name}"
         if not child.nullable and values.null_count:
-            # A field of a NULL struct is NULL without being a violation.
+            # In a NULL struct, a NULL field is not a violation.
             conform(values.filter(array.is_valid()), child, child_path)
         children.append(conform(values, child.with_nullable(nullable=True), child_path))
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=missing)
@@ -94,6 +94,6 @@ def _conform_map(array: pa.Array, kind: pa.MapType, path: str) -> pa.Array:
 
 
 def _offsets(lists: pa.Array) -> pa.Array:
-    """Offsets into ``lists.flatten()``, which leaves out what NULL lists and slices hide."""
+    """Offsets into ``lists.flatten()``, which omits values hidden by NULL lists and slices."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int64())
     return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])

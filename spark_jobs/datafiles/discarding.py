@@ -1,7 +1,7 @@
-"""A file system that reads like another one and keeps nothing of what is written.
+"""A file system that reads from another one and discards what is written.
 
-What a dry run's sinks write to: they do all the work of a real run, so that their counts, sizes and
-errors are those of a real run. Imported by executors.
+The sinks of a dry run write to it: they do all the work of a real run, so that their counts, sizes
+and errors are the same. Imported by executors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 
 
 def discarding(filesystem: pafs.FileSystem) -> pafs.FileSystem:
-    """``filesystem`` for reading; what is written is only counted. Picklable where that one is."""
+    """``filesystem`` for reading; writes are only counted. Picklable if ``filesystem`` is."""
     return pafs.PyFileSystem(_Discarding(filesystem))
 
 

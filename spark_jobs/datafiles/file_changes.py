@@ -1,4 +1,4 @@
-"""What a statement changes in one data file, and how a column looks afterwards."""
+"""The changes of a statement to one data file, and how to apply them to a column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """New values of one column: ``values[i]`` is for the changed row ``rows[i]``.
+    """New values of one column: ``values[i]`` belongs to the changed row ``rows[i]``.
 
     ``rows`` are ascending indices into ``FileChanges.positions``.
     """
@@ -28,10 +28,10 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class GroupChanges:
-    """What happens to the rows of one row group, numbered from 0 in it.
+    """The changes to the rows of one row group, which are numbered from 0 within it.
 
-    ``gone`` are the rows that go, ascending. ``columns`` has, by column, changed rows and the
-    places of their values in ``ColumnChange.values``; a column without changed rows is left out.
+    ``gone`` are the deleted rows, ascending. ``columns`` maps a column to its changed rows and the
+    slice of their values in ``ColumnChange.values``; it omits columns without changed rows.
     """
 
     gone: Positions
@@ -40,10 +40,10 @@ class GroupChanges:
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """What happens to the rows of one file.
+    """The changes to the rows of one file.
 
     ``positions`` (row numbers in the file, from 0, strictly ascending) are the changed rows;
-    ``deleted`` tells for each whether it goes. ``columns`` has the new values by column.
+    ``deleted`` marks those that are deleted. ``columns`` has the new values by column.
     """
 
     positions: Positions
@@ -51,11 +51,11 @@ class FileChanges:
     columns: Mapping[str, ColumnChange]
 
     def require_valid(self, row_count: int, source: str) -> None:
-        """Make sure that the positions are in the file, whose rows are ``row_count``.
+        """Check that the positions lie within the file, which has ``row_count`` rows.
 
         Raises:
             InternalError: they are not ascending.
-            CatalogError: DATA_FILE_UNREADABLE: the file has fewer rows.
+            CatalogError: DATA_FILE_UNREADABLE; a position is not in the file.
         """
         rows = self.positions
         if not bool(np.all(rows[1:] > rows[:-1])):
@@ -73,7 +73,7 @@ class FileChanges:
             )
 
     def and_deleted(self, positions: Positions) -> FileChanges:
-        """These changes and the deletion of further rows, ascending and none of them changed."""
+        """These changes plus the deletion of further rows: ascending, and not yet changed."""
         merged = np.union1d(self.positions, positions)
         places = np.searchsorted(merged, self.positions)
         deleted = np.ones(len(merged), dtype=np.bool_)
@@ -98,14 +98,14 @@ class FileChanges:
 
 
 def kept_rows(gone: Positions, row_count: int) -> pa.BooleanArray:
-    """Which of ``row_count`` rows stay."""
+    """A mask of ``row_count`` rows; true for those that stay."""
     keep = np.ones(row_count, dtype=np.bool_)
     keep[gone] = False
     return pa.array(keep)
 
 
 def replace_rows(column: pa.ChunkedArray, rows: Positions, values: pa.Array) -> pa.Array:
-    """``column`` with ``values[i]`` in row ``rows[i]``; both of one type, rows ascending."""
+    """``column`` with ``values[i]`` in row ``rows[i]``; same type, rows ascending."""
     whole = column.combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks)
@@ -113,8 +113,8 @@ def replace_rows(column: pa.ChunkedArray, rows: Positions, values: pa.Array) -> 
         mask = np.zeros(len(whole), dtype=np.bool_)
         mask[rows] = True
         return pc.replace_with_mask(whole, pa.array(mask), values)
-    # replace_with_mask has no kernel for nested types, and takes the wrong bits of a boolean array
-    # that is a slice (pyarrow 19).
+    # replace_with_mask has no kernel for nested types, and reads the wrong bits of a sliced boolean
+    # array (pyarrow 19).
     origin = np.arange(len(whole), dtype=np.int64)
     origin[rows] = len(whole) + np.arange(len(rows), dtype=np.int64)
     return pa.concat_arrays([whole, values]).take(pa.array(origin))

@@ -1,4 +1,4 @@
-"""Which rows have one of a given set of values."""
+"""Finds the rows that have one of a given set of values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SLOTS_PER_VALUE = 32
 _MOST_BITS = 26
-# So few that their numbers stay in the processor's cache from one step to the next.
+# Few enough for their numbers to stay in the processor's cache from one step to the next.
 _ROWS_AT_ONCE = 32_768
 
 Mask = npt.NDArray[np.bool_]
@@ -20,8 +20,8 @@ Mask = npt.NDArray[np.bool_]
 class KeyProbe:
     """Finds the rows whose value is among ``values`` (ascending, distinct, without NULL).
 
-    Whole numbers and dates are looked up in a bitmap of their hashes first, so that only few need
-    a binary search: Arrow's ``is_in`` hashes all values again for each array.
+    Integers and dates are first looked up in a bitmap of their hashes, so that few need a binary
+    search; Arrow's ``is_in`` would hash all values again for each array.
     """
 
     def __init__(self, values: pa.Array) -> None:
@@ -36,11 +36,11 @@ class KeyProbe:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of the values, and of the columns that they are looked for in."""
+        """The type of the values, and of the columns to probe."""
         return self._values.type
 
     def may_be_within(self, minimum: object, maximum: object) -> bool:
-        """False if no value lies between the bounds, both of them included."""
+        """False if no value lies between the bounds, both inclusive."""
         if not self._is_numeric:
             return True
         low, high = _numbers(pa.array([minimum, maximum], self._values.type))
@@ -77,7 +77,7 @@ class KeyProbe:
 
 
 def _numbers(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Whole numbers or dates as numbers that have their order, 0 for NULL."""
+    """Integers or dates as 64-bit numbers in the same order, 0 for NULL."""
     if pa.types.is_date32(array.type):
         array = array.view(pa.int32())
     if array.null_count:

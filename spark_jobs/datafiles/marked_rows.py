@@ -1,7 +1,7 @@
-"""Rows that are marked as deleted, as 64-bit words that join with rows. Runs on executors.
+"""Rows marked as deleted, as 64-bit words that can be joined with rows. Runs on executors.
 
-A word holds 64 rows of a file: bit ``row & 63`` is set for each marked one. Its key is
-``ordinal << 26 | row >> 6``, for a row number has 32 bits.
+A word covers 64 rows of a file: bit ``row & 63`` is set for each marked row. Its key is
+``ordinal << 26 | row >> 6``, since a row number has 32 bits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORDS_PER_FILE_BITS: Final = 32 - WORD_BITS
 
 
 def marked_words(ordinal: int, positions: Positions) -> pa.RecordBatch:
-    """The words of a file's marked rows, ascending; words without a bit are left out.
+    """The words of a file's marked rows, ascending; words without set bits are left out.
 
     Columns: ``word_key`` (bigint), ``word`` (bigint).
     """
@@ -34,5 +34,5 @@ def marked_words(ordinal: int, positions: Positions) -> pa.RecordBatch:
 
 
 def most_words(marked_rows: int, row_count: int) -> int:
-    """How many words a file with so many marked rows has at most."""
+    """The most words that a file with ``marked_rows`` of ``row_count`` rows marked can have."""
     return min(marked_rows, (row_count >> WORD_BITS) + 1)

@@ -1,6 +1,6 @@
-"""32-bit Roaring bitmaps in their portable form, as numbers and as bytes. Runs on executors.
+"""Reads and writes 32-bit Roaring bitmaps in their portable format. Runs on executors.
 
-After the Roaring format specification (https://github.com/RoaringBitmap/RoaringFormatSpec).
+Follows the Roaring format specification (https://github.com/RoaringBitmap/RoaringFormatSpec).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spark_jobs.datafiles.file_changes import Positions
 
 _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
-# Bitmaps with runs leave out the offsets of fewer containers than this.
+# Bitmaps with runs and fewer containers than this have no offsets.
 _FIRST_WITH_OFFSETS = 4
 _CONTAINER_BITS = 16
 _CONTAINER_SIZE = 1 << _CONTAINER_BITS
@@ -24,13 +24,14 @@ _U4 = np.dtype("<u4")
 
 
 class BrokenBitmapError(ValueError):
-    """What is wrong with a bitmap."""
+    """A bitmap is damaged; the message says how."""
 
 
 def bitmap_positions(data: memoryview, expected: int | None = None) -> Positions:
-    """The ascending numbers in the one bitmap that ``data`` consists of.
+    """The ascending numbers in the single bitmap that ``data`` consists of.
 
-    ``expected`` is how many there must be, where that is known: no more are ever made.
+    ``expected`` is how many there must be, if known; a bitmap that claims another number is refused
+    before its containers are read.
 
     Raises:
         BrokenBitmapError: the bytes are not exactly one such bitmap.
@@ -45,7 +46,7 @@ def bitmap_positions(data: memoryview, expected: int | None = None) -> Positions
     if expected is not None and stated != expected:
         raise BrokenBitmapError(f"it has {stated} positions instead of {expected}")
     if has_offsets:
-        reader.take(_U4, count)  # not needed: containers follow one another
+        reader.take(_U4, count)  # not needed: the containers are contiguous
     containers = [
         _container(reader, int(cardinality) + 1, bool(runs)) + (key << _CONTAINER_BITS)
         for key, cardinality, runs in zip(keys, cardinalities, has_runs, strict=True)
@@ -56,7 +57,7 @@ def bitmap_positions(data: memoryview, expected: int | None = None) -> Positions
 
 
 def bitmap_bytes(positions: Positions) -> bytes:
-    """The bitmap of these numbers, which are ascending, distinct and below ``2**32``."""
+    """The bitmap of numbers that are ascending, distinct and below ``2**32``."""
     keys = positions >> _CONTAINER_BITS
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     cardinalities = np.diff(starts, append=len(positions))
@@ -74,7 +75,7 @@ def bitmap_bytes(positions: Positions) -> bytes:
 
 
 class _Reader:
-    """Takes arrays off the front of a buffer that may be shorter than it claims."""
+    """Takes arrays from the front of a buffer, which may be shorter than its content claims."""
 
     def __init__(self, data: memoryview) -> None:
         self.rest = data
@@ -89,7 +90,7 @@ class _Reader:
 
 
 def _container_kinds(reader: _Reader) -> tuple[npt.NDArray[np.bool_], bool]:
-    """For each container whether it holds runs; and whether offsets of the containers follow."""
+    """Whether each container holds runs, and whether the containers' offsets follow."""
     cookie = int(reader.take(_U4, 1)[0])
     if cookie & 0xFFFF == _COOKIE_WITH_RUNS:
         count = (cookie >> 16) + 1
@@ -127,7 +128,7 @@ def _run_positions(reader: _Reader) -> Positions:
     if (starts[1:] < ends[:-1]).any() or (ends > _CONTAINER_SIZE).any():
         raise BrokenBitmapError("a container's runs are out of order")
     steps = np.zeros(_CONTAINER_SIZE + 1, np.int8)
-    # A run may start where the one before it ends.
+    # A run may start where the previous one ends.
     np.add.at(steps, starts, 1)
     np.add.at(steps, ends, -1)
     return np.flatnonzero(np.cumsum(steps[:-1]))

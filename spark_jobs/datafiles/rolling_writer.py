@@ -1,4 +1,4 @@
-"""New rows on their way into new data files, one open file at a time. Runs on executors."""
+"""Writes new rows into new data files, one open file at a time. Runs on executors."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class NewFiles:
 
     @property
     def row_group_bytes(self) -> int:
-        """Arrow bytes that make a row group."""
+        """The size in Arrow bytes at which a row group is written."""
         return min(_ROW_GROUP_BYTES, self.target_file_size)
 
 
 @dataclass(slots=True)
 class _Pending:
-    """Rows of the open place that are not yet a row group."""
+    """Rows of the current place that are not yet in a row group."""
 
     tables: list[pa.Table] = field(default_factory=list)
     size: int = 0
@@ -50,10 +50,10 @@ class _Pending:
 
 
 class RollingWriter(Generic[K]):
-    """Writes rows that come place by place; the files of a place roll at the target size.
+    """Writes rows that arrive place by place; a file is rolled at the target size.
 
-    A place is what the rows of a file have in common, such as their partition. ``new_path`` makes
-    the path of a new file at a place.
+    A place is what the rows of a file have in common, such as their partition. ``new_path`` returns
+    the path of a new file for a place.
     """
 
     def __init__(self, files: NewFiles, new_path: Callable[[K], str]) -> None:
@@ -65,7 +65,7 @@ class RollingWriter(Generic[K]):
         self._written: list[tuple[K, WrittenFile]] = []
 
     def write(self, place: K, rows: pa.Table) -> None:
-        """Take rows of one place, of the files' schema."""
+        """Add rows of one place, with the schema of the files."""
         if self._place != place:
             self._close_file()
             self._place = place
@@ -74,12 +74,12 @@ class RollingWriter(Generic[K]):
             self._write_row_group(place)
 
     def finish(self) -> list[tuple[K, WrittenFile]]:
-        """Close what is open; all written files with their places."""
+        """Close the open file; returns all written files with their places."""
         self._close_file()
         return self._written
 
     def close_quietly(self) -> None:
-        """Give up the open file."""
+        """Abandon the open file."""
         if self._writer is not None:
             self._writer.close_quietly()
 

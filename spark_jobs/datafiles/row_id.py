@@ -1,4 +1,4 @@
-"""The row id where rows have no keys: the ordinal of the planned file, and the position in it."""
+"""The row id of rows without keys: the ordinal of the planned file and the position in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Change rows as they reach a sink, made into the changes of whole files. Runs on executors.
+"""Groups the change rows that reach a sink into the changes of whole files. Runs on executors.
 
-Knows no table format: what becomes of a file's changes, and of new rows, is for the connector.
+Independent of the table format: the connector applies a file's changes and writes new rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_jobs.spi import rows
 class RowPositionSink:
     """Takes change rows: UPDATE and DELETE by file and position, then INSERT.
 
-    ``schema`` is that of the table's files, ``assigned_columns`` are by case number.
+    ``schema`` is that of the table's files; ``assigned_columns`` is indexed by case number.
     ``change_file`` gets the ordinal and all changes of each file, ``insert`` the INSERT rows.
     """
 
@@ -45,7 +45,7 @@ class RowPositionSink:
         """Take the next rows.
 
         Raises:
-            InternalError: they are not in the order of the layout.
+            InternalError: the rows are not in the order of the layout.
         """
         operations = batch.column(rows.OPERATION).to_numpy()
         change_count = int(np.count_nonzero(operations != rows.INSERT))
@@ -87,7 +87,7 @@ class RowPositionSink:
             changed = np.flatnonzero(updated & np.isin(cases, assigning))
             if len(changed):
                 values = pa.concat_arrays(table.column(name).take(pa.array(changed)).chunks)
-                # To the table's type first: a file may be finer, or admit NULL.
+                # Convert to the table's type first: a file's type may be finer, or allow NULL.
                 columns[name] = ColumnChange(changed, conform(values, self._schema.field(name)))
         positions = pc.struct_field(row_ids, POSITION_FIELD).to_numpy()
         return FileChanges(positions, ~updated, columns)

@@ -1,4 +1,4 @@
-"""Reading a single row of a parquet file, to word an error."""
+"""Reads a single row of a parquet file for an error message."""
 
 from __future__ import annotations
 

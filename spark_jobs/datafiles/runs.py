@@ -1,4 +1,4 @@
-"""Neighbouring rows that belong together. Runs on executors."""
+"""Runs of adjacent rows that belong together. Runs on executors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 
 def runs_of_equal(row_count: int, keys: Sequence[npt.NDArray[Any]]) -> Iterator[tuple[int, int]]:
-    """Start and end of each run of rows whose ``keys``, numbers of each row, are all equal."""
+    """Start and end of each run of rows with equal ``keys``, arrays of one number per row."""
     if row_count == 0:
         return
     changes = np.zeros(row_count - 1, dtype=np.bool_)
@@ -22,7 +22,7 @@ def runs_of_equal(row_count: int, keys: Sequence[npt.NDArray[Any]]) -> Iterator[
 
 
 def codes_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """A number for each value, the same for equal values; NULL equals NULL."""
+    """A number per value, the same for equal values; NULL equals NULL."""
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()

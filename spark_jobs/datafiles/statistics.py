@@ -17,9 +17,10 @@ MAX_BOUND_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Bounds of one column of one file; None where they are not known.
+    """Bounds and NULL count of one column of one file; unknown bounds are None.
 
-    A column with a NaN, with nested values, or without any value has no bounds.
+    A column has no bounds if it has a NaN, nested values, no values at all, or a bound longer than
+    ``MAX_BOUND_BYTES``.
     """
 
     minimum: Any
@@ -32,13 +33,13 @@ class ColumnStatistics:
 
     @classmethod
     def from_json(cls, document: Sequence[Any]) -> ColumnStatistics:
-        """The statistics behind what ``to_json`` made."""
+        """The statistics from the output of ``to_json``."""
         minimum, maximum, null_count = document
         return cls(decode_value(minimum), decode_value(maximum), null_count)
 
 
 class StatisticsCollector:
-    """Statistics of a file, fed with the tables that are written to it."""
+    """Collects the statistics of a file from the tables that are written to it."""
 
     def __init__(self) -> None:
         self._null_counts: dict[str, int] = {}
@@ -46,18 +47,18 @@ class StatisticsCollector:
         self._unbounded: set[str] = set()
 
     def add(self, table: pa.Table) -> None:
-        """Take the rows of ``table`` into account."""
+        """Add the rows of ``table``."""
         for name, column in zip(table.column_names, table.columns, strict=True):
             self.add_column(name, column)
 
     def add_column(self, name: str, column: pa.ChunkedArray) -> None:
-        """Take values of one column into account."""
+        """Add values of one column."""
         self.add_nulls(name, column.null_count)
         if name not in self._unbounded:
             self._add_bounds(name, column)
 
     def add_nulls(self, name: str, count: int) -> None:
-        """Take ``count`` NULLs of one column into account."""
+        """Add ``count`` NULLs of one column."""
         self._null_counts[name] = self._null_counts.get(name, 0) + count
 
     def result(self) -> Mapping[str, ColumnStatistics]:
@@ -118,7 +119,7 @@ def _is_long(value: Any) -> bool:
 
 
 def _to_python(scalar: pa.Scalar, *, round_up: bool) -> Any:
-    """The scalar as a Python value; None where Python has none (dates outside year 1 to 9999)."""
+    """The scalar as a Python value; None if Python has none (dates outside years 1 to 9999)."""
     try:
         if pa.types.is_timestamp(scalar.type):
             return _timestamp_to_python(scalar, round_up=round_up)
@@ -131,7 +132,7 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def _timestamp_to_python(scalar: pa.Scalar, *, round_up: bool) -> datetime:
-    """Microseconds are the finest that Python has, so a bound in nanoseconds is widened."""
+    """The timestamp in microseconds, Python's finest unit; a bound in nanoseconds is widened."""
     scaled = scalar.value * 1_000_000
     per_second = _PER_SECOND[scalar.type.unit]
     micros = -(-scaled // per_second) if round_up else scaled // per_second

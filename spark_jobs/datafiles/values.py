@@ -18,7 +18,7 @@ def encode_value(value: Any) -> Any:
     """``value`` as JSON data.
 
     Raises:
-        TypeError: the value is of a type that no column statistics have.
+        TypeError: column statistics have no values of this type.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -31,7 +31,7 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(document: Any) -> Any:
-    """The value behind the JSON data that ``encode_value`` made."""
+    """The value from JSON data that ``encode_value`` made."""
     if not isinstance(document, dict):
         return document
     ((kind, text),) = document.items()
@@ -40,7 +40,7 @@ def decode_value(document: Any) -> Any:
     return _DECODERS[kind](text)
 
 
-# A datetime is a date too, so it comes first.
+# datetime is a subclass of date, so it comes first.
 _ENCODERS: tuple[tuple[type, str, Callable[[Any], str]], ...] = (
     (float, "float", float.hex),
     (Decimal, "decimal", str),

@@ -1,7 +1,7 @@
 """Avro files as rows. Imported by executors.
 
-fastavro reads the records, without what logical types mean: that would round decimals and refuse
-times that others have. Each file is read by the schema that it was written with.
+fastavro decodes the records without their logical types: converting those would round decimals
+and reject times that other writers produce. Each file is read with the schema it was written with.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from spark_jobs.landing.streams import Bytes
 
 _CHUNK_RECORDS: Final = 10_000
 _BUFFER_BYTES: Final = 1024 * 1024
-# Of a part of a header, and of a block.
+# The limit for one part of a header, and for one block.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
-# What fastavro raises at bytes that are not what the schema says.
+# What fastavro raises for bytes that do not match the schema.
 _DECODING_ERRORS: Final = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError),
     *(SystemError, TypeError, ValueError, struct.error),
@@ -45,17 +45,17 @@ class AvroReader:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether the records of a file may be read by several tasks."""
+        """Whether several tasks may share the records of a file."""
         return False
 
     def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterator[RowBlock]:
         """The records of a file, block by block.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE, the file is damaged, or has not the wanted columns, or
-                not of types that can be the wanted ones; LIBRARY_MISSING.
-            NotSupportedError: its codec, or a wanted column's type.
-            OSError: it cannot be read.
+            CatalogError: SOURCE_UNREADABLE; the file is damaged, lacks a wanted column, or has one
+                of a type that cannot be converted. LIBRARY_MISSING; fastavro is not installed.
+            NotSupportedError: the file's codec or the type of a wanted column is not supported.
+            OSError: the file cannot be read.
         """
         name = part.file.name
         path = part.file.path
@@ -78,7 +78,7 @@ class AvroReader:
                     before += len(chunk)
 
     def _column(self, schema: AvroSchema, column: Column, file: str) -> tuple[str, Convert]:
-        """The column's name in the file, and what makes values of it."""
+        """The column's name in the file, and the converter of its values."""
         try:
             name = only_name(list(schema.fields), column.name)
             return name, Converters(schema, self.wanted.rules).of(schema.fields[name], column.kind)
@@ -128,8 +128,8 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
     """The columns of a file with their types in Spark's DDL.
 
     Raises:
-        CatalogError: SOURCE_UNREADABLE, it is no Avro file.
-        NotSupportedError: a column of a type that Spark has not.
+        CatalogError: SOURCE_UNREADABLE; it is not an Avro file.
+        NotSupportedError: Spark has no type for a column.
     """
     with _told(name):
         schema = AvroSchema(AvroFile(stream, _MOST_BYTES).schema)
@@ -147,7 +147,7 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
 
 
 class _Decoder:
-    """Reads records by the schema that they were written with."""
+    """Reads records with the schema that they were written with."""
 
     def __init__(self, schema: Any) -> None:
         try:
@@ -158,7 +158,7 @@ class _Decoder:
                 "Avro files need the package fastavro in the environment of the executors.",
                 "Install it there: pip install fastavro.",
             ) from None
-        # One array of all records of a block takes one call.
+        # Decoding all records of a block as one array takes a single call.
         array = {"type": "array", "items": decoding_schema(schema)}
         try:
             self._schema = fastavro.parse_schema(array)
@@ -181,7 +181,7 @@ class _Decoder:
 
 
 def _long(value: int) -> bytes:
-    """A count as Avro writes it."""
+    """A count in Avro's variable-length encoding."""
     rest, found = value << 1, bytearray()
     while rest >= 0x80:
         found.append(rest & 0x7F | 0x80)
@@ -191,7 +191,7 @@ def _long(value: int) -> bytes:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Damage names its file."""
+    """Turn damage into an error that names the file."""
     try:
         yield
     except AvroDamagedError as error:

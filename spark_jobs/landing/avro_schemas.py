@@ -1,4 +1,4 @@
-"""Schemas of Avro files: types with their names resolved, one at a time. Imported by executors."""
+"""Schemas of Avro files; named types are resolved one at a time. Imported by executors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES: Final = {
     "local-timestamp-micros": "TIMESTAMP_NTZ",
     "local-timestamp-nanos": "TIMESTAMP_NTZ",
 }
-# What a logical type is told in; any other counts for nothing, as Avro says.
+# The type that each logical type annotates. Any other annotation is ignored, as Avro specifies.
 _LOGICAL: Final = {
     **{name: "long" for name in _TYPES if "timestamp" in name},
     "date": "int",
@@ -47,16 +47,16 @@ _REMEDY: Final = (
 
 
 class Part(NamedTuple):
-    """A type as the schema's JSON says it, and the namespace that it stands in."""
+    """A type as written in the schema's JSON, and its enclosing namespace."""
 
     raw: Any
     namespace: str
 
 
 class AvroType(NamedTuple):
-    """A type: its name, which is the logical type's where it has one (``decimal``, ``date``).
+    """A type. ``name`` is that of its logical type if it has one (``decimal``, ``date``).
 
-    ``fields`` are a record's, ``item`` is of an array or a map.
+    ``fields`` belong to a record, ``item`` to an array or a map.
     """
 
     name: str
@@ -71,11 +71,11 @@ class AvroSchema:
     """The schema of a file whose records have ``fields``."""
 
     def __init__(self, raw: Any) -> None:
-        """Find the types that have names.
+        """Collect the named types.
 
         Raises:
-            AvroDamagedError: it is no schema.
-            NotSupportedError: it is of other values than records.
+            AvroDamagedError: ``raw`` is not a schema.
+            NotSupportedError: the file's values are not records.
         """
         self._names: dict[str, Part] = {}
         try:
@@ -91,9 +91,10 @@ class AvroSchema:
         self.fields = root.fields
 
     def type_of(self, part: Part) -> AvroType:
-        """The type that ``part`` says.
+        """The type that ``part`` describes.
 
         Raises:
+            AvroDamagedError: the schema does not define a type that it names.
             NotSupportedError: a union of several types.
         """
         raw, namespace = part
@@ -178,10 +179,10 @@ def _leaf(kind: str, raw: Mapping[str, Any]) -> AvroType:
 
 
 def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
-    """A type as Spark's DDL writes it.
+    """A type in Spark's DDL.
 
     Raises:
-        NotSupportedError: Spark has none; the message says what it is.
+        NotSupportedError: Spark has no such type; the message names it.
     """
     if depth > _MOST_DEPTH:
         raise NotSupportedError("a record that contains itself", _REMEDY)
@@ -203,7 +204,7 @@ def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
 
 
 def decoding_schema(raw: Any) -> Any:
-    """The schema with no more than what says how bytes are read: without logical types."""
+    """The schema reduced to what decoding needs: no logical types, defaults or documentation."""
     if isinstance(raw, list):
         return [decoding_schema(each) for each in raw]
     if not isinstance(raw, dict):

@@ -1,4 +1,4 @@
-"""Values of Avro as values of a type, without loss. Imported by executors."""
+"""Converts Avro values to the wanted types, without loss. Imported by executors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _DAY: Final = 24 * 60 * 60 * 1_000_000
 _BEYOND: Final = "it lies beyond the years 1 to 9999"
 _WHOLE: Final = ("int", "long")
 _TEXTS: Final = ("string", "enum")
-# More bytes than a DECIMAL of 38 digits has.
+# A DECIMAL of 38 digits needs fewer bytes.
 _MOST_DECIMAL_BYTES: Final = 32
 
 
 class MismatchError(ValueError):
-    """A column, or a part of one, of which no value can be of the wanted type."""
+    """A column, or a part of one, whose values can never have the wanted type."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -40,18 +40,18 @@ class MismatchError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Converters:
-    """Makes converters from a file's types to the wanted ones."""
+    """Makes converters from a file's types to the wanted types."""
 
     schema: AvroSchema
     rules: TextRules
 
     def of(self, part: Part, kind: pa.DataType) -> Convert:
-        """What makes of a value of ``part`` that is not null one that Arrow takes for ``kind``.
+        """The converter of non-null values of ``part`` to values that Arrow takes as ``kind``.
 
-        It raises ``BadValueError``.
+        The converter raises ``BadValueError``.
 
         Raises:
-            MismatchError: none can be.
+            MismatchError: no value of ``part`` can be a ``kind``.
             NotSupportedError: a union of several types.
         """
         found = self.schema.type_of(part)
@@ -118,10 +118,10 @@ class Converters:
 
 
 def only_name(names: Sequence[str], wanted: str) -> str:
-    """The one of ``names`` that is ``wanted``, in any case.
+    """The one of ``names`` that equals ``wanted``, ignoring case.
 
     Raises:
-        MismatchError: there is none, or more than one.
+        MismatchError: no name does, or more than one.
     """
     found = [name for name in names if name.lower() == wanted.lower()]
     if len(found) == 1:
@@ -132,7 +132,7 @@ def only_name(names: Sequence[str], wanted: str) -> str:
 
 
 def column_values(cells: Sequence[Any], kind: pa.DataType, convert: Convert) -> Parsed:
-    """The values of a column, and which of them are none."""
+    """The values of a column, and a mask of the bad ones."""
     try:
         values = [None if cell is None else convert(cell) for cell in cells]
         return Parsed(pa.array(values, kind), None)
@@ -187,7 +187,7 @@ def _of_whole(kind: pa.DataType) -> Convert | None:
 
 
 def _as_float(value: float, kind: pa.DataType) -> float:
-    """A number that FLOAT or DOUBLE has as it is."""
+    """A number that FLOAT or DOUBLE represents exactly."""
     try:
         found: float = struct.unpack("<f", struct.pack("<f", value))[0]
         found = found if kind == pa.float32() else float(value)

@@ -1,4 +1,4 @@
-"""A stream in blocks, whose consumer says how much of each it takes. Imported by executors."""
+"""A stream in blocks; the consumer says how much of each it takes. Imported by executors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_BYTES: Final = 8 * 1024 * 1024
 class RecordTooLongError(ValueError):
     """A record, or what looks like one, is longer than the source allows.
 
-    ``line``: where it begins, from 1; None where that is not known.
+    ``line``: where it begins, from 1; None if unknown.
     """
 
     def __init__(self, line: int | None = None) -> None:
@@ -22,9 +22,9 @@ class RecordTooLongError(ValueError):
 
 
 class Blocks:
-    """The data of a stream that is not taken yet; ``is_end``: nothing comes behind it.
+    """The data of a stream that has been read but not taken.
 
-    ``position``: how many bytes were taken.
+    ``is_end``: nothing follows it. ``position``: how many bytes were taken.
     """
 
     def __init__(self, stream: Bytes, max_record_bytes: int) -> None:
@@ -36,17 +36,18 @@ class Blocks:
         self.is_end = False
 
     def read_on(self) -> bool:
-        """Read another block behind what is left; False at the end.
+        """Append another block to the data; False at the end.
 
         Raises:
-            RecordTooLongError: nothing was taken of more data than a record may have.
+            RecordTooLongError: nothing was taken, though the data exceeds the longest record
+                allowed.
         """
         if self.is_end:
             return False
-        # A line end has two bytes at most, the second of which may not be read yet.
+        # A line end has at most two bytes, and the second may not have been read yet.
         if self._stuck and len(self.data) > self._limit + 1:
             raise RecordTooLongError
-        # Twice the data for a record that needs it, so that it is looked at a few times only.
+        # Double the data for a long record, so that it is scanned only a few times.
         size = max(BLOCK_BYTES, len(self.data))
         if self._stuck:
             size = min(size, self._limit + 2 - len(self.data))
@@ -56,17 +57,17 @@ class Blocks:
         return True
 
     def take(self, count: int) -> None:
-        """Forget so many bytes."""
+        """Drop the first ``count`` bytes."""
         self._stuck = count == 0
         self.position += count
         self.data = self.data[count:]
 
 
 def read_whole(stream: Bytes, max_bytes: int) -> bytes:
-    """All data of a stream that is one record.
+    """All data of a stream that is a single record.
 
     Raises:
-        RecordTooLongError: there are more than ``max_bytes``.
+        RecordTooLongError: it has more than ``max_bytes``.
     """
     blocks = []
     size = 0

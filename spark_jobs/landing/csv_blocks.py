@@ -1,4 +1,4 @@
-"""How much of a block of CSV is so regular that every parser reads the same.
+"""How much of a block of CSV is regular, so that every parser reads it the same way.
 
 Imported by executors.
 """
@@ -23,11 +23,12 @@ Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
-    """Up to where ``data`` is whole records with quotes around whole fields, or doubled.
+    """The end of the whole, regular records at the start of ``data``; 0 if there are none.
 
-    0 where none is. The last line is whole only if ``is_end``.
+    In a regular record, quotes enclose whole fields or are doubled. The last line counts as whole
+    only if ``is_end``.
     """
-    # pyarrow takes a byte order mark from the beginning of each block, and no NUL as a mark.
+    # pyarrow strips a byte order mark from each block, and accepts no NUL as separator or quote.
     if data.startswith(codecs.BOM_UTF8) or b"\0" in (dialect.separator, dialect.quote):
         return 0
     limit = _first_mark(data, dialect)
@@ -43,9 +44,9 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
 
 
 def _first_mark(data: bytes, dialect: Dialect) -> int:
-    """Where an escape, a comment, or a carriage return that ends a line alone is first.
+    """The position of the first escape, comment, or carriage return without a line feed.
 
-    A quote, too, where blanks are trimmed: those within quotes are kept.
+    Where blanks are trimmed, quotes count too, since blanks within quotes are kept.
     """
     marks = []
     if dialect.quote and (dialect.trim_left or dialect.trim_right):
@@ -62,9 +63,10 @@ def _first_mark(data: bytes, dialect: Dialect) -> int:
 
 
 def _first_irregular(data: np.ndarray[Any, Any], quotes: Positions, dialect: Dialect) -> int:
-    """The number of the first opening quote that begins no field, or whose closing one ends none.
+    """The index in ``quotes`` of the first irregular opening quote; their count if there is none.
 
-    Doubled quotes do neither. An opening quote without a closing one is told, too.
+    It is irregular if it does not begin a field, or if its closing quote is missing or does not end
+    the field. Doubled quotes are regular.
     """
     separator = dialect.separator[0]
     opening, closing = quotes[0::2], quotes[1::2]
@@ -87,7 +89,7 @@ def _first_irregular(data: np.ndarray[Any, Any], quotes: Positions, dialect: Dia
 
 
 def _last_line_end(data: bytes, quotes: Positions, limit: int) -> int:
-    """Behind the last line end before ``limit`` that is not within quotes, which are regular."""
+    """The position after the last line end before ``limit`` that is not within (regular) quotes."""
     end = data.rfind(b"\n", 0, limit)
     while end >= 0:
         before = int(np.searchsorted(quotes, end))
@@ -103,7 +105,7 @@ def _is_any(data: np.ndarray[Any, Any], positions: Positions, separator: int) ->
 
 
 class RecordBounds:
-    """Where the records of regular data are; blank lines are none."""
+    """Where the records of regular data begin and end; blank lines are not records."""
 
     def __init__(self, data: bytes, dialect: Dialect) -> None:
         self._data = data
@@ -134,7 +136,7 @@ class RecordBounds:
 
     @property
     def longest(self) -> int:
-        """The most bytes that a record has."""
+        """The size in bytes of the longest record."""
         starts, ends = self._bounds
         return int((ends - starts).max(initial=0))
 

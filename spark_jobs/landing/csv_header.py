@@ -1,4 +1,4 @@
-"""Which field of a record is which wanted column. Imported by executors."""
+"""Maps the fields of a record to the wanted columns. Imported by executors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from spark_jobs.landing.records import Column, Problem, shown
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """``fields`` are generated names of a record's fields, ``indexes`` those of the wanted columns.
+    """The fields of a file's records, and which of them are the wanted columns.
 
-    ``seen`` are the names of the file's columns; empty where it has none.
+    ``fields`` are generated names of the fields, ``indexes`` the positions of the wanted columns.
+    ``seen`` are the names of the file's columns; empty if columns are taken by position.
     """
 
     fields: list[str]
@@ -27,15 +28,15 @@ class Header:
 
     @classmethod
     def without(cls, wanted: Sequence[Column]) -> Header:
-        """Records have the wanted columns, in their order."""
+        """The header of records that have exactly the wanted columns, in order."""
         return cls([f"f{i}" for i in range(len(wanted))], tuple(range(len(wanted))))
 
     @classmethod
     def of(cls, names: Sequence[str], wanted: Sequence[Column], location: str) -> Header:
-        """Columns by their names, in any case; ``location`` is the header's.
+        """The header with columns by name, ignoring case; ``location`` says where it stands.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice.
+            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or occurs twice.
         """
         spelled = [name.strip().lower() for name in names]
         for column in wanted:
@@ -47,7 +48,7 @@ class Header:
 
     @staticmethod
     def unreadable(file: str, problem: Problem) -> CatalogError:
-        """The error for a header that is no record."""
+        """The error for a header that cannot be parsed as a record."""
         return CatalogError(
             ErrorCode.SOURCE_UNREADABLE, f"{file}: the header {problem.reason}.", problem.remedy
         )

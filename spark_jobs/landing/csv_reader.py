@@ -25,13 +25,13 @@ from spark_jobs.landing.streams import (
     opened_part,
 )
 
-# So many bytes are taken apart record by record where one of them needs it.
+# The size in bytes of a piece that is parsed record by record because a part of it needs that.
 _PIECE: Final = 16 * 1024
 _NARROWER: Final = 8
 
 
 class _First(NamedTuple):
-    """A file's first record; the byte where its line begins, and lines before the block."""
+    """A file's first record, the byte where its line begins, and the lines before the block."""
 
     record: Record
     line_start: int
@@ -42,9 +42,9 @@ class _First(NamedTuple):
 class CsvReader:
     """Reads parts of CSV files. Picklable.
 
-    ``has_header``: each file begins with the names of its columns, which are not looked at where
-    ``by_position``. ``null_text`` stands for NULL, beside a field that is empty and not quoted;
-    ``empty_text`` is what a field that is empty and quoted stands for.
+    ``has_header``: each file begins with the names of its columns; ``by_position`` ignores them.
+    ``null_text`` stands for NULL, as does an empty unquoted field. An empty quoted field has the
+    value ``empty_text``.
     """
 
     wanted: Wanted
@@ -58,14 +58,14 @@ class CsvReader:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether the lines of a file may be read by several tasks."""
+        """Whether several tasks may share the lines of a file."""
         return not self.dialect.multi_line and is_utf8(self.encoding)
 
     def first_record(self, filesystem: pafs.FileSystem, part: FilePart) -> list[str] | None:
-        """The texts of a file's first record, the header where it has one; None: it has none.
+        """The texts of a file's first record (the header, if there is one); None without a record.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE; it is no record.
+            CatalogError: SOURCE_UNREADABLE; the record cannot be parsed.
         """
         first = self._first_of(filesystem, part)
         if first is not None and first.record.problem is not None:
@@ -76,8 +76,9 @@ class CsvReader:
         """The records of ``part``, block by block.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or stands there twice; a
-                quote is not closed on its line where records are lines, and bad ones are told.
+            CatalogError: SOURCE_UNREADABLE; a wanted column is missing or occurs twice, or, where
+                each record is a line and bad records are reported, a quote is not closed on its
+                line.
             RecordTooLongError: a record is longer than ``max_record_bytes``.
             UndecodableError, OSError: the file cannot be read.
         """
@@ -86,7 +87,7 @@ class CsvReader:
             first = self._first_of(filesystem, part)
             if first is None:
                 return
-            # Behind blank lines, the header may be in this part.
+            # After blank lines, the header may lie in this part.
             header = self._header_of(part, first) if first.line_start < part.start else None
         try:
             with opened_part(filesystem, part, self.encoding) as stream:
@@ -110,7 +111,7 @@ class CsvReader:
             return first._replace(line_start=first.line_start + mark_bytes(stream))
 
     def _first(self, blocks: Blocks, scanner: CsvScanner) -> _First | None:
-        """The first record, which begins in the block's data; None: there is none."""
+        """The first record, which begins in the block's data; None if there is none."""
         lines = line_start = 0
         while blocks.read_on():
             data = blocks.data
@@ -168,7 +169,7 @@ class CsvReader:
 def _taken(blocks: Blocks, rows: CsvRows, position: Position) -> Iterator[Taken]:
     """All whole records of the data that was read.
 
-    Where they are not regular, the exact way takes a small piece only.
+    The exact parser gets only small pieces around records that are not regular.
     """
     size = len(blocks.data)
     while blocks.data:

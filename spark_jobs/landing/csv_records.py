@@ -1,6 +1,6 @@
-"""CSV taken apart record by record, exactly: RFC 4180 with the dialects that Spark's options name.
+"""An exact CSV parser, record by record: RFC 4180 with the dialects that Spark's options define.
 
-The slow and precise way; ``csv_reader`` takes it where the fast one cannot be sure. Imported by
+It is slow; ``csv_reader`` uses it where the fast parser's result is not certain. Imported by
 executors.
 """
 
@@ -18,7 +18,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _SET_ASIDE: Final = "on_bad_rows='quarantine' sets such records aside."
 
 
-# Where records are lines: the lines that follow may be parts of a value, which no other task knows.
+# Where each record is a line: the next lines may belong to the value, but other tasks cannot know.
 NOT_CLOSED: Final = Problem(
     "has a quote that is not closed on its line",
     "Line breaks within quotes are read with options={'multiLine': True}, the default.",
@@ -27,11 +27,13 @@ NOT_CLOSED: Final = Problem(
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How fields are told apart; each a single byte, empty where there is none.
+    """The special characters of a CSV file, each a single byte, or empty if there is none.
 
-    A quote within quotes has ``escape`` before it, which is the quote itself in RFC 4180. Raises
-    NotSupportedError for a character in two roles, and for line ends.
-    ``multi_line``: a line break within quotes belongs to the value.
+    ``escape`` precedes a quote within quotes; in RFC 4180 it is the quote itself. ``multi_line``: a
+    line break within quotes belongs to the value.
+
+    Raises:
+        NotSupportedError: a character has two roles or is a line end, or there is no separator.
     """
 
     separator: bytes = b","
@@ -57,15 +59,16 @@ class Dialect:
 
     @property
     def blanks(self) -> bytes:
-        """What is trimmed."""
+        """The characters that are trimmed."""
         return b" \t".replace(self.separator, b"")
 
 
 class Record(NamedTuple):
-    """A record and where it stands in the data: bytes ``start`` to ``end`` without the line end.
+    """A record and its place in the data: bytes ``start`` to ``end``, without the line end.
 
-    ``line`` counts lines of the data from 0; ``lines`` are those that it takes. ``fields`` are
-    without quotes, ``quoted`` the numbers of those that had them; or there is a problem.
+    ``line`` is its first line in the data, from 0; ``lines`` is how many it spans. ``fields`` are
+    unquoted; ``quoted`` has the indexes of those that had quotes. ``problem`` says why the record
+    is bad.
     """
 
     start: int
@@ -78,7 +81,7 @@ class Record(NamedTuple):
 
 
 class CsvScanner:
-    """Records of a dialect. Compiled once for a file."""
+    """Finds the records of a dialect, with expressions that are compiled once."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -94,9 +97,9 @@ class CsvScanner:
         self._escaped = re.compile(escape + rb"([" + marks + rb"])") if escape else None
 
     def records(self, data: bytes, *, is_end: bool) -> Iterator[Record]:
-        """All whole records of ``data``; the last line is whole only if ``is_end``.
+        """All whole records of ``data``; the last line counts as whole only if ``is_end``.
 
-        Blank lines and comments are none.
+        Blank lines and comments are not records.
         """
         position, line = self.skipped(data, 0, is_end=is_end)
         while position < len(data):
@@ -109,7 +112,7 @@ class CsvScanner:
             line += record.lines + lines
 
     def skipped(self, data: bytes, start: int, *, is_end: bool) -> tuple[int, int]:
-        """Where the blank lines and comments at ``start`` end, and how many lines they are."""
+        """Where the blank lines and comments at ``start`` end, and how many lines they take."""
         position, lines = start, 0
         comment = self._dialect.comment
         while position < len(data):
@@ -125,9 +128,9 @@ class CsvScanner:
         return position, lines
 
     def _record(self, data: bytes, start: int, line: int, *, is_end: bool) -> Record | None:
-        """The record that begins at ``start``; None if it may go on behind ``data``."""
+        """The record that begins at ``start``; None if it may continue after ``data``."""
         match = self._plain_line.match(data, start)
-        assert match is not None  # noqa: S101 - it matches no byte, too
+        assert match is not None  # noqa: S101 - it also matches an empty text
         end = match.end()
         if end < len(data) and data[end : end + 1] == self._dialect.quote:
             return self._record_with_quotes(data, start, line, is_end=is_end)
@@ -141,10 +144,10 @@ class CsvScanner:
     def _record_with_quotes(
         self, data: bytes, start: int, line: int, *, is_end: bool
     ) -> Record | None:
-        """The same, field by field.
+        """Like ``_record``, field by field.
 
-        What follows a problem is taken by the same rules, so that a line break within later quotes
-        begins no record.
+        The text after a problem is parsed by the same rules, so that a line break within later
+        quotes does not begin a record.
         """
         fields: list[bytes] = []
         quoted: list[int] = []
@@ -175,7 +178,7 @@ class CsvScanner:
             return Record(start, position, line, lines, fields, quoted, problem)
 
     def _take_plain(self, data: bytes, position: int, fields: list[bytes]) -> int:
-        """Add the fields before the last one that may have a quote; where that begins."""
+        """Add the fields before the next one that may have a quote; returns where that begins."""
         match = self._plain_line.match(data, position)
         assert match is not None  # noqa: S101 - as above
         end = match[0].rfind(self._dialect.separator)
@@ -191,7 +194,7 @@ class CsvScanner:
 
     def _plain_end(self, data: bytes, position: int) -> int:
         found = self._plain.match(data, position)
-        assert found is not None  # noqa: S101 - it matches no byte, too
+        assert found is not None  # noqa: S101 - it also matches an empty text
         return found.end()
 
     def _behind_blanks(self, data: bytes, position: int, *, are_ignored: bool) -> int:
@@ -209,7 +212,7 @@ class CsvScanner:
     def _problem_behind(
         self, data: bytes, opened: int, closed: int, position: int
     ) -> Problem | None:
-        """What is wrong when a closing quote is not followed by the end of the field."""
+        """The problem if a closing quote is not followed by the end of the field."""
         behind = data[position : position + 1]
         if not behind or behind in (self._dialect.separator, b"\r", b"\n"):
             return None
@@ -231,7 +234,7 @@ class CsvScanner:
         *,
         is_end: bool,
     ) -> Record | None:
-        """The record up to where its quote should have been closed; None if it still may be."""
+        """The record up to where its quote should be closed; None if more data may close it."""
         if self._dialect.multi_line:
             if not is_end:
                 return None
@@ -247,7 +250,7 @@ class CsvScanner:
 
 
 def behind(data: bytes, end: int) -> int:
-    """Where the line behind a record that ends at ``end`` begins."""
+    """Where the line after a record that ends at ``end`` begins."""
     ending = _LINE_END.match(data, end)
     return ending.end() if ending else end
 
@@ -258,7 +261,7 @@ def _may_go_on(data: bytes, end: int) -> bool:
 
 
 def _inner(dialect: Dialect) -> bytes:
-    """What may be within quotes. Possessive: what fails once has no other way to match."""
+    """The expression for text within quotes; possessive, since backtracking never finds a match."""
     line = b"" if dialect.multi_line else rb"\r\n"
     body = rb"[^" + _in_class(dialect.quote + dialect.escape) + line + rb"]*+"
     if not dialect.escape:

@@ -1,7 +1,7 @@
 """Pieces of a CSV file as rows of the wanted columns. Imported by executors.
 
-Two ways to the same rows. pyarrow's parser takes what ``csv_blocks`` has found regular. What is
-not, and what pyarrow refuses, is taken apart by ``csv_records``, which says what is wrong where.
+There are two ways to the same rows. pyarrow parses what ``csv_blocks`` finds regular.
+``csv_records`` parses the rest, and what pyarrow rejects; it says what is wrong and where.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from spark_jobs.landing.values import Parsed, parsed
 
 
 class Position(NamedTuple):
-    """What lies before a piece: lines, and records, None in the later parts of a file."""
+    """How many lines and records precede a piece; ``records`` is None in later parts of a file."""
 
     lines: int
     records: int | None
 
     def location(self, line: int, row: int) -> RecordLocation:
-        """Of a record: lines and records of the piece before it."""
+        """The location of a record that ``line`` lines and ``row`` records of the piece precede."""
         number = None if self.records is None else self.records + row + 1
         return RecordLocation(self.lines + line + 1, number)
 
     def behind(self, taken: Taken) -> Position:
-        """The position behind what was taken."""
+        """The position after what was taken."""
         records = None if self.records is None else self.records + taken.block.records
         return Position(self.lines + taken.lines, records)
 
 
 class Taken(NamedTuple):
-    """Rows, and how many bytes and lines of the piece they were."""
+    """Rows, and how many bytes and lines of the piece they come from."""
 
     block: RowBlock
     size: int
@@ -66,7 +66,7 @@ class NotClosedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CsvRows:
-    """Makes rows; the settings are those of ``CsvReader``."""
+    """Makes rows; the settings are as in ``CsvReader``."""
 
     wanted: Wanted
     dialect: Dialect
@@ -77,9 +77,9 @@ class CsvRows:
     max_record_bytes: int
 
     def regular(self, data: bytes, position: Position, *, is_end: bool) -> Taken | None:
-        """The whole records that ``data`` begins with, by pyarrow; None where that is not certain.
+        """The regular records that ``data`` begins with, parsed by pyarrow; None where in doubt.
 
-        The last line is whole only if ``is_end``.
+        The last line counts as whole only if ``is_end``.
         """
         end = regular_end(data, self.dialect, is_end=is_end)
         if not end or not self.header.fields:
@@ -104,11 +104,11 @@ class CsvRows:
         return Taken(block_of(self.wanted, found, (), self.header.seen), end, bounds.lines)
 
     def _table(self, data: bytes) -> pa.Table | None:
-        """The texts of regular data by pyarrow; None if it refuses."""
+        """The texts of regular data, parsed by pyarrow; None if pyarrow rejects it."""
         fields = self.header.fields
         try:
             return pacsv.read_csv(
-                # pyarrow takes an empty field for a quoted one at the end of the last line.
+                # At the end of the last line, pyarrow takes an empty field for a quoted one.
                 pa.BufferReader(data if data.endswith(b"\n") else data + b"\n"),
                 read_options=pacsv.ReadOptions(
                     use_threads=False, block_size=len(data) + 2, column_names=fields
@@ -130,7 +130,7 @@ class CsvRows:
             return None
 
     def _trimmed(self, texts: pa.Array) -> pa.Array:
-        """Texts without the blanks around them; what is blank is NULL, as nothing has quotes."""
+        """Trimmed texts; blank ones become NULL, since none has quotes if blanks are trimmed."""
         blanks = self.dialect.blanks.decode()
         if self.dialect.trim_left:
             texts = pc.utf8_ltrim(texts, blanks)
@@ -141,10 +141,11 @@ class CsvRows:
         return texts
 
     def exact(self, data: bytes, position: Position, *, is_end: bool) -> Taken | None:
-        """The whole records of ``data``, and what is wrong with them; None if there are none.
+        """The whole records of ``data``, and what is wrong with them; None if nothing was taken.
 
         Raises:
-            NotClosedError: where records are lines, and bad ones are told.
+            NotClosedError: a quote is not closed on its line; only where each record is a line and
+                bad records are reported.
             RecordTooLongError: a record is longer than ``max_record_bytes``.
         """
         records: list[Record] = []
@@ -188,7 +189,7 @@ class CsvRows:
             raise NotClosedError(line)
 
     def _texts(self, record: Record) -> tuple[list[str | None] | None, Problem | None]:
-        """The texts of the wanted columns, as far as there are any, and what is wrong."""
+        """The texts of the wanted columns (None: unreadable), and what is wrong with the record."""
         if record.problem is not None:
             return None, record.problem
         fields, quoted = record.fields, record.quoted
@@ -205,7 +206,7 @@ class CsvRows:
         return texts, problem
 
     def _values(self, texts: Sequence[pa.Array]) -> tuple[list[Parsed], list[pa.Array]]:
-        """The texts as values, and as they are compared with what stands for NULL."""
+        """The values of the texts, and the texts with NULL and empty texts replaced."""
         ready = [
             self._ready(column, text) for column, text in zip(self.wanted.read, texts, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Landed files and parts of them, as the tasks that read them get them. Imported by executors."""
+"""Landed files and parts of them, as passed to the tasks that read them. Imported by executors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from spark_jobs.errors import CatalogError, ErrorCode
 
 
 class FileVersion(NamedTuple):
-    """What a file has another of after it was written again: bytes, and nanoseconds of a clock."""
+    """What changes when a file is written again: size in bytes, and modification time in ns."""
 
     size: int
     modified: int | None
 
     @classmethod
     def of(cls, file: pafs.FileInfo) -> FileVersion:
-        """The version that a listing found."""
+        """The version of a file in a listing."""
         return cls(file.size, file.mtime_ns)
 
 
@@ -27,9 +27,9 @@ class FileVersion(NamedTuple):
 class LandedFile:
     """A file of a source, as it was when the source was listed.
 
-    ``path`` is the file system's; ``name`` is what errors and quarantined records call the file.
-    ``partition`` are values of columns that stand in the names of its folders (``day=2026-01-31``);
-    a value None is NULL.
+    ``path`` is its path in the file system; ``name`` identifies it in errors and quarantined
+    records. ``partition`` has the column values from its folder names (``day=2026-01-31``); None is
+    NULL.
     """
 
     path: str
@@ -39,7 +39,7 @@ class LandedFile:
 
 
 class FilePart(NamedTuple):
-    """The records of a file that begin at a byte from ``start`` and below ``end`` (None: all)."""
+    """The records of a file that begin at byte ``start`` or later, and before ``end`` if given."""
 
     file: LandedFile
     start: int = 0
@@ -47,17 +47,17 @@ class FilePart(NamedTuple):
 
 
 def require_version(filesystem: pafs.FileSystem, file: LandedFile) -> None:
-    """See that a file is still the one that was listed.
+    """Check that a file is still the one that was listed.
 
     Raises:
-        CatalogError: SOURCE_UNREADABLE; it was written again, or is gone.
+        CatalogError: SOURCE_UNREADABLE; it was written again or removed.
     """
     if FileVersion.of(filesystem.get_file_info(file.path)) != file.version:
         raise changed(file.name)
 
 
 def changed(name: str) -> CatalogError:
-    """The error for a file that is not what it was when its source was listed."""
+    """The error for a file that changed after its source was listed."""
     return CatalogError(
         ErrorCode.SOURCE_UNREADABLE,
         f"{name} was written again, or removed, while it was read.",

@@ -1,8 +1,8 @@
-"""Blocks of JSON lines that pyarrow's parser reads as it should. Imported by executors.
+"""Blocks of JSON lines that pyarrow's parser reads correctly. Imported by executors.
 
-It is trusted only with one object on each line, and with names and types that are known before: it
-takes ``null`` for a record, and stops at no line end, so what it found is counted; and on deep
-nesting that it did not expect it crashes.
+pyarrow gets only blocks with one object per line, and only names and types that are known in
+advance. It accepts ``null`` as a record and does not stop at line ends, so its records are counted.
+Deep nesting that it does not expect crashes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_jobs.landing.line_blocks import count_lines
 from spark_jobs.landing.records import Column
 
 _BLANK: Final = b" \t\r\n"
-# Of DECIMAL, Arrow reads "1e0x1" as 10, and crashes at 1e-2000000000; an escape may hide them.
+# As DECIMAL, Arrow reads "1e0x1" as 10 and crashes at 1e-2000000000; an escape may hide these.
 _MISREAD_DECIMAL: Final = re.compile(rb"[eE]-[0-9]|[eE][+-]?0[xX]|\\u00[2-7][0-9a-fA-F]")
 _MISREAD_MARKS: Final = (b"e-", b"E-", b"0x", b"0X", b"\\u")
 _MOST_DIGITS: Final = 38
@@ -31,11 +31,11 @@ _MAX_DEPTH: Final = 16
 
 
 class Doubt(Exception):  # noqa: N818 - it says what there is
-    """A block is not so plain that both ways are certain to read the same."""
+    """A block is not plain enough for both parsers to read it the same way for certain."""
 
 
 class LineBlock(NamedTuple):
-    """Objects, each on a line; ``body`` begins with the first, ``lines`` end before it."""
+    """Objects, one per line; ``body`` begins with the first, ``lines`` lines end before it."""
 
     body: bytes
     lines: int
@@ -47,14 +47,14 @@ class LineBlock(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What was read of the wanted columns, None of those that do not occur; names in the file."""
+    """The wanted columns, None for those that do not occur, and the names seen in the file."""
 
     found: list[pa.Array | None]
     seen: frozenset[str]
 
 
 def line_block(data: bytes) -> LineBlock | None:
-    """``data`` as objects on lines; None where it is not, or not for certain."""
+    """``data`` as one object per line; None if it is not, or not for certain."""
     body = data.strip(_BLANK)
     breaks = body.count(b"\n")
     if not (body.startswith(b"{") and body.endswith(b"}")):
@@ -82,7 +82,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def is_regular(kind: pa.DataType) -> bool:
-    """Whether Arrow reads a type as JSON has it, or as texts that are looked at afterwards."""
+    """Whether Arrow reads a type directly from JSON, or as texts that are converted afterwards."""
     if pa.types.is_decimal(kind):
         return bool(kind.scale < _MOST_DIGITS)
     return pa.types.is_temporal(kind) or pa.types.is_binary(kind) or _is_direct(kind)
@@ -99,7 +99,7 @@ def _is_direct(kind: pa.DataType) -> bool:
 
 
 def read_columns(block: LineBlock, wanted: Sequence[Column], seen: frozenset[str]) -> Columns:
-    """The wanted columns, of their kinds, or as texts that say their values.
+    """The wanted columns, each of its own kind or as texts that hold its values.
 
     ``seen`` are names of wanted columns that the file is known to have.
 
@@ -138,7 +138,7 @@ def read_columns(block: LineBlock, wanted: Sequence[Column], seen: frozenset[str
 
 
 def _sample(block: LineBlock) -> dict[str, pa.DataType]:
-    """The names and types of a few records, evenly chosen; what is only null has the type null."""
+    """The names and types in a few evenly spaced records; the type is null where all are null."""
     body = block.body
     starts = {0}
     for index in range(1, _SAMPLES):
@@ -192,7 +192,7 @@ def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def _spelled(wanted: Sequence[Column], names: Sequence[str]) -> dict[str, str]:
-    """How the wanted columns are written in the file, those that are known to occur."""
+    """The spelling in the file of the wanted columns that are known to occur."""
     found = {}
     for column in wanted:
         same = [name for name in names if name.lower() == column.name.lower()]
@@ -204,18 +204,18 @@ def _spelled(wanted: Sequence[Column], names: Sequence[str]) -> dict[str, str]:
 
 
 def _read_as(kind: pa.DataType, shape: pa.DataType | None) -> pa.DataType:
-    """What a wanted column is read as: texts where its values are written as texts."""
+    """The type to read a wanted column as; string where its values are written as strings."""
     is_text = shape is not None and pa.types.is_string(shape) and not pa.types.is_nested(kind)
     if is_text:
         return pa.string()
     if pa.types.is_decimal(kind):
-        # Of a text's digits: adding zeros up to the scale must not need more than there can be.
+        # Zeros added up to the scale must not push the digits beyond the maximum.
         return pa.decimal128(min(kind.precision, _MOST_DIGITS - kind.scale), kind.scale)
     return kind if _is_direct(kind) else pa.string()
 
 
 def _require_few_cells(block: LineBlock, schema: Mapping[str, pa.DataType]) -> None:
-    """Arrow makes room for each name in each record, though a file may have it only once."""
+    """Refuse many names times many records: Arrow allocates every name for every record."""
     if block.records * sum(map(_leaves, schema.values())) > 2 * max(len(block.body), 4096):
         raise Doubt
 
@@ -244,26 +244,27 @@ def _parsed_or_doubt(block: LineBlock, schema: Mapping[str, pa.DataType]) -> pa.
 
 
 def _occurring(table: pa.Table, missing: Mapping[str, pa.DataType]) -> dict[str, str]:
-    """Which of the columns occur, without any of which the block could not be read."""
+    """Which of the ``missing`` columns occur, given that the block needs at least one of them."""
     found = {name: name for name in missing if table[name].null_count < table.num_rows}
     if len(missing) == 1:
         return {name: name for name in missing}
     if len(found) < len(missing):
-        # A column of NULLs may occur as null, or not at all.
+        # A column of NULLs may occur as null or not at all.
         raise Doubt
     return found
 
 
 def _as_declared(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A DECIMAL that was read with fewer digits, as its kind."""
+    """A DECIMAL that was read with fewer digits, as its declared type."""
     if not pa.types.is_decimal(array.type) or array.type == kind:
         return array
     return pa.Array.from_buffers(kind, len(array), array.buffers(), offset=array.offset)
 
 
 def _is_in_range(column: pa.ChunkedArray | pa.Array) -> bool:
-    """Whether there is no infinity, which is also what Arrow makes of a DOUBLE that is too large,
-    and no DECIMAL of more digits than its type has, which Arrow lets through.
+    """Whether a column has neither infinities nor DECIMALs with more digits than their type.
+
+    Arrow reads a DOUBLE that is too large as infinity, and accepts such DECIMALs.
     """
     kind = column.type
     if pa.types.is_floating(kind):
@@ -283,7 +284,7 @@ def _require_plain_decimals(body: bytes) -> None:
 
 
 def _has_pair(data: bytes, pair: bytes) -> bool:
-    """As ``pair in data``, several times as fast."""
+    """Like ``pair in data``, but several times faster."""
     wanted = int.from_bytes(pair, sys.byteorder)
     return any(
         bool((np.frombuffer(data, np.uint16, (len(data) - at) // 2, at) == wanted).any())

@@ -1,8 +1,8 @@
 """JSON files as rows. Imported by executors.
 
-Two ways to the same rows. pyarrow's parser takes blocks of lines that ``json_blocks`` has found
-plain. Every other block is taken apart by ``json_records``, which says what is wrong where, and so
-is each file whose values span lines.
+There are two ways to the same rows. pyarrow parses blocks of lines that ``json_blocks`` finds
+plain. ``json_records`` parses every other block, and files whose values span lines; it says what is
+wrong and where.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import is_utf8, opened_part
 from spark_jobs.landing.values import Parsed, TextRules, parsed
 
-# Of records that are taken apart, which need much more memory than their bytes.
+# Records parsed one by one need much more memory than their bytes.
 _CHUNK_RECORDS: Final = 10_000
 
 
@@ -35,8 +35,8 @@ _CHUNK_RECORDS: Final = 10_000
 class JsonReader:
     """Reads parts of JSON files. Picklable.
 
-    Each line is a record, or an array of records. With ``multi_line``, the file is a row of such
-    values that may span lines, and is read as a whole.
+    Each line is a record or an array of records. With ``multi_line``, the file is a sequence of
+    such values, which may span lines, and is read as a whole.
     """
 
     wanted: Wanted
@@ -46,7 +46,7 @@ class JsonReader:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether a large file that is not compressed may be read in parts."""
+        """Whether a large uncompressed file may be read in parts."""
         return not self.multi_line and is_utf8(self.encoding)
 
     @property
@@ -61,7 +61,7 @@ class JsonReader:
         """The records of ``part``, block by block.
 
         Raises:
-            RecordTooLongError: a record, with ``multi_line`` a file, is longer than
+            RecordTooLongError: a line, or with ``multi_line`` the file, is longer than
                 ``max_record_bytes``.
             UndecodableError, OSError: the file cannot be read.
         """
@@ -119,7 +119,7 @@ class JsonReader:
 
 
 def _values(array: pa.Array | None, kind: pa.DataType, count: int, rules: TextRules) -> Parsed:
-    """What Arrow has read of a column, as its kind."""
+    """A column that Arrow read, converted to ``kind``."""
     if array is None:
         return Parsed(pa.nulls(count, kind), None)
     if not pa.types.is_string(array.type) or pa.types.is_string(kind):

@@ -1,7 +1,7 @@
-"""JSON texts taken apart: values, and records with their positions.
+"""An exact JSON parser: values, and records with their positions.
 
-Imported by executors. Numbers stay texts, so that none loses a digit and none costs more time than
-it has digits; objects are pairs, so that a name that stands there twice is seen.
+Imported by executors. Numbers stay texts, so that none loses digits and none takes more than linear
+time. Objects are lists of pairs, so that duplicate names are seen.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ _JSON_REMEDY: Final = (
     f"Correct the file; options={{'multiLine': True}} reads values that span lines; {_SET_ASIDE}"
 )
 _TOO_DEEP: Final = "it is nested too deep"
-# Python 3.11 reads about 980 levels, later versions more.
+# Python 3.11 parses about 980 levels, later versions more.
 _DEEPEST: Final = 900
 _BLANK: Final = " \t\r\n"
 _BLANKS: Final = re.compile(f"[{_BLANK}]*")
 
 
 class Number(str):
-    """A number, ``NaN`` or ``Infinity``, as it stands in the text."""
+    """A number, ``NaN`` or ``Infinity``, as written in the text."""
 
     __slots__ = ()
 
 
 class Members(list[tuple[str, Any]]):
-    """An object's names and values. ``span``: a text, and where the object stands in it."""
+    """An object's names and values. ``span``: a text, and the object's start and end in it."""
 
     __slots__ = ("span",)
     span: tuple[str, int, int]
 
 
 class Elements(list[Any]):
-    """An array whose position is known."""
+    """An array whose position is known; ``span`` is as in ``Members``."""
 
     __slots__ = ("span",)
     span: tuple[str, int, int]
 
 
 class Record(NamedTuple):
-    """What should be a record: an object, or why it is none.
+    """A candidate for a record: an object, or the reason why it is not one.
 
-    ``line`` counts the line ends before it; ``raw`` are its bytes.
+    ``line`` counts the line ends before it; ``raw`` has its bytes.
     """
 
     line: int
@@ -58,7 +58,7 @@ class Record(NamedTuple):
 
 
 class NotJsonError(ValueError):
-    """A text is no JSON; the message says why."""
+    """A text is not JSON; the message says why."""
 
 
 _DECODER: Final = json.JSONDecoder(
@@ -86,7 +86,7 @@ def decoded(text: str, start: int) -> tuple[Any, int]:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether objects and arrays in each other make more than so many levels."""
+    """Whether objects and arrays nest more than ``levels`` deep."""
     level = [value]
     for _ in range(levels):
         level = [
@@ -99,7 +99,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def located(text: str, start: int = 0) -> tuple[Any, int]:
-    """As ``decoded``, with the positions of objects and arrays; slower, and only for what is JSON.
+    """Like ``decoded``, with the positions of objects and arrays; slower, and only for valid JSON.
 
     Raises:
         NotJsonError: it is nested too deep.
@@ -132,7 +132,7 @@ def _located(text: str, start: int) -> tuple[Any, int]:
 
 
 def line_records(data: bytes) -> Iterator[Record]:
-    """The records of whole lines: one on each, or an array of them; blank lines are none."""
+    """The records of whole lines: each has one, or an array of them, or is blank."""
     for line, whole in enumerate(data.splitlines()):
         raw = whole.strip(_BLANK.encode())
         if not raw:
@@ -158,9 +158,9 @@ def line_records(data: bytes) -> Iterator[Record]:
 def file_records(data: bytes) -> Iterator[Record]:
     """The records of a whole file: values one after another, objects or arrays of objects.
 
-    From where it is no longer JSON, the rest is one bad record.
+    Where the JSON becomes invalid, the rest of the file is one bad record.
     """
-    # A byte that is not UTF-8 becomes half of a surrogate pair, which UTF-8 does not have.
+    # A byte that is not UTF-8 becomes half of a surrogate pair, which UTF-8 cannot contain.
     text = data.decode("utf-8", errors="surrogateescape")
     values = _values(text)
     line = counted = end = 0
@@ -195,7 +195,7 @@ def _values(text: str) -> Iterator[_Located]:
 
 
 def _value(text: str, start: int) -> Generator[_Located, None, int]:
-    """What a value has of records: itself, or an array's elements; returns where it ends."""
+    """The records of a value: itself, or the elements of an array. Returns where it ends."""
     if text[start] != "[":
         value, end = decoded(text, start)
         yield start, end, value
@@ -227,7 +227,7 @@ def _require_end(text: str, end: int) -> None:
 
 def _behind_blanks(text: str, start: int) -> int:
     match = _BLANKS.match(text, start)
-    assert match is not None  # noqa: S101 - it matches nothing, too
+    assert match is not None  # noqa: S101 - it also matches an empty text
     return match.end()
 
 

@@ -1,4 +1,4 @@
-"""Records of JSON become rows, one by one. Imported by executors."""
+"""Turns JSON records into rows, one by one. Imported by executors."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _MOST_OTHERS: Final = 100
 
 
 class Position(NamedTuple):
-    """What lies before some records: lines, and records, None in the later parts of a file."""
+    """How many lines and records precede some records; ``records`` is None in later file parts."""
 
     lines: int
     records: int | None
 
     def location(self, line: int, row: int) -> RecordLocation:
-        """The location of a record with so many lines and records before it."""
+        """The location of a record after ``line`` more lines and ``row`` more records."""
         return RecordLocation(
             self.lines + line + 1, None if self.records is None else self.records + row + 1
         )
 
     def behind(self, records: int) -> Position:
-        """So many records further on."""
+        """The position ``records`` further on."""
         return self if self.records is None else self._replace(records=self.records + records)
 
 
 class JsonRows:
-    """Collects the values of records; objects are let go at once, so that few are alive."""
+    """Collects the values of records and drops their objects at once, so that few are alive."""
 
     def __init__(self, wanted: Wanted, rules: TextRules, position: Position) -> None:
         self.count = 0
@@ -43,13 +43,13 @@ class JsonRows:
         self._names = _Names(wanted.read)
         self._columns: list[list[Any]] = [[] for _ in wanted.read]
         self._bad: list[BadRecord] = []
-        # Of the rows: what is before them, and their bytes.
+        # Per row: the lines and records before it, and its bytes.
         self._lines: list[int] = []
         self._numbers: list[int] = []
         self._raw: list[bytes] = []
 
     def add(self, record: Record) -> None:
-        """Take the next record."""
+        """Add the next record."""
         number, self.count = self.count, self.count + 1
         problem = record.problem
         if problem is None:
@@ -86,7 +86,7 @@ class JsonRows:
 
 
 class _Names(dict[str, int | None]):
-    """Which wanted column a name in a record means, None for no one; its keys are all names met."""
+    """The index of the wanted column that a name means, or None; the keys are all names met."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class _Names(dict[str, int | None]):
         return found
 
     def cells(self, members: Iterable[tuple[str, Any]]) -> tuple[dict[int, Any], Column | None]:
-        """The values of the wanted columns by their indexes, and a column that is named twice."""
+        """The values of the wanted columns by index, and the first column that is named twice."""
         found: dict[int, Any] = {}
         for name, value in members:
             index = self[name]
@@ -111,9 +111,9 @@ class _Names(dict[str, int | None]):
 
 
 def seen_names(names: Iterable[str], wanted: Sequence[Column]) -> frozenset[str]:
-    r"""All names that mean a wanted column, and a few others: names may be as many as records.
+    r"""All names that mean a wanted column, and a few others; there may be a new name per record.
 
-    Halves of surrogate pairs are written as ``\ud800``.
+    Unpaired surrogates are written as ``\ud800``.
     """
     lowered = {column.name.lower() for column in wanted}
     others = (name for name in names if name.lower() not in lowered)

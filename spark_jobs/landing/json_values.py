@@ -1,7 +1,8 @@
-"""JSON values as values of a type, without loss. Imported by executors.
+"""Converts JSON values to values of a type, without loss. Imported by executors.
 
-A text is read as in any other file. What JSON itself says of a value counts, too: ``1`` is no
-BOOLEAN and no DATE, ``1.0`` and ``true`` are no INT, and a STRING keeps the text of any value.
+A JSON string is read like a text in any other file. The JSON type of a value counts too: ``1`` is
+neither a BOOLEAN nor a DATE, ``1.0`` and ``true`` are not INTs, and a STRING keeps the text of any
+value.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _EPOCH_REMEDY: Final = (
 
 
 class NeedsTextError(ValueError):
-    """The text of an object or an array is asked for, and it was read without."""
+    """The text of an object or an array is needed, but was not kept when it was read."""
 
 
 def json_text(value: Any) -> str:
-    """A text as it is, any other JSON value as it stands in the file.
+    """A string's text, or any other JSON value as written in the file.
 
     Raises:
         NeedsTextError: the value was not read by ``located``.
@@ -49,14 +50,14 @@ def json_text(value: Any) -> str:
 
 
 def json_rules(rules: TextRules) -> TextRules:
-    """``rules`` with the names that Spark has in JSON for what is no number."""
+    """``rules`` with the names that Spark uses in JSON for NaN and the infinities."""
     return replace(rules, nan="NaN", positive_inf="INF", negative_inf="-INF")
 
 
 def column_values(
     cells: Sequence[Any], column: Column, rules: TextRules, text: Callable[[int], str]
 ) -> Parsed:
-    """The values of a column; ``text(row)`` is the record in which a cell stands."""
+    """The values of a column; ``text(row)`` is the text of the record that has the cell."""
     plain = _plain_values(cells, column.kind, rules)
     if plain is not None:
         return plain
@@ -76,7 +77,7 @@ def column_values(
 
 
 def _plain_values(cells: Sequence[Any], kind: pa.DataType, rules: TextRules) -> Parsed | None:
-    """The values by Arrow, where the cells are what a text file may have as well."""
+    """The values, converted by Arrow; None unless the cells are what a text file could hold."""
     found = set(map(type, cells)) - {type(None)}
     if pa.types.is_boolean(kind) and found <= {bool}:
         return Parsed(pa.array(cells, kind), None)
@@ -106,9 +107,9 @@ def _cell(text: str, column: Column) -> Any:
 
 
 def converter(kind: pa.DataType, rules: TextRules) -> Convert:
-    """What makes of a JSON value that is not null one that Arrow takes for ``kind``.
+    """The converter of non-null JSON values to values that Arrow takes as ``kind``.
 
-    It raises ``BadValueError``, or ``NeedsTextError``.
+    The converter raises ``BadValueError`` or ``NeedsTextError``.
     """
     if pa.types.is_list(kind):
         return partial(_array, kind, _part(kind.value_field, "element", rules))
@@ -183,7 +184,7 @@ def _string(kind: pa.DataType, value: Any) -> str:
 
 
 def binaries(texts: pa.Array) -> Parsed:
-    """Bytes that texts say in Base64."""
+    """The bytes that texts encode in Base64."""
     found = [None if text is None else _from_base64(text) for text in texts.to_pylist()]
     values = pa.array(found, pa.binary())
     bad = np.asarray(pc.and_(values.is_null(), texts.is_valid()).to_numpy(zero_copy_only=False))
@@ -200,7 +201,7 @@ def _binary(kind: pa.DataType, value: Any) -> bytes:
 
 
 def _from_base64(text: str) -> bytes | None:
-    """None for a text that is not what encoding the bytes again gives."""
+    """The decoded bytes; None unless encoding them again gives the same text."""
     try:
         found = base64.b64decode(text, validate=True)
     except ValueError:

@@ -14,7 +14,7 @@ from spark_jobs.landing.streams import lines_before, opened_part
 def line_blocks(
     filesystem: pafs.FileSystem, part: FilePart, encoding: str, max_line_bytes: int
 ) -> Iterator[tuple[int, bytes]]:
-    r"""Whole lines, and how many end before them in the part.
+    r"""Blocks of whole lines, each with the number of lines before it in the part.
 
     A line ends with ``\n``, ``\r\n`` or ``\r``.
 
@@ -48,7 +48,7 @@ def count_lines(data: bytes) -> int:
 def _whole_lines(data: bytes, *, is_end: bool) -> bytes:
     if is_end:
         return data
-    # Behind the last carriage return, there may be a line feed to come.
+    # A line feed may still follow a carriage return that ends the data.
     return data[: max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1]
 
 

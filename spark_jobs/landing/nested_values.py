@@ -1,4 +1,4 @@
-"""Values that are none of their type, also within others. Imported by executors."""
+"""Values that do not fit their type, nested ones included. Imported by executors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spark_jobs.landing.type_names import type_name
 
 _SHOWN: Final = 1000
 
-# Makes of a value that is not null one that Arrow takes for a type, or raises.
+# Converts a non-null value to one that Arrow takes as a type, or raises BadValueError.
 Convert = Callable[[Any], Any]
 
 
 class BadValueError(ValueError):
-    """A value, as ``text``, that is none of ``kind``; ``path`` leads out of its column."""
+    """``text`` is not a value of ``kind``; ``path`` leads from the value up to its column."""
 
     def __init__(self, kind: pa.DataType, text: str, reason: str = "", remedy: str = "") -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class BadValueError(ValueError):
         self.path: list[str] = []
 
     def problem(self, column: Column) -> Problem:
-        """What is wrong with a value of ``column``."""
+        """The problem of a value of ``column``."""
         name = ".".join([column.name, *reversed(self.path)])
         expected = column.type_name if self.kind == column.kind else type_name(self.kind)
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
@@ -39,7 +39,7 @@ class BadValueError(ValueError):
 
 
 def part_converter(field: pa.Field, name: str, convert: Convert) -> Convert:
-    """``convert`` for a part of a value, ``name`` in its path, which may be None."""
+    """``convert`` for a part of a value, which may be None; ``name`` identifies it in the path."""
 
     def converted(value: Any) -> Any:
         try:

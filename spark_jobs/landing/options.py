@@ -1,6 +1,6 @@
-"""A source's options, by the names that Spark gives them, as a reader of its files. Driver only.
+"""Makes the reader of a source's files from its options, which have Spark's names. Driver only.
 
-An option that has no effect here is refused by name: what it would change, nobody would see.
+An option that is not supported is refused by name, since ignoring it would go unnoticed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from spark_jobs.landing.records import RowBlock
 
 FORMATS: Final = ("csv", "json", "text", "avro")
-# Which files: for whoever lists them.
+# Options that choose files; the code that lists them uses them.
 LISTING: Final = (
     *("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter", "basepath"),
 )
-# How Spark finds the schema of a source that gives none.
+# Options for how Spark infers the schema of a source that has none.
 INFERENCE: Final = {
     "csv": ("inferschema", "samplingratio", "preferdate"),
     "json": (
@@ -56,7 +56,7 @@ class Reader(Protocol):
 
     @property
     def is_splittable(self) -> bool:
-        """Whether a large file that is not compressed may be read in parts."""
+        """Whether a large uncompressed file may be read in parts."""
         ...
 
     def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterator[RowBlock]:
@@ -66,7 +66,7 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class SourceOptions:
-    """The options of a source, which are taken one by one; what is left in the end is refused."""
+    """The options of a source; they are consumed one by one, and any that remain are refused."""
 
     source: str
     format: str
@@ -80,8 +80,8 @@ class SourceOptions:
         """The reader of files of this format; ``zone`` is the session's.
 
         Raises:
-            RequestError: REQUEST_INVALID, naming the option.
-            NotSupportedError: an option, or a value of one, that is not known here.
+            RequestError: REQUEST_INVALID; the value of an option is invalid.
+            NotSupportedError: an option, or its value, is not supported.
         """
         for name in (*LISTING, *INFERENCE.get(self.format, ())):
             self._left.pop(name, None)
@@ -102,7 +102,7 @@ class SourceOptions:
 
     def _csv(self, columns: Sequence[Column], zone: str) -> CsvReader:
         quote = self._character("quote", '"')
-        # Limits of Spark's parser, which this one does not have.
+        # Limits of Spark's parser that this one does not have.
         for name in ("maxcolumns", "maxcharspercolumn"):
             self._left.pop(name, None)
         self._line_separator()
@@ -149,7 +149,7 @@ class SourceOptions:
         return AvroReader(Wanted(tuple(columns), rules=TextRules(zone)))
 
     def _numbers(self) -> dict[str, str]:
-        """How CSV files write what is no number."""
+        """How CSV files write NaN and the infinities."""
         return {
             "nan": self._text_of("nanvalue", "NaN"),
             "positive_inf": self._text_of("positiveinf", "Inf"),

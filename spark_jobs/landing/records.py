@@ -1,4 +1,4 @@
-"""What readers of landed files make: rows of the wanted columns, and records that cannot be rows.
+"""What readers of landed files produce: rows of the wanted columns, and bad records.
 
 Imported by executors: nothing here needs Spark or a table library.
 """
@@ -11,15 +11,15 @@ from typing import Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-# What becomes of a record that cannot be read: it is told of, it keeps what can be read of it with
-# NULL for the rest (Spark's PERMISSIVE), or it is left out (Spark's DROPMALFORMED).
+# What happens to a record that cannot be read. "tell": it is reported; "null": values that cannot
+# be read become NULL (Spark's PERMISSIVE); "drop": it is left out (Spark's DROPMALFORMED).
 Leniency = Literal["tell", "null", "drop"]
 
 _SHOWN: int = 200
 
 
 class Column(NamedTuple):
-    """A wanted column: its type in Arrow, and as Spark's DDL writes it (``DECIMAL(6,2)``)."""
+    """A wanted column, with its Arrow type and its type in Spark's DDL (``DECIMAL(6,2)``)."""
 
     name: str
     kind: pa.DataType
@@ -27,9 +27,9 @@ class Column(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a record is bad; with a column where one value is.
+    """Why a record is bad; ``column`` is set if it is because of one value.
 
-    ``remedy`` names the option that would accept the record.
+    ``remedy`` says what to correct, or which option would accept the record or set it aside.
     """
 
     reason: str
@@ -46,10 +46,10 @@ NOT_UTF8: Final = Problem(
 
 
 class RecordLocation(NamedTuple):
-    """Where a record stands in its file: the line it begins on and its number, both from 1.
+    """Where a record is in its file: the line it begins on and its number, both from 1.
 
-    ``line`` is None in files that have no lines. ``record`` does not count the header, and is None
-    where the file is read in parts.
+    ``line`` is None in files without lines. ``record`` does not count the header; it is None in the
+    later parts of a file.
     """
 
     line: int | None
@@ -58,7 +58,7 @@ class RecordLocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that is no row: where it is, its bytes (UTF-8 but for what is damaged), and why."""
+    """A record that is not a row: its location, its bytes (UTF-8 unless damaged), and why."""
 
     location: RecordLocation
     raw: bytes
@@ -66,17 +66,17 @@ class BadRecord:
 
     @property
     def text(self) -> str:
-        r"""The record's text; bytes that are no UTF-8 are shown as ``\xe4``."""
+        r"""The record's text; bytes that are not UTF-8 are shown as ``\xe4``."""
         return text_of(self.raw)
 
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Some records of a file, read: ``rows`` have the wanted columns in their order.
+    """Some records of a file; ``rows`` have the wanted columns in order.
 
-    ``records`` counts all of them, the bad ones too. ``lost_values`` became NULL and
-    ``lost_records`` were left out or kept as NULLs because the source's options ask for it.
-    ``seen`` are names of columns that occur in the file, as they are written there.
+    ``records`` counts all records, bad ones included. ``lost_values`` counts values that became
+    NULL, and ``lost_records`` records that were left out or filled with NULLs, as the source's
+    options ask. ``seen`` are names of columns that occur in the file, as spelled there.
     """
 
     rows: pa.RecordBatch
@@ -88,14 +88,14 @@ class RowBlock:
 
 
 class NotAValue(ValueError):  # noqa: N818 - it says what the text is
-    """A text that is no value of a type; the message says why where that is not plain to see."""
+    """A text is not a value of a type; the message says why unless that is obvious."""
 
 
 def text_of(raw: bytes) -> str:
-    r"""Bytes as text; what is no UTF-8 is shown as ``\xe4``."""
+    r"""Bytes as text; those that are not UTF-8 are shown as ``\xe4``."""
     return raw.decode("utf-8", errors="backslashreplace")
 
 
 def shown(text: str) -> str:
-    """``text`` as an error shows it: quoted, and not longer than a line or two."""
+    """``text`` as shown in an error: quoted, and shortened to a line or two."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

@@ -1,4 +1,4 @@
-"""Columns of parsed values become rows, without the records that hold what is no value.
+"""Turns columns of parsed values into rows, and handles records with bad values.
 
 Imported by executors.
 """
@@ -31,9 +31,10 @@ _VALUE_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that a source is asked for, and what becomes of records that cannot be read.
+    """The wanted columns of a source, and what happens to records that cannot be read.
 
-    ``corrupt``: the column with the text of such a record under ``null``; None: there is none.
+    ``corrupt``: the column that gets the text of such a record if ``leniency`` is "null"; None if
+    there is no such column.
     """
 
     columns: tuple[Column, ...]
@@ -43,21 +44,21 @@ class Wanted:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the rows."""
+        """The schema of the rows."""
         return pa.schema([pa.field(column.name, column.kind) for column in self.columns])
 
     @property
     def read(self) -> tuple[Column, ...]:
-        """The columns that files have."""
+        """The columns to read from files."""
         return tuple(column for column in self.columns if column.name != self.corrupt)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found of some records that are records at all.
+    """The content of some records that could be parsed as records.
 
-    ``values`` are of the wanted columns that files have. ``problem(column, row)`` says what is
-    wrong with a value, ``location(row)`` where a record stands, and its bytes. ``damaged`` marks
+    ``values`` has one item per column in ``Wanted.read``. ``problem(column, row)`` says what is
+    wrong with a value; ``location(row)`` gives a record's location and bytes. ``damaged`` marks
     records of which only a part was kept.
     """
 
@@ -69,14 +70,14 @@ class Found:
 
     @property
     def masks(self) -> list[Mask]:
-        """Which values are bad, of the columns with any."""
+        """The masks of bad values, for the columns that have any."""
         return [parsed.bad for parsed in self.values if parsed.bad is not None]
 
 
 def block_of(
     wanted: Wanted, found: Found, unreadable: Sequence[BadRecord], seen: frozenset[str]
 ) -> RowBlock:
-    """The rows of ``found``; ``unreadable`` are records beside them, which are none at all."""
+    """The rows of ``found``; ``unreadable`` are further records, which could not be parsed."""
     if wanted.leniency == "null":
         return _completed(wanted, found, unreadable, seen)
     rows, masks = _batch(wanted, found, {}), found.masks
@@ -129,7 +130,7 @@ def _batch(wanted: Wanted, found: Found, corrupt: Mapping[int, str]) -> pa.Recor
 def _appended(
     wanted: Wanted, rows: pa.RecordBatch, unreadable: Sequence[BadRecord]
 ) -> pa.RecordBatch:
-    """``rows`` and one row of NULLs for each record that is none."""
+    """``rows`` and one row of NULLs for each unreadable record."""
     empty = [
         pa.array([bad.text for bad in unreadable], pa.string())
         if column.name == wanted.corrupt
@@ -141,7 +142,7 @@ def _appended(
 
 
 def _batch_of(wanted: Wanted, arrays: Sequence[pa.Array], count: int) -> pa.RecordBatch:
-    """Rows of the wanted columns, of which there may be none."""
+    """Rows of the wanted columns; there may be no columns."""
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
@@ -156,7 +157,7 @@ def _told(found: Found, row: int) -> BadRecord:
 
 
 def text_problem(column: Column, text: str, rules: TextRules) -> Problem:
-    """Why ``text`` is no value of ``column``."""
+    """Why ``text`` is not a value of ``column``."""
     try:
         value_of(text, column.kind, rules)
         reason = ""
@@ -168,7 +169,7 @@ def text_problem(column: Column, text: str, rules: TextRules) -> Problem:
 
 
 def value_problem(column: Column, text: str, reason: str) -> Problem:
-    """``text`` is no value of ``column``; ``reason`` may be empty."""
+    """The problem that ``text`` is not a value of ``column``; ``reason`` may be empty."""
     more = ""
     if pa.types.is_date(column.kind):
         more = ", dateFormat says how dates are written"

@@ -17,7 +17,7 @@ import pyarrow.fs as pafs
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.landing.files import FilePart
 
-# By the end of the name, as Hadoop tells them.
+# Recognized by the file name's extension, as in Hadoop.
 _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _UNKNOWN: Final = (".deflate", ".lz4", ".lzo", ".snappy", ".zip")
 _BOM: Final = codecs.BOM_UTF8
@@ -28,23 +28,23 @@ class Bytes(Protocol):
     """What blocks are read from."""
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes, not none before the end."""
+        """At most ``size`` bytes; empty only at the end."""
         ...
 
 
 class UndecodableError(ValueError):
-    """A file is not of the encoding that its source names."""
+    """A file is not in the encoding that its source names."""
 
 
 @contextmanager
 def opened(
     filesystem: pafs.FileSystem, path: str, encoding: str, start: int = 0
 ) -> Iterator[Bytes]:
-    """The file from the byte ``start`` on, which is 0 unless it can be split.
+    """The file from byte ``start`` on, which is 0 unless the file can be split.
 
     Raises:
-        NotSupportedError: a codec that pyarrow does not read.
-        OSError: it cannot be read.
+        NotSupportedError: pyarrow does not read the codec.
+        OSError: the file cannot be read.
     """
     codec = codec_of(path)
     if codec is None:
@@ -63,7 +63,7 @@ def opened(
 
 @contextmanager
 def opened_part(filesystem: pafs.FileSystem, part: FilePart, encoding: str) -> Iterator[Bytes]:
-    """The lines of a part, of files that can be split, or all of a file; raises as ``opened``."""
+    """The lines of a part of a splittable file, or a whole file; raises as ``opened``."""
     path = part.file.path
     with opened(filesystem, path, encoding, max(part.start - 1, 0)) as stream:
         is_whole = not part.start and part.end is None
@@ -79,7 +79,7 @@ def lines_before(filesystem: pafs.FileSystem, part: FilePart) -> int:
         while True:
             position = file.tell()
             data: bytes = file.read(_COUNTED)
-            # The line that the part begins within is not its own.
+            # A line that begins before the part does not belong to it.
             last = data.find(b"\n", max(part.start - 1 - position, 0))
             data = data if last < 0 else data[: last + 1]
             joined = before + data
@@ -90,10 +90,10 @@ def lines_before(filesystem: pafs.FileSystem, part: FilePart) -> int:
 
 
 def codec_of(path: str) -> str | None:
-    """How a file is compressed; None: it is not.
+    """The codec of a compressed file; None if it is not compressed.
 
     Raises:
-        NotSupportedError: by a codec that pyarrow does not read.
+        NotSupportedError: pyarrow does not read the codec.
     """
     lowered = path.lower()
     for ending in _UNKNOWN:
@@ -106,12 +106,12 @@ def codec_of(path: str) -> str | None:
 
 
 def mark_bytes(stream: Bytes) -> int:
-    """How many bytes of a byte order mark an opened file has left out, once something was read."""
+    """How many bytes of a byte order mark an opened file skipped; known after the first read."""
     return stream.mark_bytes if isinstance(stream, _WithoutMark) else 0
 
 
 def is_utf8(encoding: str) -> bool:
-    """Whether texts in ``encoding`` are UTF-8 as they stand."""
+    """Whether texts in ``encoding`` are UTF-8 already."""
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
@@ -121,7 +121,7 @@ def _decoded(stream: Bytes, encoding: str, start: int) -> Bytes:
 
 
 class _Unpacked:
-    """A decompressed file, which is not empty itself."""
+    """A decompressed file; refuses a compressed file of zero bytes."""
 
     def __init__(self, filesystem: pafs.FileSystem, path: str, unpacked: pa.NativeFile) -> None:
         self._filesystem = filesystem
@@ -138,7 +138,7 @@ class _Unpacked:
 
 
 class _WithoutMark:
-    """A stream without the byte order mark of ``mark_bytes`` that it may begin with."""
+    """A stream without its byte order mark, if any; ``mark_bytes`` is the mark's size."""
 
     def __init__(self, source: Bytes) -> None:
         self._source = source
@@ -161,7 +161,7 @@ class _WithoutMark:
 
 
 class _Recoded:
-    """A stream of another encoding, as UTF-8."""
+    """A stream in another encoding, as UTF-8."""
 
     def __init__(self, source: Bytes, encoding: str) -> None:
         self._source = source
@@ -174,7 +174,7 @@ class _Recoded:
             try:
                 text = self._decoder.decode(data, final=not data)
             except UnicodeError as error:
-                # Not by its position: UTF-16 and UTF-32 miss their byte order mark.
+                # UTF-16 and UTF-32 decoders raise a plain UnicodeError without a byte order mark.
                 reason = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
                 raise UndecodableError(f"it is not {self._encoding}: {reason}") from None
             if text or not data:
@@ -182,7 +182,7 @@ class _Recoded:
 
 
 class Lines:
-    """The lines of a stream that begin at a byte from ``start`` and below ``end`` (None: all).
+    """The lines of a stream that begin at byte ``start`` or later, and before ``end`` if given.
 
     The stream begins at the byte before ``start``, or at 0.
     """
@@ -196,7 +196,7 @@ class Lines:
         self._is_over = False
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes, and up to the end of the last line."""
+        """At most ``size`` bytes, up to the end of the last line."""
         while not self._is_over:
             data = self._source.read(size)
             if self._is_first:

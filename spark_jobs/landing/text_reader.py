@@ -1,4 +1,4 @@
-"""Text files as rows of one column, a line or a whole file each. Imported by executors."""
+"""Text files as rows of one column; a row is a line or a whole file. Imported by executors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from spark_jobs.landing.values import Parsed
 class TextReader:
     r"""Reads parts of text files. Picklable.
 
-    A line ends with ``\n``, ``\r\n`` or ``\r``, and is a row also where it is empty. With
-    ``whole_text`` a file is one row, with its line ends. Columns are STRING; there is at most one.
+    A line ends with ``\n``, ``\r\n`` or ``\r``; an empty line is a row too. With ``whole_text`` a
+    file is one row, including its line ends. Columns are STRING; there is at most one.
     """
 
     wanted: Wanted
@@ -32,14 +32,14 @@ class TextReader:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether the lines of a file may be read by several tasks."""
+        """Whether several tasks may share the lines of a file."""
         return not self.whole_text and is_utf8(self.encoding)
 
     def read(self, filesystem: pafs.FileSystem, part: FilePart) -> Iterator[RowBlock]:
         """The lines of ``part``, block by block.
 
         Raises:
-            RecordTooLongError: a line, with ``whole_text`` a file, is longer than
+            RecordTooLongError: a line, or with ``whole_text`` the file, is longer than
                 ``max_record_bytes``.
             UndecodableError, OSError: the file cannot be read.
         """
@@ -64,7 +64,7 @@ class TextReader:
                 if not _is_utf8(line)
             ]
             texts = _texts(good)
-            assert texts is not None  # noqa: S101 - each of them is a text
+            assert texts is not None  # noqa: S101 - each of them is UTF-8
         found = Found([Parsed(texts, None)] * len(self.wanted.read), len(texts), _problem, _row)
         return block_of(self.wanted, found, bad, frozenset())
 

@@ -1,7 +1,7 @@
-"""Patterns of dates and times (``dd.MM.yyyy HH:mm:ss``), as Java's ``DateTimeFormatter`` has them.
+"""Patterns of dates and times (``dd.MM.yyyy HH:mm:ss``), as in Java's ``DateTimeFormatter``.
 
-The letters that Spark's options ``dateFormat`` and ``timestampFormat`` are mostly made of; any
-other is refused by name. Imported by executors.
+Supports the letters that are common in Spark's options ``dateFormat`` and ``timestampFormat``; any
+other letter is refused by name. Imported by executors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturda
 _OFFSET: Final = r"(?P<sign>[+-])(?P<oh>\d{2})"
 _MINUTES: Final = r"(?P<om>\d{2})"
 _MOST_OFFSET_MINUTES: Final = 18 * 60
-# Letter and how often it stands there: what it matches. Any number of letters: 0.
+# What a letter matches, by the letter and the number of its repetitions.
 _PARTS: Final = {
     ("y", 4): r"(?P<year>\d{4})",
     ("y", 1): r"(?P<year>\d{1,4})",
@@ -54,11 +54,11 @@ _PARTS: Final = {
     **{("Z", count): f"(?P<zone>{_OFFSET}{_MINUTES})" for count in (1, 2, 3)},
 }
 _SAME: Final = ({"year", "short"}, {"month", "name"}, {"hour", "half"})
-# The fields that ISO 8601 has, and what the zone is made of.
+# The fields of ISO 8601, and the parts of the zone.
 _DAY: Final = frozenset({"year", "month", "day"})
 _WRITTEN: Final = _DAY | {"hour", "minute", "second", "fraction", "zone"}
 _ISO_FIELDS: Final = _WRITTEN | {"utc", "sign", "oh", "om"}
-# Fields of one or two digits, optional ones, and fractions that Arrow does not read.
+# Fields of variable length, optional parts, and fractions that are too long for Arrow.
 _VARIES: Final = re.compile(r"\{1,|\(\?:|\{[789]\}")
 _REMEDY: Final = (
     "Declare the column as STRING in the source's schema and use to_date or to_timestamp in a "
@@ -67,7 +67,7 @@ _REMEDY: Final = (
 
 
 class TimeFields(NamedTuple):
-    """What a text says of a time; ``offset`` in seconds east of UTC, None where it says none."""
+    """The fields of a time in a text; ``offset`` in seconds east of UTC, None if there is none."""
 
     year: int
     month: int = 1
@@ -83,7 +83,7 @@ class TimeFields(NamedTuple):
 class TimePattern:
     """A pattern as a regular expression over the whole text. Picklable.
 
-    ``is_fixed``: each field has the digits that it has in ISO 8601, too.
+    ``is_fixed``: each field has as many digits as in ISO 8601.
     """
 
     expression: re.Pattern[str]
@@ -91,10 +91,11 @@ class TimePattern:
 
     @classmethod
     def of(cls, option: str, pattern: str) -> TimePattern:
-        """The pattern that the option ``option`` of a source gives.
+        """The pattern in the option ``option`` of a source.
 
         Raises:
-            NotSupportedError: a letter that is not known here, or no year.
+            NotSupportedError: the pattern has an unsupported letter, no year, a repeated field, an
+                unclosed bracket or quote, or only one of h and a.
         """
         expression = "".join(_parts(option, pattern))
         try:
@@ -116,10 +117,10 @@ class TimePattern:
         return cls(compiled, is_fixed)
 
     def fields(self, text: str) -> TimeFields | None:
-        """What ``text`` says; None if it has another form.
+        """The fields in ``text``; None if it does not match the pattern.
 
         Raises:
-            NotAValue: parts of a microsecond, or fields that contradict each other.
+            NotAValue: it has fractions of a microsecond, invalid fields, or the wrong weekday.
         """
         match = self.expression.fullmatch(text)
         if match is None:
@@ -139,7 +140,7 @@ class TimePattern:
         return fields
 
     def iso(self, *, is_date: bool) -> str | None:
-        """What makes ISO 8601 of a matching text, for RE2; None where that takes a closer look."""
+        """The RE2 replacement that turns a matching text into ISO 8601; None if there is none."""
         groups = self.expression.groupindex
         if not self.is_fixed or max(groups[name] for name in groups if name in _WRITTEN) > 9:
             return None
@@ -159,7 +160,7 @@ def _parts(option: str, pattern: str) -> list[str]:
     parts = []
     if pattern.count("'") % 2:
         raise NotSupportedError(f"{option}: {pattern!r} does not close a quote.", _REMEDY)
-    # Quoted text at odd places; '' is a quote.
+    # Quoted text is at odd indexes; '' is a quote.
     for index, piece in enumerate(re.split(r"'((?:[^']|'')*)'", pattern)):
         if index % 2:
             parts.append(re.escape(piece.replace("''", "'") or "'"))

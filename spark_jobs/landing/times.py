@@ -1,8 +1,8 @@
-"""Dates, local times and instants from texts in ISO 8601, by column and one by one.
+"""Dates, local times and instants from ISO 8601 texts, by column and one by one.
 
-Imported by executors. pyarrow knows no daylight saving time after 2037 and no offsets as zones, so
-it is asked only for what it knows; Python's ``zoneinfo`` says the rest. A local time that occurs
-twice is the earlier instant, as in Spark; one that a zone leaves out is not a value.
+Imported by executors. pyarrow supports neither daylight saving time after 2037 nor offsets as
+zones; Python's ``zoneinfo`` handles these cases. A local time that occurs twice is the earlier
+instant, as in Spark; one that a zone skips is not a value.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _TIME: Final = (
 _ZONE: Final = r"(?: ?(?:(?P<utc>Z)|(?P<sign>[+-])(?P<oh>\d{2})(?::?(?P<om>\d{2}))?))?"
 DATE_FORM: Final = TimePattern(re.compile(_DAY, re.ASCII))
 TIMESTAMP_FORM: Final = TimePattern(re.compile(f"{_DAY}(?:[T ]{_TIME}{_ZONE})?", re.ASCII))
-# A text with one ends like this; a date alone does not. Further offsets are looked at one by one.
+# A text with an offset ends like this; a date alone does not. Larger offsets are parsed one by one.
 _HAS_ZONE: Final = r":[0-9.]+ ?(?:Z|[+-](?:0[0-9]|1[0-7])(?::?[0-5][0-9])?)$"
 _INSTANT: Final = pa.timestamp("us", "UTC")
 _LOCAL: Final = pa.timestamp("us")
-# Arrow knows a year 0, and takes an hour without minutes.
+# Arrow also accepts a year 0, and an hour without minutes.
 _FIRST: Final = dt.date(1, 1, 1)
 _LAST: Final = dt.date(9999, 12, 31)
 _MOST_OFFSET_HOURS: Final = 18
@@ -42,7 +42,7 @@ _UTC: Final = frozenset({"utc", "gmt", "z", "etc/utc", "utc+0", "gmt+0", "+00:00
 
 
 def reformatted(texts: pa.Array, pattern: TimePattern, *, is_date: bool) -> pa.Array | None:
-    """Texts of a pattern as ISO 8601; None where they need a closer look."""
+    """Texts that match a pattern as ISO 8601; None if they must be parsed one by one."""
     replacement = pattern.iso(is_date=is_date)
     if replacement is None:
         return None
@@ -53,17 +53,17 @@ def reformatted(texts: pa.Array, pattern: TimePattern, *, is_date: bool) -> pa.A
 
 
 def dates(texts: pa.Array) -> pa.Array | None:
-    """A column of dates; None, and raises, where texts need a closer look.
+    """A column of dates; None if the texts must be parsed one by one.
 
     Raises:
-        pa.ArrowInvalid: see above.
+        pa.ArrowInvalid: Arrow cannot parse a text; they must be parsed one by one.
     """
     values = pc.cast(texts, pa.date32())
     return values if _are_within(values, _FIRST, _LAST) else None
 
 
 def local_times(texts: pa.Array) -> pa.Array | None:
-    """A column of times without a zone; None, and raises, as ``dates``."""
+    """A column of times without a zone; returns None and raises as ``dates`` does."""
     if pc.any(pc.equal(pc.binary_length(texts), _HOUR_ALONE)).as_py():
         return None
     values = pc.cast(texts, _LOCAL)
@@ -71,7 +71,7 @@ def local_times(texts: pa.Array) -> pa.Array | None:
 
 
 def instants(texts: pa.Array, zone: str) -> pa.Array | None:
-    """A column of instants; None, and raises, as ``dates``."""
+    """A column of instants; returns None and raises as ``dates`` does."""
     try:
         local = local_times(texts)
     except pa.ArrowInvalid:
@@ -87,12 +87,12 @@ def instants(texts: pa.Array, zone: str) -> pa.Array | None:
         return values if _are_within(values, _FIRST, _LAST) else None
     if not _are_within(local, _FIRST_KNOWN, _LAST_KNOWN):
         return None
-    # Gaps are an error, which a closer look tells by text.
+    # A time in a gap raises; parsing one by one then finds the text.
     return pc.assume_timezone(local, zone, ambiguous="earliest").cast(_INSTANT)
 
 
 def _zoned(texts: pa.Array) -> pa.Array | None:
-    """Instants of texts that all have an offset."""
+    """The instants of texts that all have an offset; None if one has none or is out of range."""
     if not pc.all(pc.match_substring_regex(texts, _HAS_ZONE), min_count=0).as_py():
         return None
     values = pc.cast(texts, _INSTANT)
@@ -100,7 +100,7 @@ def _zoned(texts: pa.Array) -> pa.Array | None:
 
 
 def _are_within(values: pa.Array, first: dt.date, last: dt.date) -> bool:
-    """Whether days, or times in microseconds, are not before ``first`` and not after ``last``."""
+    """Whether dates, or times in microseconds, are from ``first`` to ``last``, both inclusive."""
     bounds = pc.min_max(values)
     if not bounds["min"].is_valid:
         return True
@@ -111,7 +111,7 @@ def _are_within(values: pa.Array, first: dt.date, last: dt.date) -> bool:
 
 
 def date_of(found: TimeFields) -> dt.date:
-    """A day; raises ``NotAValue``, too, where a time behind it does not exist."""
+    """A date; raises ``NotAValue``, also if a time that follows it does not exist."""
     return local_time_of(found).date()
 
 
@@ -141,10 +141,10 @@ def instant_of(found: TimeFields, zone: str) -> dt.datetime:
 
 @functools.cache
 def zone_of(name: str) -> dt.tzinfo:
-    """The zone of Spark's session: a name of the tz database, or an offset.
+    """The time zone of a name in the tz database, or of an offset.
 
     Raises:
-        NotAValue: this machine does not know it.
+        NotAValue: this machine does not know the zone.
     """
     if is_utc(name):
         return dt.UTC
@@ -160,5 +160,5 @@ def zone_of(name: str) -> dt.tzinfo:
 
 
 def is_utc(zone: str) -> bool:
-    """Whether a zone is UTC by one of its names."""
+    """Whether a zone is one of the names of UTC."""
     return zone.lower() in _UTC

@@ -1,4 +1,4 @@
-"""Types of Arrow as Spark's DDL writes them. Imported by executors."""
+"""Arrow types in Spark's DDL. Imported by executors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES: Final = {
 
 
 def type_name(kind: pa.DataType) -> str:
-    """The name of a type that a column of Spark has in Arrow."""
+    """The name in Spark's DDL of an Arrow type that a Spark column has."""
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):

@@ -1,8 +1,8 @@
-"""Texts as values of a type, without loss: a text that is not one is told, never NULL.
+"""Converts texts to values of a type, without loss: a bad text is marked, never silently NULL.
 
-Imported by executors. The fast way is Arrow's own parser over many texts. Where it refuses, or
-takes what no other engine does (``0x1F`` as a number, ``1e400`` as infinity), they are looked at
-one by one.
+Imported by executors. Arrow's own parser converts many texts at once. If it rejects one, or would
+accept what no other engine does (``0x1F`` as a number, ``1e400`` as infinity), texts are parsed one
+by one.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ _REAL: Final = re.compile(
 _MOST_DIGITS: Final = 38
 _MOST_EXPONENT_DIGITS: Final = 9
 _TOO_MANY_DIGITS: Final = "it has more digits than the type"
-# As Spark's CAST takes them.
+# As Spark's CAST accepts them.
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 _BLANKS: Final = " \t\n\v\f\r"
-# So many texts are looked at one by one where one of them needs it.
+# At most this many texts are parsed one by one because one of them needs it.
 _FEW: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class TextRules:
-    """How texts are read: the zone of times without an offset, and what the source's options say.
+    """How texts are read: the zone of times without an offset, and the formats in source options.
 
-    ``zone`` is a name of the tz database or an offset (``+02:00``). Patterns None: ISO 8601.
+    ``zone`` is a name in the tz database or an offset (``+02:00``). A pattern of None means ISO
+    8601.
     """
 
     zone: str = "UTC"
@@ -67,17 +68,18 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Parsed(NamedTuple):
-    """Values of a column, and which texts were none; None where all were values."""
+    """The values of a column, and a mask of the bad ones, which are NULL; None if all are good."""
 
     values: pa.Array
     bad: Mask | None
 
 
 def parsed(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
-    """``texts`` (string, NULL stays NULL) as values of ``kind``; NULL where a text is none.
+    """``texts`` (string) as values of ``kind``; NULL stays NULL, and a bad text becomes NULL.
 
-    Whole numbers, FLOAT, DOUBLE, DECIMAL, BOOLEAN, DATE, TIMESTAMP with a zone (in Arrow) and
-    without, STRING, BINARY (the text's bytes). Blanks around a value that is no text are ignored.
+    ``kind`` is an integer, FLOAT, DOUBLE, DECIMAL, BOOLEAN, DATE, TIMESTAMP with or without an
+    Arrow zone, STRING, or BINARY (the text's bytes). Blanks around a value are ignored, except for
+    STRING and BINARY.
     """
     if pa.types.is_string(kind):
         return Parsed(texts, None)
@@ -91,10 +93,10 @@ def parsed(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
 
 
 def value_of(text: str, kind: pa.DataType, rules: TextRules) -> Any:
-    """One text as a Python value that Arrow takes for ``kind``.
+    """One text as a Python value that Arrow takes as ``kind``.
 
     Raises:
-        NotAValue: it is none.
+        NotAValue: the text is not a value of ``kind``.
     """
     is_text = pa.types.is_string(kind) or pa.types.is_binary(kind)
     return _parser(kind, rules)(text if is_text else text.strip(_BLANKS))
@@ -109,7 +111,7 @@ def _booleans(texts: pa.Array) -> Parsed:
 
 
 def _tidied(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The texts as Arrow's parser takes them: without blanks around, and no number with a plus."""
+    """The texts as Arrow's parser accepts them: without blanks around them or a plus sign."""
     texts = pc.utf8_trim(texts, _BLANKS)
     if pa.types.is_integer(kind):
         texts = pc.replace_substring_regex(texts, pattern=r"^\+([0-9])", replacement=r"\1")
@@ -117,7 +119,7 @@ def _tidied(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _by_halves(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
-    """The texts by Arrow, but for the few beside those that need a closer look."""
+    """Convert texts with Arrow, except for small slices that must be parsed one by one."""
     values = _fast(texts, kind, rules)
     if values is not None:
         return Parsed(values, None)
@@ -133,7 +135,7 @@ def _by_halves(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> Parsed:
 
 
 def _fast(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> pa.Array | None:
-    """All texts by Arrow; None where any needs a closer look."""
+    """Convert all texts with Arrow; None if any must be parsed on its own."""
     try:
         if pa.types.is_date(kind):
             texts = reformatted(texts, rules.date, is_date=True) if rules.date else texts
@@ -158,10 +160,10 @@ def _fast_times(texts: pa.Array, kind: pa.DataType, rules: TextRules) -> pa.Arra
 
 
 def _misleads(texts: pa.Array, kind: pa.DataType) -> bool:
-    """Whether Arrow may read a text as what it is not.
+    """Whether Arrow may misread a text.
 
-    It takes hexadecimal numbers. Of a DECIMAL of more than 38 digits, with those that the type
-    adds, it makes another one, or reads beyond its memory.
+    It accepts hexadecimal integers. If a DECIMAL has more than 38 digits, including zeros added up
+    to its scale, Arrow returns a wrong value or reads beyond its memory.
     """
     if pa.types.is_integer(kind):
         return _has_any(texts, b"x", b"X")
@@ -172,7 +174,7 @@ def _misleads(texts: pa.Array, kind: pa.DataType) -> bool:
 
 
 def _has_any(texts: pa.Array, *marks: bytes) -> bool:
-    """Whether a character occurs; perhaps only in what lies between the texts."""
+    """Whether one of ``marks`` occurs, possibly only in the bytes of a NULL entry."""
     _, offsets, data = texts.buffers()
     if data is None or not len(texts):
         return False
@@ -225,7 +227,7 @@ def _boolean(text: str) -> bool:
 
 def _whole(text: str, bits: int) -> int:
     digits = text.lstrip("+-0")
-    # The length first: Python takes quadratic time for the digits of a hostile number.
+    # Check the length first: Python takes quadratic time for the digits of a hostile number.
     if not _WHOLE.fullmatch(text) or len(digits) > 19:
         raise NotAValue
     value = int(digits or "0") * (-1 if text.startswith("-") else 1)
@@ -243,7 +245,7 @@ def _real(text: str, kind: pa.DataType, rules: TextRules) -> float:
         return float("-inf")
     if not _REAL.fullmatch(text):
         raise NotAValue
-    # Arrow's parser rounds once; a FLOAT by way of Python's double would be rounded twice.
+    # Arrow's parser rounds once; converting a FLOAT through Python's double would round twice.
     value: float = float(text) if kind == pa.float64() else pa.scalar(text).cast(kind).as_py()
     if math.isinf(value):
         raise NotAValue("it is too large")
@@ -251,10 +253,10 @@ def _real(text: str, kind: pa.DataType, rules: TextRules) -> float:
 
 
 def exact_decimal(text: str, kind: pa.DataType) -> Decimal:
-    """A number's text as DECIMAL; digits that it has no room for are never rounded away.
+    """A number's text as DECIMAL; digits that do not fit are never rounded away.
 
     Raises:
-        NotAValue: no number, or one that does not fit.
+        NotAValue: the text is not a number, or does not fit.
     """
     match = _REAL.fullmatch(text)
     if match is None:
@@ -265,7 +267,7 @@ def exact_decimal(text: str, kind: pa.DataType) -> Decimal:
     if not kept:
         return Decimal(0)
     exponent = match["exponent"] or "0"
-    # The length first, as above.
+    # Check the length first, as above.
     if len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS or len(kept) > kind.precision:
         raise NotAValue(_TOO_MANY_DIGITS)
     scale = len(fraction) - int(exponent) - (len(digits) - len(kept))

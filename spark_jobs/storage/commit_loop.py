@@ -1,7 +1,7 @@
-"""Committing where other writers commit at the same time: attempts, and what became of one.
+"""Commits among concurrent writers: repeated attempts, and the outcome of a single one.
 
-Knows no table format. A commit makes a numbered snapshot; the storage, or a catalog's server,
-decides which of several writers makes the next one. Driver only.
+Independent of the table format. A commit makes a numbered snapshot; the storage, or a catalog's
+server, decides which of several writers makes the next one. Driver only.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Final, TypeVar
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 
 _ATTEMPTS: Final = 50
-# In seconds, between two attempts.
+# Seconds between two attempts.
 _LONGEST_PAUSE: Final = 1.0
-# Seconds before each try to store one and the same snapshot.
+# Seconds before each try to store the same snapshot.
 _STORE_PAUSES: Final = (0.0, 0.1, 0.5)
 
 T = TypeVar("T")
 
 
 def until_committed(attempt: Callable[[int], T | None]) -> T:
-    """What the first attempt gives that no other writer is faster than.
+    """Call ``attempt`` until it succeeds, and return its result.
 
-    ``attempt`` is called with its number, from 1; None: another writer was faster.
+    ``attempt`` gets its number, from 1, and returns None if another writer was faster.
 
     Raises:
-        CommitError: COMMIT_CONFLICT when others were faster every time.
+        CommitError: COMMIT_CONFLICT; other writers were faster every time.
     """
     for number in range(_ATTEMPTS):
         time.sleep(random.uniform(0, min(0.01 * number**2, _LONGEST_PAUSE)))  # noqa: S311
@@ -45,10 +45,10 @@ def until_committed(attempt: Callable[[int], T | None]) -> T:
 
 @contextlib.contextmanager
 def before_publication() -> Iterator[None]:
-    """What fails here fails before anything was published.
+    """Wrap the steps before publication: a failure among them publishes nothing.
 
     Raises:
-        InternalError: STORAGE_UNAVAILABLE.
+        InternalError: STORAGE_UNAVAILABLE, for any failure that is not a ``JobError``.
     """
     try:
         yield
@@ -65,16 +65,16 @@ def before_publication() -> Iterator[None]:
 def store_snapshot(
     snapshot_id: int, store: Callable[[], bool], look_up: Callable[[], bool | None]
 ) -> bool:
-    """Store a snapshot; whether it is there. False: its id is another one's, for good.
+    """Store a snapshot; True if it is stored, False if another snapshot has taken its id for good.
 
-    ``store`` tells whether it has stored the snapshot; False: the id is taken. ``look_up`` tells
-    whose snapshot has the id: this one (True), another one (False), none (None). When storing
-    fails, the same snapshot is stored again: whether its id was free, and if not, whose snapshot
-    has it, tells what became of the first try.
+    ``store`` returns whether it stored the snapshot; False means that the id is taken. ``look_up``
+    returns whether the snapshot with the id is this one; None if there is none. If storing fails,
+    the same snapshot is stored again. If its id is taken by then, ``look_up`` shows whether the
+    failed try took it.
 
     Raises:
         CommitError: COMMIT_OUTCOME_UNKNOWN.
-        InternalError: STORAGE_UNAVAILABLE, it is certainly not there.
+        InternalError: STORAGE_UNAVAILABLE; the snapshot is certainly not stored.
     """
     failure: OSError | None = None
     for pause in _STORE_PAUSES:
@@ -90,7 +90,7 @@ def store_snapshot(
 
 
 def _is_there(snapshot_id: int, look_up: Callable[[], bool | None], failure: OSError) -> bool:
-    """Whether a snapshot is there whose storing failed; False: its id is another one's."""
+    """Whether a snapshot is stored although storing it failed; False: another one has its id."""
     try:
         is_own = look_up()
     except (OSError, JobError) as error:

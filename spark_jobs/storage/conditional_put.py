@@ -1,7 +1,7 @@
-"""Exclusive files on S3-compatible stores: a put that fails when the name is taken. Driver only.
+"""Exclusive files on S3-compatible stores: a put that fails if the name is taken. Driver only.
 
-``If-None-Match: *`` is decided by the server (RFC 9110, 13.1.2; Amazon's "conditional writes"). A
-store that ignores the header would let two writers publish one snapshot, so it is found out first.
+The server evaluates ``If-None-Match: *`` (RFC 9110, 13.1.2; Amazon's "conditional writes"). A store
+that ignores the header would let two writers publish the same snapshot, so stores are probed first.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from spark_jobs.storage.s3_errors import access_error, certainly_refused, status
 
 _PROBE_TEXT: Final = b"This file shows that the store refuses to replace it (If-None-Match).\n"
 _TAKEN: Final = 412
-# Another request for the same name is on its way; Amazon asks to send this one again.
+# Another request for the same name is in flight; Amazon's documentation says to retry this one.
 _BUSY: Final = 409
-# The probe is put by all first jobs of a warehouse at once; seconds, from and to.
+# The first jobs of a warehouse may all put the probe at once. The pause is a range in seconds.
 _BUSY_PAUSES: Final = 5
 _PAUSE: Final = (0.1, 0.5)
 
@@ -31,9 +31,9 @@ class ConditionalPutFiles:
         self._client = client
 
     def create(self, path: str, text: str) -> bool:
-        """Put the object; False when the name is taken by another text.
+        """Put the object; False if the name is taken by another text.
 
-        Called again with the same text after a failure, it tells what became of the first put.
+        Called again with the same text after a failure, it shows the outcome of the first put.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -62,17 +62,17 @@ class ConditionalPutFiles:
         except ClientError as error:
             if status_of(error) != _TAKEN:
                 raise
-            # A server between may have sent this very put twice.
+            # A proxy may have sent this very put twice.
             holds: bytes = self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
             return holds == body
         return True
 
 
 def require_conditional_put(client: Any, root: str) -> None:
-    """Check that the warehouse can be written and that its store refuses to replace an object.
+    """Check that the warehouse is writable and that its store refuses to replace an object.
 
-    Puts a small object below ``root`` (bucket and path), which stays there: on a warehouse that was
-    checked before, this is one request.
+    Puts a small object below ``root`` (bucket and path) and leaves it there, so that the next check
+    of the warehouse takes one request.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.

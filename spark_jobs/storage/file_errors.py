@@ -1,4 +1,4 @@
-"""Tells damaged files of metadata from storage that failed for now. Runs on executors, too."""
+"""Tells damaged metadata files from temporary storage failures. Runs on executors, too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFUSALS: Final = re.compile(
     r"ACCESS|SIGNATURE|TOKEN|NO_SUCH|NOT_FOUND|INVALID|VALIDATION|MISSING"
 )
 _TEMPORARY: Final = (408, 429)
-# How the client of HDFS spells failures, which table libraries pass on as they are.
+# How the HDFS client spells failures; table libraries pass them on unchanged.
 _HDFS: Final = re.compile(
     r"(RPCError|FatalRPCError|DataTransferError|BlocksNotFound|OperationFailed|InternalError)\("
     r"|RPC listener disconnected|.*\(os error \d+\)$"
@@ -30,9 +30,9 @@ _HDFS: Final = re.compile(
 
 
 def file_error(place: str, error: Exception) -> JobError:
-    """What a failure of reading a file of ``place`` (a table or its directory) means.
+    """The error for a failure to read a metadata file of ``place`` (a table or its directory).
 
-    METADATA_UNREADABLE, unless the storage failed for now: STORAGE_UNAVAILABLE.
+    STORAGE_UNAVAILABLE if the storage failed temporarily, else METADATA_UNREADABLE.
     """
     problem = str(error) or type(error).__name__
     if len(problem) > _LONGEST_TEXT:
@@ -52,7 +52,7 @@ def file_error(place: str, error: Exception) -> JobError:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from."""
+    """The error and the chain of its causes."""
     found: BaseException | None = error
     while found is not None:
         yield found
@@ -60,7 +60,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_passing(error: BaseException) -> bool:
-    """Whether a storage failed that may work again; a damaged file is none of its failures."""
+    """Whether a storage failed that may recover; a damaged file does not count as such."""
     if type(error) in (RuntimeError, OSError) and _HDFS.match(str(error)):
         return "AccessControlException" not in str(error)
     if not isinstance(error, OSError):

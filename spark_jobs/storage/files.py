@@ -1,4 +1,4 @@
-"""Files and folders on any storage: replaced, made and removed. Used by executors too."""
+"""Creates, replaces and removes files and folders on any storage. Used by executors too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
-    """Make or replace a file: readers see the whole content or none of it.
+    """Create or replace a file atomically: readers see the whole content or none of it.
 
     Raises:
         OSError: the storage refused.
@@ -28,7 +28,7 @@ def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterab
 
 
 def temporary_path(path: str) -> str:
-    """A hidden file beside ``path``, of a name that no other job uses."""
+    """The path of a hidden file beside ``path``, with a name that no other job uses."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{unfinished_name(name)}"
 
@@ -40,13 +40,13 @@ def _write(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[byt
 
 
 def make_folder(filesystem: pafs.FileSystem, path: str) -> None:
-    """Make a folder and those above it, where storage has such a thing."""
+    """Create a folder and its parents, if the storage has folders."""
     if has_folders(filesystem):
         filesystem.create_dir(path, recursive=True)
 
 
 def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
-    """Remove a folder and all that is in it, if it is there.
+    """Remove a folder and everything in it, if it exists.
 
     Raises:
         OSError: the storage refused.
@@ -56,12 +56,12 @@ def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        # A late task left one more file meanwhile. Or a store over a file system refuses to remove
-        # a folder's name before its files: they are gone by now, and with the last one the folder.
+        # Either a late task has added a file meanwhile, or an object store on a file system refused
+        # to remove the folder's name before its files. In the latter case the folder is gone now.
         if filesystem.get_file_info(path).type.name != "NotFound":
             filesystem.delete_dir(path)
 
 
 def has_folders(filesystem: pafs.FileSystem) -> bool:
-    """False for object stores, where a folder is only the beginning of names."""
+    """False for object stores, where a folder is only a prefix of names."""
     return str(filesystem.type_name) != "s3"

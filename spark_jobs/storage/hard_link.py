@@ -13,7 +13,7 @@ class HardLinkFiles:
     """Implements ``ExclusiveFiles`` for local files."""
 
     def create(self, path: str, text: str) -> bool:
-        """Create the file durably; False when it exists already."""
+        """Create the file durably; False if it already exists."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(temporary_path(path))
@@ -25,7 +25,7 @@ class HardLinkFiles:
             try:
                 os.link(temporary, target)
             except FileExistsError:
-                # NFS may have made this very link, lost its answer and asked again: see open(2).
+                # NFS may have made this very link, lost the answer, and retried: see open(2).
                 if temporary.stat().st_nlink == 1:
                     return False
         finally:

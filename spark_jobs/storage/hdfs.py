@@ -1,4 +1,4 @@
-"""HDFS as a file system of pyarrow, through a client that needs no Java. Imported by executors.
+"""HDFS as a pyarrow file system, through a client that needs no Java. Imported by executors.
 
 The client (hdfs-native) speaks the protocols of NameNode and DataNode. Paths begin with the
 authority, as those of object stores begin with the bucket: ``namenode:8020/warehouse/a``.
@@ -21,26 +21,26 @@ from spark_jobs.errors import CatalogError, ErrorCode
 
 
 def hdfs_filesystem(options: HdfsOptions) -> pafs.FileSystem:
-    """The file system; pickled with its options, it reaches executors.
+    """The file system; it is picklable with its options, for executors.
 
-    Its methods raise OSErrors, and CatalogError (LIBRARY_MISSING) where the client is missing.
+    Its methods raise OSError, and CatalogError (LIBRARY_MISSING) if the client is not installed.
     """
     return pafs.PyFileSystem(_Hdfs(options))
 
 
 def hdfs_client(options: HdfsOptions) -> Any:
-    """The client, one for each process; its paths are those of HDFS.
+    """The client, one per process; its paths have no authority.
 
     Raises:
         CatalogError: LIBRARY_MISSING.
-        OSError: the NameNode is not known.
+        OSError: the NameNode is unknown.
     """
     return _client(os.getpid(), options)
 
 
 @contextmanager
 def hdfs_failures(path: str) -> Iterator[None]:
-    """Within it, all failures of the client are OSErrors without traces of Java."""
+    """Turn all failures of the client into OSErrors without Java stack traces."""
     try:
         yield
     except FileNotFoundError:
@@ -175,10 +175,10 @@ class _Hdfs(pafs.FileSystemHandler):  # type: ignore[misc]
 
 
 def path_in_hdfs(authority: str, path: str) -> str:
-    """What the client calls ``path``, which begins with the authority.
+    """The client's path for ``path``, which begins with the authority.
 
     Raises:
-        OSError: it begins with another one.
+        OSError: it begins with another authority.
     """
     found, _, inside = path.partition("/")
     if found != authority:
@@ -187,7 +187,7 @@ def path_in_hdfs(authority: str, path: str) -> str:
 
 
 class _Input:
-    """A file to read anywhere; the client's own reader panics beyond its end."""
+    """A file with random access; the client's own reader panics beyond the end of the file."""
 
     def __init__(self, reader: Any, path: str) -> None:
         self._reader = reader
@@ -228,7 +228,7 @@ class _Input:
 
 
 class _Output:
-    """A file to write from its beginning to its end."""
+    """A file that is written sequentially."""
 
     def __init__(self, writer: Any, path: str) -> None:
         self._writer = writer
@@ -246,7 +246,7 @@ class _Output:
         return self._position
 
     def flush(self) -> None:
-        """Nothing: the file has its content when it is closed."""
+        """Do nothing: the file has its content once it is closed."""
 
     def readable(self) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Several requests to a storage at a time. Runs on executors, too."""
+"""Sends several requests to a storage at a time. Runs on executors, too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-# Requests at a time.
 PARALLEL: Final = 16
 
 S = TypeVar("S")

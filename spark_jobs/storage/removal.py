@@ -13,15 +13,15 @@ from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.storage.parallel import in_parallel
 from spark_jobs.storage.s3_errors import access_error
 
-# What Amazon takes in one request.
+# The maximum of Amazon's DeleteObjects.
 _BULK: Final = 1000
 
 
 class FileRemover(Protocol):
-    """Removes files of a warehouse; one that is gone already is no failure."""
+    """Removes files of a warehouse; a file that is already gone is not a failure."""
 
     def remove(self, paths: Collection[str]) -> None:
-        """Remove the files, in no order.
+        """Remove the files, in no particular order.
 
         Raises:
             InternalError: STORAGE_UNAVAILABLE; some of them may be left.
@@ -29,13 +29,13 @@ class FileRemover(Protocol):
         ...
 
     def remove_in_order(self, paths: Sequence[str]) -> None:
-        """Remove the files so that, wherever it ends, those that are left are the last ones."""
+        """Remove the files in order, so that after a failure only later ones are left."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SingleRemover:
-    """One request for each file, several at a time."""
+    """Sends one request per file, several at a time."""
 
     filesystem: pafs.FileSystem
 
@@ -47,7 +47,7 @@ class SingleRemover:
             raise _not_removed(str(error)) from error
 
     def remove_in_order(self, paths: Sequence[str]) -> None:
-        """Remove one file after the other."""
+        """Remove one file after another."""
         for path in paths:
             self.remove([path])
 
@@ -58,7 +58,7 @@ class SingleRemover:
 
 @dataclass(frozen=True, slots=True)
 class BulkRemover:
-    """Amazon's DeleteObjects: a thousand files in a request."""
+    """Amazon's DeleteObjects: up to a thousand files per request."""
 
     client: Any
 
@@ -67,7 +67,7 @@ class BulkRemover:
         in_parallel(self._remove, _parts(sorted(paths)))
 
     def remove_in_order(self, paths: Sequence[str]) -> None:
-        """Remove one file after the other: a request for many may fail for any of them."""
+        """Remove one file after another: a request for many may fail for any of them."""
         for path in paths:
             self._remove([path])
 

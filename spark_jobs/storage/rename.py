@@ -1,7 +1,7 @@
-"""Exclusive files in HDFS: a rename that fails when the name is taken. Driver only.
+"""Exclusive files in HDFS: a rename that fails if the name is taken. Driver only.
 
-The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Java writers that
-publish by a rename which replaces no file may write the same table.
+The NameNode decides (ClientProtocol.rename2 without the option OVERWRITE). Java writers may write
+the same table if they publish by a rename that replaces no file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class RenameFiles:
         self._options = options
 
     def create(self, path: str, text: str) -> bool:
-        """Write the text beside ``path``, then rename it; False when the name is another's."""
+        """Write the text beside ``path``, then rename it; False if another file has the name."""
         target, body = path_in_hdfs(self._options.authority, path), text.encode()
         try:
             temporary = self._written(path, body)
         except OSError as error:
-            # Whatever it was, nothing has the snapshot's name.
+            # Whatever failed, no file of this writer has the snapshot's name yet.
             raise OSError(f"{path} could not be written: {error}") from error
         try:
             with hdfs_failures(path):
@@ -52,10 +52,10 @@ class RenameFiles:
                 self._discard(temporary)
 
     def _settled(self, temporary: str, target: str, body: bytes, failure: OSError) -> bool:
-        """What became of a rename that failed, for good.
+        """The final outcome of a rename that failed; True if it took effect.
 
-        The client sends a request twice when no answer comes, and the second one may fail because
-        of the first. Once the temporary file is gone, no request on its way can do anything.
+        If no answer comes, the client sends a request twice, and the second one may fail because of
+        the first. Once the temporary file is gone, a request still in flight has no effect.
         """
         try:
             found = _reconnecting(lambda: self._withdrawn(temporary, target))
@@ -64,20 +64,20 @@ class RenameFiles:
         if found == body:
             return True
         if found is not None and body.startswith(found):
-            # Its end is not known to the NameNode yet, so it may be ours.
+            # The NameNode does not know its full length yet, so it may be ours.
             raise TimeoutError(f"{target} cannot be read to its end yet") from failure
         if found is None and not isinstance(failure, FileExistsError):
             raise OSError(f"{target} could not be published: {failure}") from failure
         return False
 
     def _withdrawn(self, temporary: str, target: str) -> bytes | None:
-        """Remove the temporary file; what has the snapshot's name then."""
+        """Remove the temporary file; returns the content of ``target``, None if there is none."""
         with hdfs_failures(target):
             self._client.delete(temporary)
         return self._content(target)
 
     def _written(self, path: str, body: bytes) -> str:
-        """The path of a new temporary file beside ``path``."""
+        """Write a new temporary file beside ``path``; returns its path."""
         target = path_in_hdfs(self._options.authority, path)
         return _reconnecting(lambda: self._write(temporary_path(target), body))
 
@@ -109,10 +109,10 @@ class RenameFiles:
 
 
 def _reconnecting(act: Callable[[], _T]) -> _T:
-    """``act()``; once more where it met a connection that had been lost before."""
+    """``act()``, tried once more if it hits a connection that was already lost."""
     try:
         return act()
     except ConnectionError:
-        # The client uses the lost one for some milliseconds on.
+        # The client keeps using the lost connection for some milliseconds.
         time.sleep(_RECONNECT_SECONDS)
         return act()

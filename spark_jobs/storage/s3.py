@@ -1,4 +1,4 @@
-"""S3 for pyarrow and Amazon's client, from the catalog's options. Driver only."""
+"""Access to S3 through pyarrow and Amazon's client, from the catalog's options. Driver only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANSWER_SECONDS: Final = 60
 
 
 def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
-    """Pyarrow's file system; pickled with its keys, it reaches executors."""
+    """The file system of pyarrow; it is picklable with its keys, for executors."""
     import pyarrow.fs as pafs
 
     return pafs.S3FileSystem(
@@ -31,11 +31,11 @@ def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
 
 
 def s3_client(access: S3Options) -> Any:
-    """Amazon's own client, which never sends a request twice by itself.
+    """Amazon's own client, configured not to retry requests.
 
     Raises:
-        CatalogError: LIBRARY_MISSING; WAREHOUSE_ACCESS_DENIED for half a key;
-            WAREHOUSE_NOT_FOUND for an endpoint that is no URL.
+        CatalogError: LIBRARY_MISSING; WAREHOUSE_ACCESS_DENIED if only one of access key and secret
+            key is set; WAREHOUSE_NOT_FOUND if the endpoint is not a URL.
     """
     try:
         import botocore.session
@@ -51,7 +51,7 @@ def s3_client(access: S3Options) -> Any:
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=_ANSWER_SECONDS,
         retries={"total_max_attempts": 1},
-        # Many stores do not know Amazon's newer checksums.
+        # Many stores do not support Amazon's newer checksums.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={"addressing_style": access.addressing_style},

@@ -1,6 +1,6 @@
-"""What failures of Amazon's client mean: which field of the connection is wrong. Driver only.
+"""Translates failures of Amazon's client; says which connection field is wrong. Driver only.
 
-Of a server's answer only the code is repeated: its text may hold keys and signatures.
+Of a server's answer, only the code is repeated: its text may hold keys and signatures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TIMEOUTS: Final = (408, 499)
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status of the store's answer; None: there was no answer."""
+    """The HTTP status of the store's answer; None if there was no answer."""
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         return None
@@ -30,7 +30,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def certainly_refused(error: Exception) -> bool:
-    """Whether the request was not carried out, and will not be."""
+    """Whether the request certainly was not, and will not be, carried out."""
     from botocore.exceptions import (
         ConnectTimeoutError,
         EndpointConnectionError,
@@ -53,7 +53,7 @@ def certainly_refused(error: Exception) -> bool:
 
 
 def access_error(error: Exception, place: str) -> JobError:
-    """A failure of a request for ``place`` (bucket and key) as an error that names the field."""
+    """The error for a failed request for ``place`` (bucket and key); it names the wrong field."""
     status, code = status_of(error), _code(error)
     bucket = place.partition("/")[0]
     if status is None:

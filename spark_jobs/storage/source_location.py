@@ -1,4 +1,4 @@
-"""Where files of sources are, for Python in driver and executors. Driver only."""
+"""Locates the files of sources for Python code in driver and executors. Driver only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from spark_jobs.storage.s3 import s3_filesystem
 
 
 def source_location(uri: str, options: Mapping[str, str]) -> FileLocation | None:
-    """Where files on s3:// and hdfs:// are, reached with the catalog's keys and options.
+    """The location of files on s3:// or hdfs://, accessed with the catalog's keys and options.
 
-    None for other schemes, and for hdfs:// where its client is not installed.
+    None for other schemes, and for hdfs:// if its client is not installed.
     """
     scheme, separator, path = uri.partition("://")
     if not separator:

@@ -1,4 +1,4 @@
-"""Where a warehouse is, and how one of several writers makes a file there. Driver only."""
+"""A warehouse's storage, and how exactly one writer creates a file there. Driver only."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ONE_MACHINE_ONLY: Final = ("hdfs.conf-dir", "security.")
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """A warehouse that is there and can be written.
+    """An open warehouse.
 
-    ``root`` is its path in ``filesystem``, ``location`` what table libraries take for it;
-    ``access`` is how it was reached, secrets included, None for local folders. ``spark_prefix``
-    makes a path of ``filesystem`` one for Spark's own readers; None: they cannot reach it.
-    ``called`` is the field of the catalog connection that names it.
+    ``root`` is its path in ``filesystem``, ``location`` its location for table libraries.
+    ``access`` holds the options it was opened with, secrets included; None for local folders.
+    ``spark_prefix`` turns a path of ``filesystem`` into one for Spark's own readers; None if they
+    cannot reach it. ``called`` is the field of the catalog connection that names the warehouse.
     """
 
     filesystem: pafs.FileSystem
@@ -50,11 +50,11 @@ class Warehouse:
 
     @property
     def spark_uri(self) -> str | None:
-        """The warehouse for Spark's own readers; None: they cannot reach it."""
+        """The URI of the warehouse for Spark's own readers; None if they cannot reach it."""
         return None if self.spark_prefix is None else f"{self.spark_prefix}{self.root}"
 
     def require(self) -> None:
-        """Refuse a warehouse whose folder is not there (any more): a table library may make it.
+        """Refuse a warehouse whose folder does not exist; a table library might create it.
 
         Raises:
             CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
@@ -92,15 +92,16 @@ def open_warehouse(
     is_exclusive: bool = True,
     called: Place = "warehouse",
 ) -> Warehouse:
-    """The storage of ``warehouse``; ``options`` are those of the catalog, secrets among them.
+    """The storage of ``warehouse``; ``options`` are those of the catalog, secrets included.
 
-    ``is_exclusive``: jobs make exclusive files there; else a catalog's server decides who commits.
-    ``called`` is the field of the catalog connection, for errors.
+    ``is_exclusive``: jobs create exclusive files there, so the store must support them; False if a
+    catalog's server decides who commits, or if nothing is published there. ``called`` is the field
+    of the catalog connection, for errors.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
         InternalError: STORAGE_UNAVAILABLE.
-        NotSupportedError: snapshots cannot be published safely there, with the reason.
+        NotSupportedError: snapshots cannot be published safely there; the message says why.
     """
     scheme = "file" if warehouse.startswith("/") else urlsplit(warehouse).scheme.lower()
     if scheme == "file":

@@ -1,4 +1,4 @@
-"""Where the jobs of a catalog leave results and temporary files. Driver only."""
+"""The workspace: where a catalog's jobs leave results and temporary files. Driver only."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def open_workspace(
 ) -> WarehouseStorage:
     """The catalog's workspace, by default its open ``warehouse``.
 
-    ``options`` are those of the catalog, secrets among them.
+    ``options`` are those of the catalog, secrets included.
 
     Raises:
         CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
         InternalError: STORAGE_UNAVAILABLE.
-        NotSupportedError: another kind of storage.
+        NotSupportedError: the workspace is on storage that jobs cannot reach.
     """
     place = warehouse
     if catalog.workspace is not None:
         _refuse_other_storage(catalog.workspace)
-        # No snapshot is published there: nothing has to be exclusive.
+        # No snapshot is published there, so nothing has to be exclusive.
         place = open_warehouse(catalog.workspace, options, is_exclusive=False, called="workspace")
     return WarehouseStorage(place.filesystem, place.root, place.spark_uri)
 

@@ -1,6 +1,6 @@
-"""Parquet's hybrid of run-length and bit-packed integers, written with numpy.
+"""Encodes integers in Parquet's RLE/bit-packing hybrid, with numpy.
 
-After "Run Length Encoding / Bit-Packing Hybrid" in ``Encodings.md`` of Apache Parquet.
+Follows "Run Length Encoding / Bit-Packing Hybrid" in ``Encodings.md`` of Apache Parquet.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ Integers = npt.NDArray[Any]
 
 _GROUP = 8
 _WORD = 64
-# Values that are packed at a time, so that the arrays between stay in the processor's cache.
+# Values packed at a time, so that intermediate arrays stay in the processor's cache.
 _BLOCK = 64 * 1024
-# With at most one run for so many values, runs are shorter than packed bits, and quick to write.
+# With fewer than one run per this many values, runs are shorter than packed bits and fast to write.
 _VALUES_PER_RUN = 64
 
 
 def encode_hybrid(values: Integers, width: int) -> bytes:
-    """``values``, none negative and each below ``2**width``, as runs or as one bit-packed run."""
+    """``values``, each from 0 to ``2**width - 1``, as RLE runs or as one bit-packed run."""
     if len(values) == 0:
         return b""
     changes = values[1:] != values[:-1]
@@ -32,14 +32,14 @@ def encode_hybrid(values: Integers, width: int) -> bytes:
 
 
 def repeated(value: int, count: int, width: int) -> bytes:
-    """One run of ``count`` times ``value``."""
+    """One RLE run: ``count`` times ``value``."""
     return varint(count << 1) + value.to_bytes(-(-width // 8), "little")
 
 
 def bit_packed(values: Integers, width: int) -> bytes:
     """``values`` in ``width`` bits each (at most 32), least significant bit first.
 
-    Groups of eight are filled up with zeros.
+    The last group of eight is padded with zeros.
     """
     blocks = (values[i : i + _BLOCK] for i in range(0, len(values), _BLOCK))
     return b"".join(_bit_packed_block(block, width) for block in blocks)
@@ -61,7 +61,7 @@ def _bit_packed_block(values: Integers, width: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """An unsigned integer in groups of seven bits."""
+    """An unsigned integer as an unsigned LEB128 varint."""
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)

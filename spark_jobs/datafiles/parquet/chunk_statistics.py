@@ -1,4 +1,4 @@
-"""Statistics of a file's columns from those of its chunks; values are read only where they must."""
+"""Statistics of a file's columns from those of its chunks; values are read only if necessary."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _EXACTNESS: Final = (StatisticsField.MAX_IS_EXACT, StatisticsField.MIN_IS_EXACT)
 
 
 class ChunkStatistics:
-    """Statistics of a file, fed with the chunks that are put into it.
+    """Collects the exact statistics of a file from the chunks that are written to it.
 
-    Exact: bounds that a chunk lacks, or only approximates, are computed from its values; so are
-    those of floating point columns, whose chunks do not tell whether they hold NaN.
+    Bounds that a chunk lacks or only approximates are computed from its values, and so are those of
+    floating-point columns, whose chunks do not say whether they hold NaN.
     """
 
     def __init__(self, source: Footer) -> None:
@@ -45,9 +45,9 @@ class ChunkStatistics:
         rows: int,
         values: pa.ChunkedArray | None,
     ) -> None:
-        """Take a column's chunks of one row group of ``rows`` into account.
+        """Add a column's chunks of one row group, which has ``rows`` rows.
 
-        ``values`` are those that were encoded, in any type; None for chunks copied from the source.
+        ``values`` are those that were encoded, in any type; None if no values were decoded.
         """
         if not column.is_flat:
             found = self._decoded(column, chunks, rows) if values is None else values
@@ -87,7 +87,7 @@ class ChunkStatistics:
 
 
 def _exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:
-    """Minimum and maximum of a chunk, none of one without values; None: not known exactly."""
+    """Minimum and maximum of a chunk; empty if it has no values, None if not known exactly."""
     if MetaField.STATISTICS not in meta:
         return None
     statistics: Struct = meta[MetaField.STATISTICS].data

@@ -1,8 +1,8 @@
-"""Column chunks to Arrow arrays and back, one table column at a time, by pyarrow.
+"""Converts column chunks to Arrow arrays and back with pyarrow, one table column at a time.
 
-A chunk is decoded through a footer that describes nothing else, and encoded as a file of one
-column whose pages are then taken out of it. A column whose values need no interpretation is decoded
-without its logical type: decimals stay the bytes that they are, timestamps the integers.
+To decode a chunk, pyarrow gets a footer that describes only that chunk. To encode one, it writes a
+file of one column, from which the pages are taken. A column whose values need no interpretation is
+decoded without its logical type: decimals stay bytes, timestamps stay integers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from spark_jobs.datafiles.parquet.footer import (
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.thrift import Struct, Value
 
-# What says how the value of a leaf is meant, beside how it is stored.
+# The fields of a leaf that define its logical type.
 _LOGICAL = (
     ElementField.CONVERTED_TYPE,
     ElementField.SCALE,
@@ -41,7 +41,7 @@ _SIGN = 0x80
 
 @dataclass(frozen=True, slots=True)
 class EncodedChunk:
-    """The pages of a chunk, and its ColumnMetaData as if they began at byte 4 of a file."""
+    """The pages of a chunk, and its ColumnMetaData as if the pages began at byte 4 of a file."""
 
     meta: Struct
     pages: Sequence[bytes | memoryview]
@@ -49,7 +49,7 @@ class EncodedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The bytes of a file from ``start`` on; ``start`` is before the first page by 4 or more."""
+    """The bytes of a file from ``start`` on, which is at least 4 bytes before the first page."""
 
     start: int
     data: pa.Buffer
@@ -64,7 +64,7 @@ class Window:
 class ColumnCodec:
     """Decodes and encodes the values of one column.
 
-    ``physical``: arrays have the type that values are stored in, not the type that they mean.
+    ``physical``: arrays have the physical type of the column, not its logical type.
     """
 
     column: TopColumn
@@ -76,12 +76,12 @@ class ColumnCodec:
     def for_column(
         cls, column: TopColumn, created_by: Value | None, compression: Compression
     ) -> ColumnCodec:
-        """The codec that interprets as little as possible."""
+        """The codec of a column that interprets values as little as possible."""
         physical = _is_ordered_as_stored(column) or _is_decimal_of_bytes(column)
         return cls(column, created_by, compression, physical)
 
     def require_writable(self) -> None:
-        """Make sure that what this codec encodes fits under the schema of the file.
+        """Check that what this codec encodes fits the schema of the file.
 
         Raises:
             NotSpliceableError: pyarrow would store the column in another form.
@@ -95,7 +95,7 @@ class ColumnCodec:
             raise NotSpliceableError(f"column {self.column.name} is stored in another form")
 
     def decode(self, window: Window, metas: Sequence[Struct], rows: int) -> pa.ChunkedArray:
-        """The values of the column's chunks of one row group, which lie in ``window``."""
+        """The values of the column in one row group, whose chunks lie in ``window``."""
         elements = self.column.elements
         if self.physical:
             elements = ({k: v for k, v in elements[0].items() if k not in _LOGICAL},)
@@ -104,9 +104,9 @@ class ColumnCodec:
         return read_pages(window.data, footer)
 
     def encode(self, values: pa.ChunkedArray, dictionary: bool) -> list[EncodedChunk]:
-        """The chunks that hold ``values``, one for each leaf; ``values`` as ``decode`` gives them.
+        """The chunks that hold ``values``, one per leaf; ``values`` are as ``decode`` returns them.
 
-        ``dictionary``: whether to try a dictionary.
+        ``dictionary``: whether to try dictionary encoding.
         """
         field = self.column.field
         if self.physical:
@@ -121,7 +121,7 @@ class ColumnCodec:
         return chunks
 
     def stored(self, values: pa.Array) -> pa.Array:
-        """``values`` of the column's own type in the type that ``decode`` gives."""
+        """``values`` of the column's own type, converted to the type that ``decode`` returns."""
         if not self.physical:
             return values
         data = self._write(values, self.column.field)
@@ -159,7 +159,7 @@ def read_pages(data: pa.Buffer, footer: Struct, **options: object) -> pa.Chunked
 
 
 def _chunks(data: pa.Buffer) -> Iterator[EncodedChunk]:
-    """The chunks of a file of one row group."""
+    """The chunks of a file with a single row group."""
     (group,) = footers.items(_footer(data)[FileField.ROW_GROUPS])
     window = Window(0, data)
     for chunk in footers.chunks_of(group):
@@ -176,7 +176,7 @@ def _footer(data: pa.Buffer) -> Struct:
 
 
 def _is_ordered_as_stored(column: TopColumn) -> bool:
-    """Whether stored values have the order, and so the minimum, of what they mean."""
+    """Whether physical values have the same order, and so the same minimum, as logical ones."""
     if not column.is_flat:
         return False
     stored_as, kind = number(column.elements[0], ElementField.TYPE), column.field.type
@@ -202,13 +202,13 @@ def _has_integer_decimals(column: TopColumn) -> bool:
 
 
 def is_ordered(element: Struct) -> bool:
-    """Whether the leaf has a minimum: intervals of months, days and milliseconds have none."""
+    """Whether the leaf's values are ordered; intervals of months, days and milliseconds are not."""
     interval = 21
     return number(element, ElementField.CONVERTED_TYPE, -1) != interval
 
 
 def _shape(elements: Sequence[Struct]) -> list[tuple[int, ...]]:
-    """For each leaf its type, and what its levels count: the way to it without required steps."""
+    """The type of each leaf, and the repetitions that its levels count: its path, less required."""
     leaves: list[tuple[int, ...]] = []
 
     def walk(position: int, way: tuple[int, ...]) -> int:
@@ -228,14 +228,14 @@ def _shape(elements: Sequence[Struct]) -> list[tuple[int, ...]]:
 
 
 def _signed_statistics(values: pa.ChunkedArray) -> Struct:
-    """Statistics of numbers in two's complement, most significant byte first."""
+    """Statistics of big-endian numbers in two's complement."""
     statistics: Struct = {StatisticsField.NULL_COUNT: thrift.i64(values.null_count)}
     present = values.drop_null()
     if len(present) == 0:
         return statistics
     width = values.type.byte_width
     raw = np.concatenate([_bytes_of(chunk, width) for chunk in present.chunks])
-    raw[:, 0] ^= _SIGN  # Now their order is that of unsigned bytes.
+    raw[:, 0] ^= _SIGN  # Now they sort as unsigned bytes.
     shifted = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(width), len(raw), [None, pa.py_buffer(raw)]
     )

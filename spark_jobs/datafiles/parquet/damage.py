@@ -1,4 +1,4 @@
-"""Files that cannot be read: told apart from storage that fails. Runs on executors."""
+"""Tells files that cannot be read from failures of the storage. Runs on executors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LONGEST_TEXT = 500
 
 @contextmanager
 def reading_file(path: str) -> Iterator[None]:
-    """Within it, what a missing or damaged file brings about is DATA_FILE_UNREADABLE.
+    """Turn the errors of a missing or damaged file into DATA_FILE_UNREADABLE.
 
-    Failures of the storage come out as they are: they may pass.
+    Failures of the storage are raised unchanged, since they may be temporary.
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, naming the file.
@@ -27,7 +27,7 @@ def reading_file(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise _unreadable(path, "it is missing") from error
     except OSError as error:
-        # pyarrow says of damaged content, too, that it is an OSError, but without a number.
+        # pyarrow raises OSError for damaged content, too, but without an errno.
         is_of_storage = isinstance(error, ConnectionError | TimeoutError | PermissionError)
         if is_of_storage or error.errno is not None or "AWS Error" in str(error):
             raise

@@ -1,6 +1,6 @@
-"""A dictionary-encoded chunk without some of its rows: the dictionary page stays as it is.
+"""Removes rows from a dictionary-encoded chunk; the dictionary page stays as it is.
 
-Only the indices are decoded and packed again, so that no value is looked at or hashed.
+Only the indices are decoded and packed again, so that no values are compared or hashed for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAGE_BYTES: Final = 1024 * 1024
 _PAGE_ROWS: Final = 1024 * 1024
 _BLOCK: Final = 64 * 1024
 _WIDTHS: Final = {footers.INT32: 4, footers.INT64: 8}
-# pyarrow's names by the numbers in ColumnMetaData.
+# pyarrow's codec names by their numbers in ColumnMetaData.
 _CODECS: Final = {0: "none", 1: "snappy", 2: "gzip", 6: "zstd"}
 
 
@@ -55,12 +55,12 @@ class _Dictionary:
 
     @property
     def width(self) -> int:
-        """Bits of an index."""
+        """The bit width of an index."""
         return max(1, (self.count - 1).bit_length())
 
 
 def can_lose_rows(column: TopColumn, meta: Struct, compression: Compression) -> bool:
-    """Whether ``without_rows`` knows the chunk's type, and its codec is the one asked for."""
+    """Whether ``without_rows`` supports the chunk's type, and the chunk has the wanted codec."""
     return (
         column.is_flat
         and footers.is_all_dictionary(meta)
@@ -74,7 +74,7 @@ def without_rows(
 ) -> EncodedChunk | None:
     """The chunk's rows where ``keep`` is true.
 
-    None when the dictionary would outweigh the rows that are left, or is not the whole dictionary.
+    None if fewer rows than dictionary entries are left, or if not all pages use the dictionary.
     """
     pages = window.pages(meta)
     dictionary = _read_dictionary(pages, meta)
@@ -133,9 +133,9 @@ def _read_dictionary(pages: memoryview, meta: Struct) -> _Dictionary:
 def _indices(
     column: TopColumn, data_pages: memoryview, meta: Struct, dictionary: _Dictionary
 ) -> pa.Array | None:
-    """Indices into the dictionary, NULL where the row is NULL; None: not all pages have them.
+    """Indices into the dictionary, NULL where the row is NULL; None if not all pages have them.
 
-    pyarrow hands out indices for byte arrays only, so the pages are read as those of a byte array
+    pyarrow returns indices for byte arrays only, so the pages are read as those of a byte-array
     column whose dictionary has as many entries.
     """
     entries = np.empty((dictionary.count, 2), dtype="<u4")
@@ -244,7 +244,7 @@ def _statistics(element: Struct, indices: pa.Array, dictionary: _Dictionary) -> 
 
 
 def _used_entries(indices: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.intp]:
-    """Which of ``count`` entries occur; mostly all of them do, and the first rows show it."""
+    """Which of ``count`` entries occur; usually all of them do, within the first rows."""
     used = np.zeros(count, dtype=np.bool_)
     for start in range(0, len(indices), _BLOCK):
         used[indices[start : start + _BLOCK]] = True
@@ -254,7 +254,7 @@ def _used_entries(indices: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.
 
 
 def _raw(element: Struct, entries: pa.Array, entry: pa.Scalar, body: bytes) -> bytes:
-    """``entry`` as statistics have it."""
+    """``entry`` in the encoding of statistics."""
     stored_as = number(element, ElementField.TYPE)
     if stored_as == footers.BYTE_ARRAY:
         raw: bytes = entry.as_buffer().to_pybytes()

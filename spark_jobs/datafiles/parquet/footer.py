@@ -1,6 +1,6 @@
-"""The footer of a parquet file as it is stored, with every field that nobody here knows kept.
+"""The footer of a parquet file as stored; unknown fields are kept.
 
-Field ids after ``parquet.thrift`` of Apache Parquet. pyarrow shows footers, but can neither move a
+Field ids follow ``parquet.thrift`` of Apache Parquet. pyarrow reads footers, but can neither move a
 column chunk nor write a footer.
 """
 
@@ -73,7 +73,7 @@ class StatisticsField:
 
 
 class NotSpliceableError(Exception):
-    """The file has a feature by which its column chunks cannot be copied one by one."""
+    """The file has a feature that rules out copying its column chunks one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class TopColumn:
     """A column of the table: its part of the schema, and the leaves whose chunks hold it.
 
     ``elements`` are its SchemaElements in depth-first order, ``leaves`` the indices of its chunks
-    in every row group. ``field`` is its Arrow type by the parquet types alone.
+    in every row group. ``field`` has its Arrow type, derived from the parquet types alone.
     """
 
     name: str
@@ -91,7 +91,7 @@ class TopColumn:
 
     @property
     def is_flat(self) -> bool:
-        """Whether it is a single leaf that holds at most one value in each row."""
+        """Whether it is a single leaf with at most one value per row."""
         return len(self.elements) == 1 and repetition(self.elements[0]) != REPEATED
 
 
@@ -109,7 +109,7 @@ class Footer:
 
     @property
     def has_column_orders(self) -> bool:
-        """Whether every leaf's minimum and maximum are in the order of its type."""
+        """Whether every leaf's minimum and maximum use the order that its type defines."""
         orders = self.fields.get(FileField.COLUMN_ORDERS)
         leaves = sum(len(column.leaves) for column in self.columns)
         return orders is not None and sum(1 in each for each in items(orders)) == leaves
@@ -119,7 +119,7 @@ def read_footer(file: pa.NativeFile) -> Footer:
     """The footer of an open parquet file.
 
     Raises:
-        NotSpliceableError: it has something that is not understood here, named in the message.
+        NotSpliceableError: it has something that is not supported; the message names it.
     """
     size = file.size()
     tail = file.read_at(min(size, _GUESS), max(size - _GUESS, 0))
@@ -134,7 +134,7 @@ def read_footer(file: pa.NativeFile) -> Footer:
 
 
 def parse_footer(raw: bytes) -> Footer:
-    """The footer in ``raw``, if all of it is understood.
+    """The footer in ``raw``, if all of it is supported.
 
     Raises:
         NotSpliceableError: see ``read_footer``.
@@ -156,7 +156,7 @@ def framed(footer: Struct) -> bytes:
 
 
 def as_pyarrow(footer: Struct) -> pq.FileMetaData:
-    """A footer as pyarrow has it."""
+    """A footer as pyarrow's metadata."""
     return pq.read_metadata(pa.BufferReader(MAGIC + framed(footer)))
 
 
@@ -200,7 +200,7 @@ def chunk_range(meta: Struct) -> tuple[int, int]:
 def moved(meta: Struct, distance: int) -> Struct:
     """The metadata of a chunk whose pages lie ``distance`` bytes further on.
 
-    Page indexes and bloom filters do not move along.
+    Bloom filters are left out.
     """
     result = {k: v for k, v in meta.items() if k not in MetaField.BLOOM_FILTER}
     for field in (MetaField.DATA_PAGE, MetaField.INDEX_PAGE, MetaField.DICTIONARY_PAGE):
@@ -227,7 +227,10 @@ def is_all_dictionary(meta: Struct) -> bool:
 def single_column_footer(
     elements: tuple[Struct, ...], metas: list[Struct], rows: int, created_by: Value | None
 ) -> Struct:
-    """A footer for one column in one row group; ``created_by`` as pages are read by it."""
+    """A footer for one column in one row group.
+
+    ``created_by`` is kept because reading pages depends on it.
+    """
     root: Struct = {
         ElementField.NAME: thrift.binary(b"schema"),
         ElementField.NUM_CHILDREN: thrift.i32(1),
@@ -273,7 +276,7 @@ def _require_plain_file(fields: Struct) -> None:
 def _is_of_old_writer(fields: Struct) -> bool:
     """Whether readers work around defects of the writer that made the file.
 
-    parquet-mr before 1.10 and parquet-cpp before it became part of Arrow.
+    Such are Impala, parquet-mr before 1.10, and parquet-cpp before it became part of Arrow.
     """
     created_by = fields.get(FileField.CREATED_BY)
     text = created_by.data.decode(errors="replace") if created_by else ""

@@ -1,4 +1,4 @@
-"""Which parquet options a file is written with: those of the file it replaces, or of a new one."""
+"""The options for writing a parquet file: those of the file it replaces, or of a new file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 
 from spark_jobs.errors import NotSupportedError
 
-# A dictionary-encoded chunk below this many bytes per value has few distinct values: its indices
-# need not be expanded to strings and hashed again.
+# A dictionary-encoded chunk with fewer bytes per value has few distinct values; keeping its indices
+# avoids expanding them to strings and hashing those again.
 _LOW_CARDINALITY_BYTES = 2.5
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A codec by pyarrow's name (``zstd``, ``snappy``, ``gzip``, ``none`` …) and its level."""
+    """A codec, by pyarrow's name (``zstd``, ``snappy``, ``gzip``, ``none`` …), and its level."""
 
     codec: str = "zstd"
     level: int | None = 1
@@ -28,7 +28,8 @@ class ParquetOptions:
     """How values are laid out in a file.
 
     ``dictionary``: True, or the dotted paths of the leaf columns that have a dictionary.
-    ``decimal_as_integer``: decimals of up to 18 digits are INT32 or INT64, else fixed bytes.
+    ``decimal_as_integer``: decimals of up to 18 digits are stored as INT32 or INT64; otherwise all
+    decimals are fixed-length bytes.
     """
 
     dictionary: bool | tuple[str, ...]
@@ -36,16 +37,16 @@ class ParquetOptions:
 
     @classmethod
     def for_new_file(cls) -> ParquetOptions:
-        """What Java writers of table formats do, so that every engine reads the file."""
+        """The options of the Java writers of table formats, so that every engine reads the file."""
         return cls(dictionary=True, decimal_as_integer=True)
 
     @classmethod
     def like(cls, metadata: pq.FileMetaData) -> ParquetOptions:
-        """Those of an existing file.
+        """The options of an existing file.
 
         Raises:
-            NotSupportedError: it has INT96 timestamps: pyarrow writes all timestamps of a file in
-                that form or none, and wraps around outside the years 1677 to 2262.
+            NotSupportedError: it has INT96 timestamps. pyarrow writes either all timestamps of a
+                file as INT96 or none, and they overflow outside the years 1677 to 2262.
         """
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         int96 = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
@@ -63,8 +64,8 @@ class ParquetOptions:
     def writer_arguments(self, compression: Compression) -> dict[str, Any]:
         """The arguments for ``pq.ParquetWriter``.
 
-        The Arrow schema is not stored in the file, as Java writers have none: a reader then sees
-        the parquet types alone, not that a column happened to be read as a dictionary here.
+        The Arrow schema is not stored in the file, just as Java writers store none: readers then
+        see only the parquet types, not that a column happened to be read as a dictionary here.
         """
         dictionary = self.dictionary if self.dictionary is True else list(self.dictionary or ())
         return {
@@ -77,7 +78,7 @@ class ParquetOptions:
 
 
 def low_cardinality_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> list[str]:
-    """Top-level string columns that are cheapest to read and write as dictionaries."""
+    """Top-level string and binary columns that are cheapest to read and write as dictionaries."""
     if metadata.num_row_groups == 0:
         return []
     group = metadata.row_group(0)

@@ -1,4 +1,4 @@
-"""Single values in parquet's PLAIN encoding: bounds of chunks, entries of dictionaries."""
+"""Values in Parquet's PLAIN encoding, such as bounds of chunks and entries of dictionaries."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ _DATA_PAGE = 0
 
 
 def decoded(element: Struct, body: bytes, count: int) -> pa.Array:
-    """The ``count`` values of a PLAIN page's ``body`` as values of the leaf ``element``.
-
-    The type is the leaf's Arrow type.
-    """
+    """The ``count`` values in a PLAIN page's ``body``, as the Arrow type of leaf ``element``."""
     header = thrift.serialize(
         {
             1: i32(_DATA_PAGE),
@@ -54,7 +51,7 @@ def decoded(element: Struct, body: bytes, count: int) -> pa.Array:
 
 
 def joined(element: Struct, values: Sequence[bytes]) -> bytes:
-    """The PLAIN page of ``values``, each as statistics have it: without a length before it.
+    """The body of a PLAIN page of ``values``, each encoded as in statistics: without its length.
 
     Not for booleans.
     """

@@ -1,8 +1,8 @@
-"""Rewriting a parquet file with some rows changed or deleted, one row group at a time.
+"""Rewrites a parquet file with some rows changed or deleted, one row group at a time.
 
 Rows keep their order and row groups their boundaries; nothing passes through pandas or Spark rows.
-There are two ways to do it: ``parquet_splice`` copies what stays as it is, and ``rewrite_whole``,
-for files with features that the other does not know, decodes and encodes everything by pyarrow.
+``splice`` copies the chunks that do not change. ``rewrite_whole`` decodes and encodes everything
+with pyarrow; it is for files with features that ``splice`` does not support.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def rewrite(
     changes: FileChanges,
     compression: Compression,
 ) -> WrittenFile | None:
-    """Write ``source`` with ``changes`` applied to ``target``; None when no row is left.
+    """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
         NotSupportedError: the file has INT96 timestamps, which pyarrow cannot copy.
-        InternalError: a position is not in the file, or positions are not ascending.
-        CatalogError: DATA_FILE_UNREADABLE.
+        InternalError: positions are not ascending.
+        CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file.
     """
     with reading_file(source):
         return _rewrite(filesystem, source, target, changes, compression)
@@ -69,7 +69,7 @@ def rewrite_whole(
     changes: FileChanges,
     compression: Compression,
 ) -> WrittenFile:
-    """As ``rewrite`` for valid changes that leave a row, by pyarrow alone."""
+    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row."""
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
         options = ParquetOptions.like(metadata)

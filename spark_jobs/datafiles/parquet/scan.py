@@ -1,8 +1,8 @@
-"""Chosen rows of a parquet file with their positions, by pyarrow, one row group at a time.
+"""Reads chosen rows of a parquet file and their positions with pyarrow, one row group at a time.
 
-Key columns are decoded first; where no row of a row group has a wanted key, nothing else of it is
-read. Columns are decoded one after another, so that never more than one is held as a whole beside
-the rows that were chosen.
+Key columns are decoded first; if no row of a row group has a wanted key, no other column of it is
+read. The other columns are decoded one after another, so that at most one of them is held as a
+whole beside the key columns and the chosen rows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from spark_jobs.datafiles.parquet.stored_decimals import as_stored, decimals
 
 @dataclass(frozen=True, slots=True)
 class FileScan:
-    """What to read of a file: ``fields`` by the names of its columns, in the wanted Arrow types.
+    """What to read from a file: ``fields`` have the file's column names and the wanted Arrow types.
 
-    ``probes``, by the name of one of the file's columns: only rows that are found by all of them.
+    ``probes`` are by column name; only rows that all of them find are read.
     """
 
     filesystem: pafs.FileSystem
@@ -35,7 +35,7 @@ class FileScan:
     probes: Mapping[str, KeyProbe]
 
     def rows(self, path: str, deleted: Positions) -> Iterator[tuple[Positions, pa.Table]]:
-        """Positions (from 0) and columns of the chosen rows of each row group that has some.
+        """Positions (from 0) and columns of the chosen rows, for each row group that has any.
 
         Rows at the positions ``deleted`` (ascending) are left out.
         """
@@ -73,7 +73,7 @@ class FileScan:
 
 
 class _RowGroup:
-    """One row group, of which columns are decoded when they are asked for."""
+    """One row group, whose columns are decoded on demand."""
 
     def __init__(
         self, file: pq.ParquetFile, number: int, decimal_types: Mapping[str, pa.Decimal128Type]
@@ -93,14 +93,14 @@ class _RowGroup:
         return probe.may_be_within(statistics.min, statistics.max)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """A column of all rows as it is decoded: ``values`` tells what is meant."""
-        # By index: names of columns may hold dots, which lead to nested fields.
+        """A column for all rows, as decoded; ``values`` converts it."""
+        # By index: in a column name, pyarrow takes dots for paths to nested fields.
         leaves = list(self._leaves(name))
         reader = self._file.reader
         return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)[0]
 
     def values(self, decoded: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-        """What ``decoded`` rows of a column are as values of ``field``."""
+        """The ``decoded`` rows of a column as values of ``field``."""
         chunks = decoded.chunks
         if field.name in self._decimal_types:
             chunks = [decimals(chunk, self._decimal_types[field.name]) for chunk in chunks]
@@ -119,7 +119,7 @@ class _RowGroup:
 def _opened(
     stream: pa.NativeFile,
 ) -> tuple[pq.ParquetFile, Mapping[str, pa.Decimal128Type]]:
-    """The file, to be decoded as little as possible, and which of its columns are decimals."""
+    """The file, set up to decode as little as possible, and the types of its decimal columns."""
     try:
         metadata, types = as_stored(read_footer(stream))
     except NotSpliceableError:

@@ -1,11 +1,11 @@
-"""Rewriting a parquet file by its column chunks: only what changes is decoded and encoded again.
+"""Rewrites a parquet file chunk by chunk: only what changes is decoded and encoded again.
 
-A chunk without changes is copied byte for byte. Where rows go, a chunk that is all
-dictionary-encoded loses their indices and keeps its dictionary; the others are decoded as they are
-stored. Then a new footer is written. Page indexes, bloom filters and, beside updates, declared sort
-orders are left out, as they would be wrong.
+A chunk without changes is copied byte for byte. Where rows are deleted, a chunk that is entirely
+dictionary-encoded loses their indices and keeps its dictionary; other chunks are decoded, to their
+physical type where possible. Then a new footer is written. Page indexes and bloom filters are left
+out, as they would be wrong, and so are declared sort orders of row groups with updates.
 
-Memory: one row group as it is stored, one of its columns decoded, and the changes.
+Memory: one row group as stored, one of its columns decoded, and the changes.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.storage.files import make_folder
 
-# A row group is read at once; this much of it may belong to something else.
+# A row group is read at once; this many bytes in its range may belong to something else.
 _GAP_BYTES = 1024 * 1024
-# What fields of other types than the format's, or sizes and counts that lie, make of it.
+# What fields of unexpected types, or wrong sizes and counts, raise.
 _MISUNDERSTOOD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
@@ -53,11 +53,13 @@ def splice(
     changes: FileChanges,
     compression: Compression,
 ) -> WrittenFile:
-    """Write ``source`` with ``changes``, which are valid and leave a row, applied to ``target``.
+    """Apply ``changes`` to ``source`` and write the result to ``target``.
+
+    The changes must be valid and leave a row.
 
     Raises:
-        NotSpliceableError: the file has a feature that is not known here, or is damaged; what was
-            written to ``target`` is of no use.
+        NotSpliceableError: the file is damaged or has a feature that is not supported; ``target``
+            is unusable.
         DataError: a new value does not fit its column or must not be NULL.
     """
     with filesystem.open_input_file(source) as file:
@@ -81,7 +83,7 @@ def splice(
 
 
 class _Splicer:
-    """One file on its way into another."""
+    """Copies one file into another, with changes."""
 
     def __init__(
         self, file: pa.NativeFile, footer: Footer, changes: FileChanges, compression: Compression
@@ -101,7 +103,7 @@ class _Splicer:
         }
 
     def write(self, stream: pa.NativeFile) -> int:
-        """Write the new file; its size in bytes."""
+        """Write the new file; returns its size in bytes."""
         stream.write(MAGIC)
         groups: list[Struct] = []
         start = 0
@@ -117,7 +119,7 @@ class _Splicer:
         return int(stream.tell())
 
     def _checked_codecs(self) -> dict[str, ColumnCodec]:
-        """Codecs of the columns that may have to be encoded."""
+        """The codecs of the columns that may have to be encoded."""
         loses_rows = bool(self._changes.deleted.any())
         created_by = self._footer.fields.get(FileField.CREATED_BY)
         codecs = {}
@@ -163,7 +165,7 @@ class _Splicer:
         keep: pa.BooleanArray | None,
         local: GroupChanges,
     ) -> tuple[list[EncodedChunk], pa.ChunkedArray | None]:
-        """The column's chunks after the change; their values, unless none were decoded."""
+        """The column's chunks after the change, and their values; None if none were decoded."""
         updated = column.name in local.columns
         if keep is None and not updated:
             return [_copied(window, meta) for meta in metas], None
@@ -189,10 +191,10 @@ class _Splicer:
 
 
 def _range_of(group: Struct) -> tuple[int, int]:
-    """Where the chunks of a row group start and end.
+    """The byte range of a row group's chunks in the file.
 
     Raises:
-        NotSpliceableError: they are scattered over the file.
+        NotSpliceableError: the chunks are scattered over the file.
     """
     ranges = [footers.chunk_range(footers.meta_of(chunk)) for chunk in footers.chunks_of(group)]
     start, end = min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -207,14 +209,14 @@ def _copied(window: Window, meta: Struct) -> EncodedChunk:
 
 
 def _write_chunk(stream: pa.NativeFile, old: Struct, chunk: EncodedChunk) -> Struct:
-    """Write the pages of a chunk; its ColumnChunk, made from the one that it replaces."""
+    """Write the pages of a chunk; returns its ColumnChunk, made from the one that it replaces."""
     start = int(stream.tell())
     for page in chunk.pages:
         stream.write(page)
     meta = footers.moved(chunk.meta, start - len(MAGIC))
     meta[MetaField.PATH] = footers.meta_of(old)[MetaField.PATH]
     kept = {k: v for k, v in old.items() if k not in ChunkField.PAGE_INDEXES}
-    # Deprecated, 0 from writers of today; the others point at the chunk or right behind it.
+    # Deprecated: today's writers store 0; older ones point at the chunk or right behind it.
     offset = start if number(old, ChunkField.FILE_OFFSET) else 0
     return {
         **kept,

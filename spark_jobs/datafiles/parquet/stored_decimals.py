@@ -1,6 +1,6 @@
 """Decimals of a parquet file, read as the integers or bytes that they are stored as.
 
-pyarrow takes four times as long to decode them as decimals, for rows of which few may be wanted.
+Decoding all of them as decimals takes pyarrow four times as long, though few rows may be wanted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WIDTH = 16
 
 
 def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.Decimal128Type]]:
-    """The footer without what makes decimals of columns, and the types of those columns."""
+    """The footer without the logical types of decimal columns, and the types of those columns."""
     root, *_ = footers.items(footer.fields[FileField.SCHEMA])
     elements: list[Struct] = [root]
     types = {}
@@ -38,13 +38,13 @@ def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.Decimal1
             elements.append({k: v for k, v in element.items() if k not in _LOGICAL})
         else:
             elements.extend(column.elements)
-    # Without properties, in which Arrow writers repeat what the columns are.
+    # Without properties, in which Arrow writers store the Arrow schema.
     fields = {k: v for k, v in footer.fields.items() if k != FileField.PROPERTIES}
     return footers.as_pyarrow({**fields, FileField.SCHEMA: list_of(STRUCT, elements)}), types
 
 
 def decimals(stored: pa.Array, kind: pa.Decimal128Type) -> pa.Array:
-    """The decimals of type ``kind`` that are stored as integers or as bytes, the highest first."""
+    """The decimals of type ``kind`` that are stored as integers or as big-endian bytes."""
     if pa.types.is_integer(stored.type):
         digits = stored.cast(pa.decimal128(19, 0))
         buffers = [*digits.buffers()]
@@ -54,7 +54,7 @@ def decimals(stored: pa.Array, kind: pa.Decimal128Type) -> pa.Array:
     start = known.offset * width
     raw = np.frombuffer(known.buffers()[1], np.uint8)[start : start + len(known) * width]
     given = raw.reshape(len(known), width)
-    # Two's complement, the lowest byte first: the sign fills what is above the given bytes.
+    # Little-endian two's complement: the sign fills the bytes above the given ones.
     wide = np.empty((len(known), _WIDTH), np.uint8)
     wide[:, :width] = given[:, ::-1]
     wide[:, width:] = np.where(given[:, :1] & 0x80, 0xFF, 0)

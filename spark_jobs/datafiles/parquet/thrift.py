@@ -1,8 +1,8 @@
 """Thrift's compact protocol, as far as parquet footers use it.
 
-After the specification ``thrift-compact-protocol.md`` of Apache Thrift. A structure is a mapping
-from field id to ``Value``; nothing needs to be known of its fields, so that fields of newer writers
-survive a round trip.
+Follows the specification ``thrift-compact-protocol.md`` of Apache Thrift. A structure is a mapping
+from field id to ``Value``; its fields need not be known, so that fields of newer writers survive a
+round trip.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ STRUCT: Final = 12
 
 _INTEGERS: Final = (I16, I32, I64)
 _LONG_LIST: Final = 15
-# Statistics make page headers long, but writers cut them off far below this.
+# Statistics make page headers long, but writers truncate them far below this size.
 _HEADER_LIMIT: Final = 64 * 1024
 
 
 class ThriftError(ValueError):
-    """The bytes are no structure of the kinds that are known here."""
+    """The bytes are not a structure of supported types."""
 
 
 class Value(NamedTuple):
-    """A value with its type on the wire.
+    """A value with its wire type.
 
     ``data``: None for the two booleans, int for integers, bytes for binaries, doubles and single
     bytes, ``Elements`` for lists, ``Struct`` for structures.
@@ -52,17 +52,17 @@ Struct = dict[int, Value]
 
 
 def i32(number: int) -> Value:
-    """A 32 bit integer."""
+    """A 32-bit integer."""
     return Value(I32, number)
 
 
 def i64(number: int) -> Value:
-    """A 64 bit integer."""
+    """A 64-bit integer."""
     return Value(I64, number)
 
 
 def binary(data: bytes) -> Value:
-    """Bytes or a text in UTF-8."""
+    """Bytes, or text in UTF-8."""
     return Value(BINARY, data)
 
 
@@ -80,7 +80,7 @@ def parse(data: bytes) -> tuple[Struct, int]:
     """The structure at the start of ``data``, and the number of bytes it takes.
 
     Raises:
-        ThriftError: the bytes are no such structure.
+        ThriftError: the bytes are not a structure of supported types.
     """
     reader = _Reader(data)
     try:
@@ -91,7 +91,7 @@ def parse(data: bytes) -> tuple[Struct, int]:
 
 
 def parse_prefix(data: memoryview | bytes) -> tuple[Struct, int]:
-    """As ``parse``, for a short structure before other bytes: the header of a page."""
+    """Like ``parse``, for a short structure that other bytes follow: the header of a page."""
     return parse(bytes(data[:_HEADER_LIMIT]))
 
 
@@ -138,7 +138,7 @@ class _Reader:
         kind, length = header & 15, header >> 4
         if length == _LONG_LIST:
             length = self._varint()
-        # A boolean takes a byte here, where it has no field header to hide in.
+        # In a list, a boolean takes a byte, since it has no field header that could hold it.
         each = _BYTE if kind in (TRUE, FALSE) else kind
         return Elements(kind, [self._value(each) for _ in range(length)])
 

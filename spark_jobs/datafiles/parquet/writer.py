@@ -1,4 +1,4 @@
-"""One parquet file being written, with exact statistics of what went in."""
+"""Writes a parquet file and collects exact statistics of its content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WrittenFile:
 
 
 class ParquetFileWriter:
-    """Writes tables of one schema to one new file, each as one row group."""
+    """Writes tables of one schema to a new file, each as a row group."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ParquetFileWriter:
 
     @property
     def bytes_written(self) -> int:
-        """Bytes in the file so far, without the footer."""
+        """The size of the file so far, in bytes; before ``finish`` without the footer."""
         return int(self._stream.tell())
 
     def write_row_group(self, table: pa.Table) -> None:
@@ -66,7 +66,7 @@ class ParquetFileWriter:
         return WrittenFile(self._path, size, self._rows, self._statistics.result())
 
     def close_quietly(self) -> None:
-        """Give up the file; what is in the storage is to be removed."""
+        """Abandon the file; what is in the storage must then be removed."""
         for each in (self._writer, self._stream):
             with contextlib.suppress(OSError, pa.ArrowException):
                 each.close()
