@@ -52,6 +52,8 @@ def store(tmp_path):
     server.stop()
 
 
+# test_secrets has such keys too, beside a local warehouse.
+@pytest.mark.extended
 def test_keys_are_in_no_artefact_of_a_run(server, store, tmp_path):
     in_the_open = f"open-{uuid.uuid4()}"
     TableFiles(store.bucket, "planted").create()
