@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 
+from airflow_provider_merge.submit.endings import ending
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
@@ -80,4 +81,4 @@ class PlainPythonSubmitter(LocalSubmitter):
                 self.kill()
                 raise
         if code != 0:
-            raise SubmissionError(f"The job's Python ended with exit code {code}.")
+            raise SubmissionError(ending("The job's Python", code))

@@ -19,6 +19,7 @@ from airflow_provider_merge.submit.class_archive import (
     usable_archive,
 )
 from airflow_provider_merge.submit.compilers import compiler_options
+from airflow_provider_merge.submit.endings import ending
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import local_conf, local_variables
@@ -90,7 +91,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         except AirflowException as error:
             # The launcher's end is not the driver's: from here on nothing may be committed.
             self._end_processes()
-            raise SubmissionError(str(error)) from error
+            raise SubmissionError(self._how_it_ended(hook, error)) from error
         except FileNotFoundError as error:
             raise invalid(
                 "spark_env",
@@ -104,6 +105,16 @@ class SparkSubmitSubmitter(LocalSubmitter):
             raise
         finally:
             _close_output(hook)
+
+    def _how_it_ended(self, hook: SparkSubmitHook, error: AirflowException) -> str:
+        """The launcher's end and its last lines; the hook's own text has the whole command too."""
+        process = hook._submit_sp  # noqa: SLF001
+        if process is None or not process.returncode:
+            return str(error)
+        what = "spark-submit" if self._cluster else "The driver"
+        # Providers before 5.3 keep no lines.
+        lines = getattr(hook, "_submit_log_tail", "")
+        return ending(what, process.returncode, self._settings.driver_memory) + lines
 
     def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
