@@ -112,7 +112,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if process is None or not process.returncode:
             return str(error)
         what = "spark-submit" if self._cluster else "The driver"
-        # Providers before 5.3 keep no lines.
+        # Older versions of the Spark provider keep none.
         lines = getattr(hook, "_submit_log_tail", "")
         return ending(what, process.returncode, self._settings.driver_memory) + lines
 
