@@ -21,6 +21,7 @@ from airflow_provider_merge.submit.class_archive import (
 from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.endings import ending
 from airflow_provider_merge.submit.job_files import JobFiles
+from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import local_conf, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
@@ -37,10 +38,21 @@ class _ReadingHook(SparkSubmitHook):
     announce: Callable[[SparkApplication], None]
     history: str
     last_look: LastLook
+    _job_log: JobLog | None = None
+
+    @property
+    def log(self) -> Any:
+        """While it reads the launcher's output, what logs each line at its level."""
+        return self._job_log or super().log
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         lines = announced(self.last_look.answering(itr), self.history, self.announce)
-        super()._process_spark_submit_log(lines)
+        self._job_log = job_log = JobLog(super().log)
+        try:
+            super()._process_spark_submit_log(lines)
+        finally:
+            job_log.close()
+            self._job_log = None
 
 
 class SparkSubmitSubmitter(LocalSubmitter):
