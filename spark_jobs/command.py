@@ -111,7 +111,9 @@ def _opened(parsed: argparse.Namespace) -> Connector:
 
 
 def _set_up_logs() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     logging.getLogger("py4j").setLevel(logging.WARNING)
     # They log each error of an expression again, with its JVM trace; the result has it in one line.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):

@@ -16,7 +16,9 @@ from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.engine.job.batch import run_batch
+from spark_jobs.engine.job.create_table_job import CreateTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.failures import translated
@@ -42,7 +44,7 @@ def run(
 ) -> JobResult:
     """Run a request on an existing session; errors of the request or its data become results.
 
-    ``spark`` may be None for maintenance statements.
+    ``spark`` may be None for CREATE TABLE and maintenance statements.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the workspace cannot be reached. ``progress`` holds the phases that have already
@@ -57,6 +59,8 @@ def run(
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, redaction.error(translated(error)))
     statement = request.statement
+    if isinstance(statement, CreateTableSpec):
+        return CreateTableJob(request, statement, connector, progress, redaction).run()
     if isinstance(statement, MaintenanceStatement):
         return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
     if spark is None:
@@ -80,7 +84,9 @@ def run_all(
     Returns the results by position in the batch; requests that were not run have none.
     """
 
-    def check_one(request: JobRequest) -> JobResult:
+    def check_one(request: JobRequest) -> JobResult | None:
+        if isinstance(request.statement, CreateTableSpec):
+            return None
         return _checked(request, spark.newSession(), credentials or {})
 
     def run_one(request: JobRequest) -> JobResult:

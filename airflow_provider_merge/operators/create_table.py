@@ -90,6 +90,10 @@ class CreateTableOperator(TableOperator):
         self.comment = comment
         self._check_parameters()
 
+    def needs_session(self) -> bool:
+        """Never: the table library creates it."""
+        return False
+
     def statement(self) -> CreateTableSpec:
         """The statement of the rendered parameters."""
         return _spec(self._document()) if self.sql is None else self._parsed()[1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import subprocess
 
+from airflow_provider_merge.submit.endings import ending
 from airflow_provider_merge.submit.job_files import JobFiles
+from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
@@ -72,12 +74,13 @@ class PlainPythonSubmitter(LocalSubmitter):
         with process:
             try:
                 assert process.stdout is not None  # noqa: S101
+                job_log = JobLog(log)
                 for line in process.stdout:
-                    log.info("%s", line.rstrip())
+                    job_log.info(line.rstrip())
                 code = process.wait()
             except BaseException:
                 # A timeout or an interrupt: nothing may be removed once the task has ended.
                 self.kill()
                 raise
         if code != 0:
-            raise SubmissionError(f"The job's Python ended with exit code {code}.")
+            raise SubmissionError(ending("The job's Python", code))

@@ -19,7 +19,9 @@ from airflow_provider_merge.submit.class_archive import (
     usable_archive,
 )
 from airflow_provider_merge.submit.compilers import compiler_options
+from airflow_provider_merge.submit.endings import ending
 from airflow_provider_merge.submit.job_files import JobFiles
+from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import local_conf, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
@@ -36,10 +38,21 @@ class _ReadingHook(SparkSubmitHook):
     announce: Callable[[SparkApplication], None]
     history: str
     last_look: LastLook
+    _job_log: JobLog | None = None
+
+    @property
+    def log(self) -> Any:
+        """While it reads the launcher's output, what logs each line at its level."""
+        return self._job_log or super().log
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         lines = announced(self.last_look.answering(itr), self.history, self.announce)
-        super()._process_spark_submit_log(lines)
+        self._job_log = job_log = JobLog(super().log)
+        try:
+            super()._process_spark_submit_log(lines)
+        finally:
+            job_log.close()
+            self._job_log = None
 
 
 class SparkSubmitSubmitter(LocalSubmitter):
@@ -90,7 +103,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         except AirflowException as error:
             # The launcher's end is not the driver's: from here on nothing may be committed.
             self._end_processes()
-            raise SubmissionError(str(error)) from error
+            raise SubmissionError(self._how_it_ended(hook, error)) from error
         except FileNotFoundError as error:
             raise invalid(
                 "spark_env",
@@ -104,6 +117,16 @@ class SparkSubmitSubmitter(LocalSubmitter):
             raise
         finally:
             _close_output(hook)
+
+    def _how_it_ended(self, hook: SparkSubmitHook, error: AirflowException) -> str:
+        """The launcher's end and its last lines; the hook's own text has the whole command too."""
+        process = hook._submit_sp  # noqa: SLF001
+        if process is None or not process.returncode:
+            return str(error)
+        what = "spark-submit" if self._cluster else "The driver"
+        # Older versions of the Spark provider keep none.
+        lines = getattr(hook, "_submit_log_tail", "")
+        return ending(what, process.returncode, self._settings.driver_memory) + lines
 
     def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None

@@ -17,6 +17,7 @@ from spark_jobs.contract.bad_rows import (
     check_quarantine,
 )
 from spark_jobs.contract.checks import LONGEST_NAME, require
+from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
@@ -135,6 +136,7 @@ class FileSource:
     kind: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:
+        require_format(self.format)
         check_on_bad_rows(self.on_bad_rows, self.format, self.options)
         check_quarantine(self.on_bad_rows, self.quarantine, self.path)
         check_max_bad_rows(self.on_bad_rows, self.max_bad_rows)

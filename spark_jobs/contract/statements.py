@@ -14,6 +14,8 @@ from typing import ClassVar, Literal, get_args
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.spark_types import parse_type
+from spark_jobs.errors import RequestError
 
 When = Literal["matched", "not_matched", "not_matched_by_source"]
 Cardinality = Literal["effective", "strict"]
@@ -223,6 +225,11 @@ class ColumnSpec:
     def __post_init__(self) -> None:
         require_identifier("name", self.name)
         require(bool(self.type.strip()), f"type: of column {self.name} is empty")
+        try:
+            parse_type(self.type)
+        except RequestError as error:
+            problem = f"type: of column {self.name}: {error.message}"
+            raise RequestError(error.code, problem, error.remedy) from None
 
 
 @dataclass(frozen=True, slots=True)

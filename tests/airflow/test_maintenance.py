@@ -12,6 +12,7 @@ import jinja2
 import pytest
 
 from airflow_provider_merge.operators._shared.results import result_table
+from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
 from airflow_provider_merge.operators.rollback import RollbackOperator
@@ -205,6 +206,11 @@ def test_use_spark_decides(use_spark):
     operator = ExpireSnapshotsOperator(**TARGET, use_spark=use_spark)
     expected = SparkSubmitSubmitter if use_spark else PlainPythonSubmitter
     assert type(operator.get_submitter()) is expected
+
+
+def test_create_table_needs_no_spark():
+    operator = CreateTableOperator(**TARGET, columns=[column("id", "BIGINT")])
+    assert type(operator.get_submitter()) is PlainPythonSubmitter
 
 
 def test_the_example_dag():

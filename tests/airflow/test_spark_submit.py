@@ -123,10 +123,34 @@ def test_files_are_removed_afterwards(launcher, tmp_path):
 
 def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
     failing = Launcher.make(tmp_path / "failing", then="sys.exit(3)")
-    with pytest.raises(SubmissionError, match="Error code is: 3") as caught:
+    with pytest.raises(SubmissionError, match=r"^The driver ended with exit code 3\.") as caught:
         submit(failing)
     assert "the launcher's last words" in str(caught.value)
+    assert "--master" not in str(caught.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["env", "failing"]
+
+
+@pytest.mark.parametrize(
+    ("end", "memory", "said"),
+    [
+        (
+            "os.kill(os.getpid(), 9)",
+            None,
+            "(signal 9, SIGKILL), often for lack of memory: driver_memory is Spark's default, 1g.",
+        ),
+        (
+            "sys.exit(137)",
+            "4g",
+            "(signal 9, SIGKILL), often for lack of memory: driver_memory is 4g.",
+        ),
+        ("sys.exit(143)", "4g", "(signal 15, SIGTERM)."),
+    ],
+)
+def test_a_driver_that_was_killed(tmp_path, launcher, end, memory, said):
+    killed = Launcher.make(tmp_path / "killed", then=end)
+    with pytest.raises(SubmissionError) as caught:
+        submit(killed, driver_memory=memory)
+    assert str(caught.value).startswith(f"The driver was killed {said}")
 
 
 def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):

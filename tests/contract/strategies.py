@@ -50,6 +50,7 @@ from spark_jobs.errors import ErrorCode
 
 # Any text that UTF-8 can hold, and text that is not blank.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+types = st.sampled_from(["INT", "string", "DECIMAL(10, 2)", "STRUCT<a: INT, b: ARRAY<DATE>>"])
 words = texts.filter(lambda text: bool(text.strip()))
 # What backticks can hold, and columns with their fields.
 identifiers = st.text(
@@ -192,7 +193,7 @@ def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     keys = st.lists(st.sampled_from(found), unique=True, max_size=2).map(tuple)
     return CreateTableSpec(
         tuple(
-            ColumnSpec(name, draw(words), draw(st.booleans()), draw(st.none() | texts))
+            ColumnSpec(name, draw(types), draw(st.booleans()), draw(st.none() | texts))
             for name in found
         ),
         draw(keys),

@@ -14,7 +14,7 @@ TABLES = {
     "CREATE TABLE d.t (a INT)": CreateTableSpec((A,)),
     "create table if not exists d.t (a INT) using PAIMON;": CreateTableSpec((A,)),
     "CREATE TABLE d.t (a INT, `b c` STRUCT<x: INT NOT NULL, y: MAP<STRING, INT>> NOT NULL "
-    "COMMENT 'it\\'s', c DECIMAL(10, 2) NULL, d TIMESTAMP WITH LOCAL TIME ZONE)": CreateTableSpec(
+    "COMMENT 'it\\'s', c DECIMAL(10, 2) NULL, d TIMESTAMP_NTZ)": CreateTableSpec(
         (
             A,
             ColumnSpec(
@@ -24,7 +24,7 @@ TABLES = {
                 comment="it's",
             ),
             ColumnSpec("c", "DECIMAL(10, 2)"),
-            ColumnSpec("d", "TIMESTAMP WITH LOCAL TIME ZONE"),
+            ColumnSpec("d", "TIMESTAMP_NTZ"),
         )
     ),
     "CREATE TABLE d.t (a INT, b DATE) PARTITIONED BY (b) COMMENT r'\\n' "

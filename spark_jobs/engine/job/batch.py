@@ -10,14 +10,15 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.runtime.progress import log
 
+CheckOne = Callable[[JobRequest], JobResult | None]
 RunOne = Callable[[JobRequest], JobResult]
 
 
-def run_batch(batch: JobBatch, check_one: RunOne, run_one: RunOne) -> Mapping[int, JobResult]:
+def run_batch(batch: JobBatch, check_one: CheckOne, run_one: RunOne) -> Mapping[int, JobResult]:
     """Run the requests; return the results by position, without requests that did not run.
 
-    First, ``check_one`` checks every request that needs no other request. If one of them fails,
-    nothing runs. Neither function raises.
+    First, ``check_one`` checks every request that needs no other request (None: there is nothing to
+    check). If one of them fails, nothing runs. Neither function raises.
     """
     refused = _refused(batch, check_one)
     if refused:
@@ -25,14 +26,14 @@ def run_batch(batch: JobBatch, check_one: RunOne, run_one: RunOne) -> Mapping[in
     return _Run(batch, run_one).results()
 
 
-def _refused(batch: JobBatch, check_one: RunOne) -> dict[int, JobResult]:
+def _refused(batch: JobBatch, check_one: CheckOne) -> dict[int, JobResult]:
     checked = {
         index: check_one(request)
         for index, request in enumerate(batch.requests)
         # A request that it needs may make what it reads.
         if not batch.needed_by(index)
     }
-    return {index: result for index, result in checked.items() if result.error is not None}
+    return {index: each for index, each in checked.items() if each and each.error is not None}
 
 
 class _Run:

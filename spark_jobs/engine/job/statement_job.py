@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
 from spark_jobs.contract.properties import operation_properties, result_of_snapshot
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.contract.statements import CreateTableSpec, RowStatement
+from spark_jobs.contract.statements import RowStatement
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
@@ -47,9 +46,9 @@ _NAMED_PARTITIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request on an open catalog and session; ``answers`` is as in ``LastLook``.
+    """A request that changes rows, on an open catalog and session.
 
-    ``limits`` affect how a merge is planned, never what it does.
+    ``answers`` is as in ``LastLook``. ``limits`` affect how a merge is planned, never what it does.
     """
 
     request: JobRequest
@@ -93,8 +92,7 @@ class Job:
 
     def _check(self, log: OperationLog) -> None:
         statement = self.request.statement
-        if isinstance(statement, CreateTableSpec | MaintenanceStatement):
-            return
+        assert isinstance(statement, RowStatement | PartitionStatement)  # noqa: S101 - see spark_jobs.run
         table = self.connector.metadata.load_table(self.request.target)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
@@ -111,9 +109,7 @@ class Job:
 
     def _done(self, log: OperationLog) -> JobResult:
         statement = self.request.statement
-        if isinstance(statement, CreateTableSpec):
-            return self._create_table(statement)
-        assert not isinstance(statement, MaintenanceStatement)  # noqa: S101 - see spark_jobs.run
+        assert isinstance(statement, RowStatement | PartitionStatement)  # noqa: S101 - see spark_jobs.run
         moment = StatementTime(self.spark)
         for attempt in range(1, ATTEMPTS):
             try:
@@ -175,9 +171,8 @@ class Job:
 
     def _release_guard(self, result: JobResult) -> None:
         """Release the guard: with a stored result, no retry searches from the base snapshot."""
-        changes_rows = not isinstance(self.request.statement, CreateTableSpec)
         # Also when nothing changed: an earlier try that was killed may have left a guard.
-        if result.error is None and changes_rows:
+        if result.error is None:
             table = self.connector.metadata.load_table(self.request.target)
             self.connector.writes.release_guard(table, self.request.operation_id)
 
@@ -196,12 +191,6 @@ class Job:
     def _operation(self, table: TableHandle) -> Operation:
         properties = operation_properties(self.request, table.snapshot_id)
         return Operation(self.request.operation_id, self.request.digest(), properties)
-
-    def _create_table(self, spec: CreateTableSpec) -> JobResult:
-        with self.progress.phase("create"):
-            created = self.connector.metadata.create_table(self.request.target, spec)
-        self.progress.say(f"{self.request.target} {'created' if created else 'exists'}")
-        return self._result("committed" if created else "unchanged", Metrics())
 
     def _changed(
         self,

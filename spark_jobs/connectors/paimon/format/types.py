@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.ddl import SparkField, SparkType, parse_type
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.spark_types import SparkField, SparkType, parse_type
 from spark_jobs.errors import NotSupportedError
 
 _MAX_LENGTH: Final = 2147483647
@@ -153,7 +153,7 @@ def to_paimon(spark: str, column: str, *, nullable: bool) -> Any:
     """The Paimon type (JSON, nested field ids 0) for a Spark SQL type in DDL form.
 
     Raises:
-        AnalysisError: EXPRESSION_INVALID: ``spark`` is not a type.
+        RequestError: REQUEST_INVALID: ``spark`` is not a type.
         NotSupportedError: Paimon has no such type; names ``column``.
     """
     return _to_paimon(parse_type(spark), column, nullable=nullable)

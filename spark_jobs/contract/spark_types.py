@@ -1,6 +1,7 @@
 """Parsing Spark SQL types in DDL form (``struct<a: decimal(10, 2) NOT NULL>``) without a session.
 
-The grammar is that of Spark's ``SqlBaseParser.g4``, rule ``dataType``.
+The grammar is that of Spark's ``SqlBaseParser.g4``, rule ``dataType``; the names are those of its
+``DataTypeAstBuilder``.
 """
 
 from __future__ import annotations
@@ -8,9 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
-from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.errors import ErrorCode, RequestError
+
+# The types without elements or fields, and how many arguments they take.
+_NO_ARGUMENTS: Final = range(1)
+_ARGUMENTS: Final = {
+    **dict.fromkeys(("boolean", "tinyint", "byte", "smallint", "short"), _NO_ARGUMENTS),
+    **dict.fromkeys(("int", "integer", "bigint", "long", "float", "real"), _NO_ARGUMENTS),
+    **dict.fromkeys(("double", "date", "string", "binary", "void"), _NO_ARGUMENTS),
+    **dict.fromkeys(("timestamp", "timestamp_ntz", "timestamp_ltz"), _NO_ARGUMENTS),
+    **dict.fromkeys(("interval", "variant"), _NO_ARGUMENTS),
+    **dict.fromkeys(("geometry", "geography"), range(1, 2)),
+    "time": range(2),
+    **dict.fromkeys(("char", "character", "varchar"), range(1, 2)),
+    **dict.fromkeys(("decimal", "dec", "numeric"), range(3)),
+}
+_NESTED: Final = ("array", "map", "struct")
+_SPELLED: Final = {
+    **dict.fromkeys(("char", "character"), "Write CHAR(10), or STRING."),
+    "varchar": "Write VARCHAR(10), or STRING.",
+    **dict.fromkeys(("decimal", "dec", "numeric"), "Write DECIMAL(10, 2)."),
+    "timestamp": "Write TIMESTAMP for an instant, or TIMESTAMP_NTZ for a local time.",
+}
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_0-9]+)|(?P<quoted>`(?:[^`]|``)+`)|(?P<text>'(?:[^'\\]|\\.)*')"
@@ -45,7 +68,7 @@ def parse_type(text: str) -> SparkType:
     """The type that ``text`` describes.
 
     Raises:
-        AnalysisError: EXPRESSION_INVALID: it is not a type in DDL form.
+        RequestError: REQUEST_INVALID: it is not a type of Spark SQL.
     """
     parser = _Parser(text)
     parsed = parser.type()
@@ -68,11 +91,11 @@ class _Parser:
             yield str(match.lastgroup), match.group(str(match.lastgroup))
             position = match.end()
 
-    def _error(self) -> AnalysisError:
-        return AnalysisError(
-            ErrorCode.EXPRESSION_INVALID,
-            f"{self._text!r} is not a type.",
-            "Write a Spark SQL type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>.",
+    def _error(self, remedy: str = "") -> RequestError:
+        return RequestError(
+            ErrorCode.REQUEST_INVALID,
+            f"{self._text!r} is not a type of Spark SQL",
+            remedy or "Write a type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>.",
         )
 
     def _take(self, kind: str, value: str | None = None) -> str:
@@ -94,7 +117,7 @@ class _Parser:
 
     def expect_end(self) -> None:
         if self._next != len(self._tokens):
-            raise self._error()
+            raise self._error(_SPELLED.get(self._tokens[0][1].lower(), ""))
 
     def type(self) -> SparkType:
         name = self._take("name").lower()
@@ -104,7 +127,16 @@ class _Parser:
             return SparkType(name, fields=self._contained("key", "value"))
         if name == "struct":
             return SparkType(name, fields=self._struct_fields())
-        return SparkType(name, self._arguments())
+        self._require_known(name)
+        arguments = self._arguments()
+        if len(arguments) not in _ARGUMENTS[name]:
+            raise self._error(_SPELLED.get(name, f"Write {name.upper()} alone."))
+        return SparkType(name, arguments)
+
+    def _require_known(self, name: str) -> None:
+        if name not in _ARGUMENTS:
+            close = get_close_matches(name, [*_ARGUMENTS, *_NESTED], 1)
+            raise self._error(f"Did you mean {close[0].upper()}?" if close else "")
 
     def _contained(self, *names: str) -> tuple[SparkField, ...]:
         self._take("mark", "<")

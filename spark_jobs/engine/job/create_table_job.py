@@ -1,0 +1,51 @@
+"""CREATE TABLE from start to end; it has no rows and no snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.redaction import Redaction
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableJob:
+    """A request to create a table in an open catalog; a retry finds the table."""
+
+    request: JobRequest
+    spec: CreateTableSpec
+    connector: Connector
+    progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
+
+    def run(self) -> JobResult:
+        """Create the table and store the result; a failure is a result too."""
+        try:
+            result = self._done()
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+        OperationLog(self.connector.storage).store(result)
+        return result
+
+    def _done(self) -> JobResult:
+        with self.progress.phase("create"):
+            created = self.connector.metadata.create_table(self.request.target, self.spec)
+        self.progress.say(f"{self.request.target} {'created' if created else 'exists'}")
+        return JobResult(
+            operation_id=self.request.operation_id,
+            status="committed" if created else "unchanged",
+            target=str(self.request.target),
+            request_digest=self.request.digest(),
+            metrics=replace(Metrics(), seconds=self.progress.seconds),
+            try_number=self.request.origin.try_number,
+            retries=self.request.origin.retries,
+        )
