@@ -107,7 +107,7 @@ NOT_UNDERSTOOD = {
     "defaults of target: no such column: w": case("defaults", UPSERT, {"rows": []})
     | {"create": [changed(TARGET, defaults={"w": "1"})]},
     "either rows or a category": case("nothing", UPSERT, {}),
-    "NotSupportedError: ": case("table", UPSERT, {"rows": []})
+    "RequestError: REQUEST_INVALID: 'WEATHER' is not a type": case("table", UPSERT, {"rows": []})
     | {"create": [changed(TARGET, columns=[["id", "WEATHER"]], rows=[])]},
 }
 
