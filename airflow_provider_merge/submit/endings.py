@@ -9,10 +9,10 @@ from typing import Final
 _SIGNALS: Final = 128
 
 
-def ending(what: str, code: int, driver_memory: str | None = None) -> str:
+def ending(what: str, code: int, memory: str = "") -> str:
     """A sentence about the process ``what`` that ended with ``code``, negative for a signal.
 
-    ``driver_memory`` is what the driver was given, None for Spark's default.
+    ``memory`` says how much it was given, if the task can change that.
     """
     number = -code if code < 0 else code - _SIGNALS
     if number not in {each.value for each in signal.Signals}:
@@ -20,5 +20,4 @@ def ending(what: str, code: int, driver_memory: str | None = None) -> str:
     text = f"{what} was killed (signal {number}, {signal.Signals(number).name})"
     if number != signal.SIGKILL:
         return f"{text}."
-    memory = driver_memory or "Spark's default, 1g"
-    return f"{text}, often for lack of memory: driver_memory is {memory}."
+    return f"{text}, often for lack of memory{memory and f': {memory}'}."

@@ -7,12 +7,6 @@ import socket
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
-
-_UI: Final = "spark.ui.enabled"
-_DAEMON: Final = "spark.python.daemon.module"
-_UNIX_SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
-_SOCKET_FOLDER: Final = "spark.python.unix.domain.socket.dir"
 
 
 def local_conf(folder: Path) -> dict[str, str]:
@@ -23,11 +17,12 @@ def local_conf(folder: Path) -> dict[str, str]:
     """
     conf = {
         # A page on this machine that ends with the job; a second of CPU.
-        _UI: "false",
-        _DAEMON: "spark_jobs.worker_daemon",
+        "spark.ui.enabled": "false",
+        "spark.python.daemon.module": "spark_jobs.worker_daemon",
     }
     if _takes_sockets(folder):
-        conf |= {_UNIX_SOCKETS: "true", _SOCKET_FOLDER: str(folder)}
+        conf["spark.python.unix.domain.socket.enabled"] = "true"
+        conf["spark.python.unix.domain.socket.dir"] = str(folder)
     return conf
 
 

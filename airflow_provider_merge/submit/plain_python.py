@@ -77,6 +77,7 @@ class PlainPythonSubmitter(LocalSubmitter):
                 job_log = JobLog(log)
                 for line in process.stdout:
                     job_log.info(line.rstrip())
+                job_log.close()
                 code = process.wait()
             except BaseException:
                 # A timeout or an interrupt: nothing may be removed once the task has ended.

@@ -126,7 +126,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         what = "spark-submit" if self._cluster else "The driver"
         # Older versions of the Spark provider keep none.
         lines = getattr(hook, "_submit_log_tail", "")
-        return ending(what, process.returncode, self._settings.driver_memory) + lines
+        memory = self._settings.driver_memory or "Spark's default, 1g"
+        return ending(what, process.returncode, f"driver_memory is {memory}") + lines
 
     def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None

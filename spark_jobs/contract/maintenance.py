@@ -125,7 +125,7 @@ MaintenanceStatement = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a tag, a branch, a consumer or a running operation keeps from being removed.
+    """What a tag, a branch, a consumer or an operation keeps from being removed.
 
     ``by`` names it (``tag nightly``, ``branch b``, ``consumer c``, ``operation <id>``).
     ``snapshots`` counts those it keeps from expiring, ``files`` the data files that it keeps, alone

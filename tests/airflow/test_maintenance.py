@@ -190,6 +190,15 @@ def test_a_failing_python_is_told(tmp_path):
         submit(environment(tmp_path / "env", "sys.exit(3)"))
 
 
+@pytest.mark.usefixtures("spark_connection")
+def test_a_killed_python_has_no_memory_to_set(tmp_path):
+    killed = environment(tmp_path / "env", "os.kill(os.getpid(), 9)")
+    with pytest.raises(
+        SubmissionError, match=r"\(signal 9, SIGKILL\), often for lack of memory\.$"
+    ):
+        submit(killed)
+
+
 def test_cluster_mode_goes_through_spark_submit(tmp_path, monkeypatch):
     extra = {"deploy-mode": "cluster"}
     connection(monkeypatch, "spark_default", conn_type="spark", host="yarn", extra=extra)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.request import JobRequest
@@ -40,12 +40,5 @@ class CreateTableJob:
         with self.progress.phase("create"):
             created = self.connector.metadata.create_table(self.request.target, self.spec)
         self.progress.say(f"{self.request.target} {'created' if created else 'exists'}")
-        return JobResult(
-            operation_id=self.request.operation_id,
-            status="committed" if created else "unchanged",
-            target=str(self.request.target),
-            request_digest=self.request.digest(),
-            metrics=replace(Metrics(), seconds=self.progress.seconds),
-            try_number=self.request.origin.try_number,
-            retries=self.request.origin.retries,
-        )
+        metrics = Metrics(seconds=self.progress.seconds)
+        return OperationLog.ended(self.request, "committed" if created else "unchanged", metrics)

@@ -68,16 +68,9 @@ class MaintenanceJob:
         with self.progress.phase(self.statement.kind), self._settings():
             report = self._report()
         changed: Status = "committed" if report.changes else "unchanged"
-        return JobResult(
-            operation_id=self.request.operation_id,
-            status="dry_run" if self.request.dry_run else changed,
-            target=str(self.request.target),
-            request_digest=self.request.digest(),
-            metrics=replace(Metrics(), seconds=self.progress.seconds),
-            try_number=self.request.origin.try_number,
-            retries=self.request.origin.retries,
-            maintenance=report,
-        )
+        status = "dry_run" if self.request.dry_run else changed
+        metrics = Metrics(seconds=self.progress.seconds)
+        return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
 
     def _settings(self) -> AbstractContextManager[None]:
         if self.spark is None:

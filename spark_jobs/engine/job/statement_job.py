@@ -90,9 +90,14 @@ class Job:
             return result
         return self._result("unchanged", Metrics())
 
-    def _check(self, log: OperationLog) -> None:
+    @property
+    def _statement(self) -> RowStatement | PartitionStatement:
         statement = self.request.statement
         assert isinstance(statement, RowStatement | PartitionStatement)  # noqa: S101 - see spark_jobs.run
+        return statement
+
+    def _check(self, log: OperationLog) -> None:
+        statement = self._statement
         table = self.connector.metadata.load_table(self.request.target)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
@@ -108,8 +113,7 @@ class Job:
             sources.close()
 
     def _done(self, log: OperationLog) -> JobResult:
-        statement = self.request.statement
-        assert isinstance(statement, RowStatement | PartitionStatement)  # noqa: S101 - see spark_jobs.run
+        statement = self._statement
         moment = StatementTime(self.spark)
         for attempt in range(1, ATTEMPTS):
             try:
@@ -249,15 +253,8 @@ class Job:
         return partial(MergeRun, limits=self.limits) if is_merge else OverwriteRun
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
-        return JobResult(
-            operation_id=self.request.operation_id,
-            status=status,
-            target=str(self.request.target),
-            request_digest=self.request.digest(),
-            metrics=replace(metrics, seconds=self.progress.seconds),
-            try_number=self.request.origin.try_number,
-            retries=self.request.origin.retries,
-        )
+        timed = replace(metrics, seconds=self.progress.seconds)
+        return OperationLog.ended(self.request, status, timed)
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:

@@ -7,7 +7,7 @@ its id, so that a retry returns its result instead of applying the statement twi
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from spark_jobs.contract.operation_files import (
     result_path,
 )
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import ErrorInfo, JobResult
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.storage.files import remove_folder, replace_file
@@ -112,12 +112,18 @@ class OperationLog:
     @staticmethod
     def failed(request: JobRequest, error: JobError) -> JobResult:
         """The result of a request that failed."""
+        result = OperationLog.ended(request, "failed", Metrics())
+        return replace(result, error=ErrorInfo.of(error))
+
+    @staticmethod
+    def ended(request: JobRequest, status: Status, metrics: Metrics) -> JobResult:
+        """The result of a request that ended with ``status``."""
         return JobResult(
             operation_id=request.operation_id,
-            status="failed",
+            status=status,
             target=str(request.target),
             request_digest=request.digest(),
-            error=ErrorInfo.of(error),
+            metrics=metrics,
             try_number=request.origin.try_number,
             retries=request.origin.retries,
         )
