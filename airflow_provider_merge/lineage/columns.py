@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_merge.sql.schemas import columns_of_schema
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource
@@ -76,17 +77,6 @@ def written_columns(statement: object, relations: Relations) -> dict[str, set[In
         known = found.get(name, set())
         found[name] = None if inputs is None or known is None else known | inputs
     return {name: inputs for name, inputs in found.items() if inputs}
-
-
-def columns_of_ddl(schema: str) -> list[str] | None:
-    """The columns of a Spark DDL string (``id BIGINT, name STRING``); None if it is not one."""
-    from sqlglot import exp, parse_one
-
-    try:
-        table = parse_one(f"CREATE TABLE x ({schema})", dialect=_DIALECT)
-    except Exception:  # noqa: BLE001 - a parser of others; without the columns less is known
-        return None
-    return [each.name for each in table.this.expressions if isinstance(each, exp.ColumnDef)]
 
 
 def _written(statement: object, relations: Relations) -> Iterator[Written]:
@@ -219,5 +209,5 @@ def _require_no_shadow(queries: Mapping[str, str]) -> None:
 def file_columns(source: Source) -> list[str] | None:
     """The columns that a source of files is read with, where the request tells them."""
     if isinstance(source, FileSource) and source.schema:
-        return columns_of_ddl(source.schema)
+        return list(columns_of_schema(source.schema) or ()) or None
     return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.create_table import parse_create_table
 from airflow_provider_merge.templates import has_template, is_template
@@ -30,7 +30,7 @@ def column(
     return {"name": name, "type": type, "nullable": nullable, "comment": comment}
 
 
-class CreateTableOperator(TableOperator):
+class CreateTableOperator(SqlOperator, TableOperator):
     """Creates a table, and its database, unless an identical table exists.
 
     If a different table exists, the task fails with TABLE_DIFFERS, which lists the differences, and
@@ -64,7 +64,6 @@ class CreateTableOperator(TableOperator):
         "columns": "json",
         "table_options": "json",
     }
-    template_ext: Sequence[str] = (".sql",)
     emits_asset_event = False
 
     def __init__(
@@ -88,7 +87,7 @@ class CreateTableOperator(TableOperator):
         self.primary_key = primary_key
         self.table_options = table_options or {}
         self.comment = comment
-        self._check_parameters()
+        self.check_parameters()
 
     def needs_session(self) -> bool:
         """Never: the table library creates it."""
@@ -106,15 +105,10 @@ class CreateTableOperator(TableOperator):
         """``sql`` of the rendered parameters."""
         return self.sql
 
-    def prepare_template(self) -> None:
-        """Check the text that Airflow has read from a file, when the DAG is parsed."""
-        if isinstance(self.sql, str):
-            self._check_parameters()
-
     def _parsed(self) -> tuple[TableName, CreateTableSpec]:
         if not isinstance(self.sql, str):
             raise invalid("sql", "expected text")
-        with of_parameter("sql"):
+        with of_parameter(self.sql_label()):
             return parse_create_table(self.sql, self.database)
 
     def _document(self) -> dict[str, Any]:
@@ -127,7 +121,7 @@ class CreateTableOperator(TableOperator):
             "comment": self.comment,
         }
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Check what has no template when the DAG is parsed."""
         if self.sql is None:
             self._require_parts()
@@ -138,11 +132,8 @@ class CreateTableOperator(TableOperator):
         for name in _PARTS:
             if getattr(self, name):
                 raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
-        if not (self._reads_later(self.sql) or is_template(self.database)):
+        if not (self.reads_later() or is_template(self.database)):
             self._parsed()
-
-    def _reads_later(self, sql: Any) -> bool:
-        return is_template(sql) or (isinstance(sql, str) and sql.endswith(tuple(self.template_ext)))
 
     def _require_parts(self) -> None:
         for name in ("target", "columns"):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast, get_args
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from airflow_provider_merge.operators._shared.partitions import partition_specs
-from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.parser import ParsedStatement
 from airflow_provider_merge.templates import is_template
@@ -93,7 +93,7 @@ class InsertOverwriteOperator(InsertOperator):
             problem = f"is {self.mode!r}, but the text asks for a {parsed.overwrites} overwrite"
             raise invalid("mode", problem, f"Write mode={wanted}, or change the text.")
         spec = cast("InsertOverwriteSpec", parsed.statement)
-        with of_parameter("sql"):
+        with of_parameter(self.sql_label()):
             return replace(parsed, statement=replace(spec, mode=self._mode()))
 
     def built_statement(self) -> InsertOverwriteSpec:

@@ -23,7 +23,11 @@ from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContex
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
-from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.sql_parameter import (
+    names_sql_file,
+    of_parameter,
+)
+from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
@@ -34,6 +38,7 @@ from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.task_errors import task_prefix
 from airflow_provider_merge.templates import is_template
 from spark_jobs.errors import JobError, error_of
 
@@ -51,6 +56,7 @@ _OPERATORS: Final[Mapping[str, type[TableOperator]]] = {
 }
 _ANY_TEXT: Final = "sql"
 _NAME = re.compile(r"[\w.-]{1,100}")
+_TASK: Final = "statement"
 # Not parameters of a statement, but of the task that runs all of them.
 _OF_THE_TASK = {*SparkJobOperator.template_fields, "dry_run", "after_ended_try"}
 
@@ -108,7 +114,7 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
     """
     place = f"statements[{index}]"
     if isinstance(statement, str):
-        if not statement.endswith(".sql"):
+        if not names_sql_file(statement):
             raise invalid(place, "is text without a name", "Write sql_statement(name, text).")
         statement = sql_statement(PurePosixPath(statement).stem, statement)
     if not isinstance(statement, Mapping):
@@ -124,18 +130,23 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
 
 
 def operator_of(
-    statement: ListedStatement, *, after_ended_try: str, dry_run: bool, **of_the_task: Any
+    statement: ListedStatement,
+    *,
+    file: str,
+    after_ended_try: str,
+    dry_run: bool,
+    **of_the_task: Any,
 ) -> TableOperator | None:
     """The operator that knows what the statement means; it belongs to no DAG of anybody.
 
-    None: a template has to be rendered first to know its kind. ``of_the_task``: what all operators
-    take, such as ``catalog_conn_id``.
+    None: a template has to be rendered first to know its kind. ``file``: where its text stands, if
+    it is a file. ``of_the_task``: what all operators take, such as ``catalog_conn_id``.
 
     Raises:
         JobError: naming the statement and its parameter.
     """
     parameters = {k: v for k, v in statement.items() if k not in ("name", "operation")}
-    with _of_statement(statement["name"]):
+    with of_statement(statement["name"], file):
         kind = _operator_class(statement["operation"], parameters)
         if kind is None:
             return None
@@ -148,8 +159,8 @@ def operator_of(
             raise invalid("dry_run", "CREATE TABLE has no dry run")
         try:
             with _outside_of_dags() as dag:
-                return kind(
-                    task_id="statement",
+                operator = kind(
+                    task_id=_TASK,
                     dag=dag,
                     task_group=dag.task_group,
                     **of_the_task,
@@ -157,6 +168,8 @@ def operator_of(
                 )
         except TypeError as error:
             raise invalid(kind.__name__, str(error)) from None
+    operator.sql_file = file
+    return operator
 
 
 def _listed(name: str, operation: str, parameters: Mapping[str, Any]) -> ListedStatement:
@@ -169,7 +182,7 @@ def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[Table
     sql, sources, database = (parameters.get(each) for each in ("sql", "sources", "database"))
     if not isinstance(sql, str):
         raise invalid("sql", "expected text")
-    if is_template(sql) or sql.endswith(".sql") or is_template(sources) or is_template(database):
+    if is_template(sql) or names_sql_file(sql) or is_template(sources) or is_template(database):
         return None
     with of_parameter("sql"):
         found = type(parse_statement(sql, tuple(sources or ()), database).statement)
@@ -194,16 +207,17 @@ def _outside_of_dags() -> Iterator[DAG]:
     active = SetupTeardownContext.active
     SetupTeardownContext.active = False
     try:
-        yield DAG("statement", schedule=None, auto_register=False)
+        yield DAG(_TASK, schedule=None, auto_register=False)
     finally:
         SetupTeardownContext.active = active
 
 
 @contextmanager
-def _of_statement(name: str) -> Iterator[None]:
-    """Errors name the statement."""
+def of_statement(name: str, file: str) -> Iterator[None]:
+    """Errors name the statement and its file, not the operator of one statement as a task."""
+    place = f"statement {name!r} ({file})" if file else f"statement {name!r}"
     try:
         yield
     except JobError as error:
-        message = f"statement {name!r}: {error.message}"
+        message = f"{place}: {error.message.removeprefix(task_prefix(_TASK))}"
         raise error_of(error.code, message, error.remedy) from None

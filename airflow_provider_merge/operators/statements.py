@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.assets import same_asset
-from airflow_provider_merge.exceptions import airflow_exception, invalid
+from airflow_provider_merge.checks.requests import MetadataCheck
+from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
@@ -16,16 +17,26 @@ from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.sql_parameter import (
+    SQL_FILES,
+    names_sql_file,
+    of_parameter,
+    sql_of_file,
+)
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
     listed_statement,
+    of_statement,
     operator_of,
 )
+from airflow_provider_merge.submit.surroundings import shares_local_files
+from airflow_provider_merge.task_errors import naming_task, task_failure
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
+from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -69,7 +80,7 @@ class StatementsOperator(SparkJobOperator):
         **SparkJobOperator.template_fields_renderers,
         "statements": "json",
     }
-    template_ext: Sequence[str] = (".sql",)
+    template_ext: Sequence[str] = SQL_FILES
 
     def __init__(
         self,
@@ -91,13 +102,16 @@ class StatementsOperator(SparkJobOperator):
         self.dry_run = dry_run  # type: ignore[method-assign,assignment]
         self.after_ended_try = after_ended_try
         self._outcome: BatchOutcome | None = None
+        # By the names of statements.
+        self._files: dict[str, str] = {}
         self._check_parameters()
 
     def resolve_template_files(self) -> None:
         """Read the files of statements, as Airflow reads those of single parameters."""
-        if isinstance(self.statements, list):
-            self.statements = [self._with_text(each) for each in self.statements]
-        super().resolve_template_files()
+        with naming_task(self.task_id):
+            if isinstance(self.statements, list):
+                self.statements = [self._with_text(each) for each in self.statements]
+            super().resolve_template_files()
 
     def prepare_template(self) -> None:
         """Check the texts that Airflow has read from files, when the DAG is parsed."""
@@ -115,10 +129,11 @@ class StatementsOperator(SparkJobOperator):
                 name: operator.job_request(context, hook, name)
                 for name, operator in operators.items()
             }
+            self._require_valid(operators, requests, hook)
             ended = self.submit(self._batch(context, requests), hook, context)
             outcome = batch_outcome(requests, hook, ended.failure)
         except JobError as error:
-            raise airflow_exception(error) from None
+            raise task_failure(error, context) from None
         self._outcome = outcome
         note_for_next(context, ended.had_both_compilers, outcome.results.values())
         self._tell(outcome, operators, hook)
@@ -181,6 +196,7 @@ class StatementsOperator(SparkJobOperator):
         found = {
             each["name"]: operator_of(
                 each,
+                file=self._files.get(each["name"], ""),
                 catalog_conn_id=self.catalog_conn_id,
                 after_ended_try=self.after_ended_try,
                 dry_run=dry_run,
@@ -189,6 +205,21 @@ class StatementsOperator(SparkJobOperator):
             for each in listed
         }
         return {name: operator for name, operator in found.items() if operator is not None}
+
+    def _require_valid(
+        self,
+        operators: Mapping[str, TableOperator],
+        requests: Mapping[str, JobRequest],
+        hook: CatalogHook,
+    ) -> None:
+        """Check what metadata tells; tables may be created by a statement of the list."""
+        made = [
+            each.target for each in requests.values() if isinstance(each.statement, CreateTableSpec)
+        ]
+        check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
+        for name, operator in operators.items():
+            with of_statement(name, self._files.get(name, "")):
+                operator.require_valid(requests[name], check)
 
     def _batch(self, context: Context, requests: Mapping[str, JobRequest]) -> JobBatch:
         return JobBatch(
@@ -228,12 +259,12 @@ class StatementsOperator(SparkJobOperator):
             emit_event(self, context, hook, each, with_partition_keys=False)
 
     def _with_text(self, statement: ListedStatement) -> ListedStatement:
-        sql = statement.get("sql")
-        if not isinstance(sql, str) or not sql.endswith(tuple(self.template_ext)):
+        path = statement.get("sql")
+        if not names_sql_file(path):
             return statement
-        environment = self.get_template_env()
-        assert environment.loader is not None  # noqa: S101 - Airflow's environments have one
-        return {**statement, "sql": environment.loader.get_source(environment, sql)[0]}
+        self._files[statement["name"]] = path
+        with of_parameter(f"statement {statement['name']!r}"):
+            return {**statement, "sql": sql_of_file(path, self.get_template_env())}
 
     def _most_at_once(self) -> int:
         return whole_number("max_parallel", self.max_parallel) or 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.statement import of_parameter
+from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.operators._shared.where import WhereOperator
 from airflow_provider_merge.sql.parser import parse_value
 from airflow_provider_merge.templates import has_template, is_template, with_placeholders
@@ -70,6 +70,11 @@ class UpdateOperator(WhereOperator):
         if has_template([self.set, self.database]) or is_template(self.sources):
             return super().check_parts()
         return (*super().check_parts(), *self._read_by_values())
+
+    def texts(self) -> list[str]:
+        """The values too."""
+        values: Any = self.set.values() if isinstance(self.set, Mapping) else ()
+        return [*super().texts(), *(each for each in values if isinstance(each, str))]
 
     def _read_by_values(self) -> list[Source]:
         return [source for _, sources in self._parsed_values().values() for source in sources]

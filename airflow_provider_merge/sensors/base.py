@@ -17,13 +17,14 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 
-from airflow_provider_merge.exceptions import airflow_exception, invalid
+from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import Gate, Observation, gate_arguments
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.task_errors import NamesItsTask, task_failure
 from airflow_provider_merge.templates import is_template
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _GRACE_SECONDS = 300
 
 
-class TableSensor(BaseSensorOperator):
+class TableSensor(NamesItsTask, BaseSensorOperator):
     """Waits for a condition on a table, reading only its metadata.
 
     If the store cannot be reached, the sensor polls again. The XCom is a small dictionary:
@@ -87,7 +88,7 @@ class TableSensor(BaseSensorOperator):
             observation = self._observe(self.gate(context))
         except JobError as error:
             if not is_passing(error):
-                raise airflow_exception(error) from None
+                raise task_failure(error, context) from None
             observation = Observation(str(error))
         self._seen = observation.seen
         if observation.facts is None:
@@ -114,7 +115,7 @@ class TableSensor(BaseSensorOperator):
             self.log.info("%s", text)
             raise AirflowSensorTimeout(text)
         if event["status"] == "error":
-            raise airflow_exception(ErrorInfo(**event["error"]))
+            raise task_failure(ErrorInfo(**event["error"]), context)
         return self._found(context, event["facts"])
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:

@@ -26,6 +26,9 @@ from spark_jobs.errors import RequestError
 
 log = logging.getLogger(__name__)
 
+# Folders of settings that may name another default file system.
+_FILE_SYSTEM_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")
+
 
 @dataclass(frozen=True, slots=True)
 class SparkConnection:
@@ -64,6 +67,20 @@ def deploy_mode(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
     mode = str(extra.get("deploy-mode") or "client")
     check_deploy_mode(f"connection {settings.spark_conn_id!r}, deploy-mode", mode)
     return mode
+
+
+def shares_local_files(settings: SparkSettings) -> bool:
+    """Whether a path without a scheme is for certain the same file on this worker and in Spark.
+
+    Raises:
+        RequestError: as ``spark_connection``, ``deploy_mode`` and ``environment_of``.
+    """
+    connection = spark_connection(settings.spark_conn_id)
+    if not connection.has_local_master or deploy_mode(settings, connection.extra) != "client":
+        return False
+    configured = any(os.environ.get(name) for name in _FILE_SYSTEM_VARIABLES)
+    configured |= any("defaultfs" in name.lower() for name in settings.conf)
+    return not configured and environment_of(settings, connection.extra) is not None
 
 
 def environment_of(settings: SparkSettings, extra: Mapping[str, Any]) -> SparkEnvironment | None:

@@ -30,6 +30,7 @@ os.environ.update(
 import pytest  # noqa: E402
 
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator  # noqa: E402
+from airflow_provider_merge.operators._shared.table_operator import TableOperator  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
 
 
@@ -60,8 +61,9 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def submitter(monkeypatch: pytest.MonkeyPatch) -> FakeSubmitter:
-    """Takes the place of Spark behind every operator."""
+    """Takes the place of Spark behind every operator, and of the tables that its jobs change."""
     fake = FakeSubmitter()
+    monkeypatch.setattr(TableOperator, "require_valid", lambda *_: None)
     monkeypatch.setattr(SparkJobOperator, "get_submitter", lambda _: fake)
     return fake
 

@@ -122,7 +122,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
 def test_found_at_parse(change, message):
-    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task '[a-z]+': {message}"):
         MergeIntoOperator(**{**GOOD, **change})
 
 
@@ -203,27 +203,33 @@ WRONG_TABLE = {
 
 @pytest.mark.parametrize(("change", "message"), WRONG_TABLE.values(), ids=WRONG_TABLE)
 def test_create_table_found_at_parse(change, message):
-    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task '[a-z]+': {message}"):
         CreateTableOperator(**{**TABLE, **change})
 
 
 WRONG_TEXT = {
     "wrong": (
         {"sql": "CREATE TABLE a.b (c)"},
-        "SYNTAX_ERROR: sql: line 1, column 20: expected the",
+        "SYNTAX_ERROR: task 'create': sql: line 1, column 20: expected the",
     ),
-    "other statement": ({"sql": "DROP TABLE a.b"}, "SYNTAX_ERROR: sql: line 1, column 1: expected"),
+    "other statement": (
+        {"sql": "DROP TABLE a.b"},
+        "SYNTAX_ERROR: task 'create': sql: line 1, column 1: expected",
+    ),
     "refused": (
         {"sql": "CREATE TABLE a.b AS SELECT 1"},
-        "NOT_SUPPORTED: sql: line 1, column 18: AS is not supported here",
+        "NOT_SUPPORTED: task 'create': sql: line 1, column 18: AS is not supported here",
     ),
-    "no database": ({"sql": "CREATE TABLE b (c INT)"}, "REQUEST_INVALID: sql: line 1, column 14"),
+    "no database": (
+        {"sql": "CREATE TABLE b (c INT)"},
+        "REQUEST_INVALID: task 'create': sql: line 1, column 14",
+    ),
 }
 
 
 @pytest.mark.parametrize(("parameters", "message"), WRONG_TEXT.values(), ids=WRONG_TEXT)
 def test_create_table_as_text_found_at_parse(parameters, message):
-    with pytest.raises(JobError, match=f"^{message}"):
+    with pytest.raises(JobError, match=rf"^{message}"):
         CreateTableOperator(task_id="create", **parameters)
 
 

@@ -79,7 +79,9 @@ WRONG = {
 
 @pytest.mark.parametrize(("source", "problem"), WRONG.values(), ids=WRONG)
 def test_found_at_parse(source, problem):
-    with pytest.raises(RequestError, match=rf"^REQUEST_INVALID: source[.:]{problem}"):
+    with pytest.raises(
+        RequestError, match=rf"^REQUEST_INVALID: task '[a-z]+': source[.:]{problem}"
+    ):
         MergeIntoOperator(**{**GOOD, "source": source})
 
 

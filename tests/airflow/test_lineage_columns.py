@@ -7,7 +7,6 @@ import pytest
 from airflow_provider_merge.lineage.columns import (
     TARGET,
     Relations,
-    columns_of_ddl,
     written_columns,
 )
 from airflow_provider_merge.operators.clauses import (
@@ -16,6 +15,7 @@ from airflow_provider_merge.operators.clauses import (
     when_not_matched_by_source,
 )
 from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.sql.schemas import columns_of_schema
 from spark_jobs.contract import codec
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.request import FileSource, SqlSource, TableName, TableSource
@@ -175,5 +175,6 @@ class TestInserts:
         assert written_columns(InsertIntoSpec("raw"), self.RAW) == {}
 
     def test_columns_of_files(self):
-        assert columns_of_ddl("id BIGINT, `a b` STRUCT<x: INT>, t TIMESTAMP") == ["id", "a b", "t"]
-        assert columns_of_ddl("'") is None
+        known = columns_of_schema("id BIGINT, `a b` STRUCT<x: INT>, t TIMESTAMP")
+        assert known == {"id": "BIGINT", "a b": "STRUCT<x: INT>", "t": "TIMESTAMP"}
+        assert columns_of_schema("'") is None

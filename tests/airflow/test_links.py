@@ -203,10 +203,9 @@ class TestRuns:
     @pytest.fixture
     def announcing(self, monkeypatch):
         submitter = Announcing()
-        monkeypatch.setattr(
-            "airflow_provider_merge.operators._shared.table_operator.TableOperator.get_submitter",
-            lambda _: submitter,
-        )
+        operator = "airflow_provider_merge.operators._shared.table_operator.TableOperator"
+        monkeypatch.setattr(f"{operator}.get_submitter", lambda _: submitter)
+        monkeypatch.setattr(f"{operator}.require_valid", lambda *_: None)
         return submitter
 
     def test_both_links(self, dag_file, announcing, warehouse, monkeypatch):

@@ -86,7 +86,7 @@ def reported(request):
 def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, problem):
     with pytest.raises(RequestError) as raised:
         operator(**TARGET, **parameters)
-    assert raised.value.message.startswith(problem)
+    assert raised.value.message.startswith(f"task 't': {problem}")
 
 
 @pytest.mark.parametrize(

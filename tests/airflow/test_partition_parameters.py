@@ -70,7 +70,9 @@ def test_the_mode_of_a_text(text, mode):
 @pytest.mark.parametrize("partition", ["", "PARTITION (day)"])
 def test_only_mode_table_replaces_the_whole_table(partition):
     text = f"INSERT OVERWRITE shop.daily {partition} SELECT 1"
-    message = "^REQUEST_INVALID: sql: partition: mode static needs the partition that is replaced"
+    message = (
+        "^REQUEST_INVALID: task 'task': sql: partition: mode static needs the partition that is"
+    )
     with pytest.raises(RequestError, match=message):
         InsertOverwriteOperator(task_id="task", sql=text, mode="static", driver_memory="{{ x }}")
 
@@ -108,8 +110,8 @@ def test_the_mode_that_a_text_sets(text, mode):
     ],
 )
 def test_another_mode_than_a_text_sets(policy, mode, remedy):
-    message = f"^REQUEST_INVALID: mode: is '{mode}', but the text asks for a {policy.lower()} over"
-    with pytest.raises(RequestError, match=message) as caught:
+    problem = f"mode: is '{mode}', but the text asks for a {policy.lower()} over"
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task 't': {problem}") as caught:
         overwrite(task_id="t", sql=SET.format(policy) + WHOLE["sql"], mode=mode)
     assert remedy in caught.value.remedy
 
@@ -204,7 +206,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("parameters", "message"), WRONG.values(), ids=WRONG)
 def test_found_at_parse(parameters, message):
-    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: {message}"):
+    with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task '[a-z]+': {message}"):
         InsertOverwriteOperator(**parameters)
 
 

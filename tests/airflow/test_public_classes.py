@@ -144,7 +144,9 @@ def test_another_class_without_a_table_name(use):
 def poked(sensor, **parameters):
     """One look of a sensor, in a task."""
     parameters = {"table": "shop.orders", **SENSORS[sensor], **parameters}
-    return sensor(task_id="t", **parameters).poke({})
+    return sensor(task_id="t", **parameters).poke(
+        {"ti": SimpleNamespace(dag_id="d", task_id="t", map_index=-1)}
+    )
 
 
 TAG_GATE = gate_arguments(TagSensor(task_id="t", table="a.b", tag="daily").gate({}))
@@ -265,7 +267,8 @@ class TestOperators:
     def test_what_the_job_finds_ends_the_task_for_good(self, operator, error, submitter):
         submitter.outcomes = [lambda request: failed(request, ErrorInfo.of(error))]
         told = ended(operator)
-        assert told == f"{error.code.name}: {error.message}\nRemedy: {error.remedy}"
+        where = "Where: task d.t"
+        assert told == f"{error.code.name}: {error.message}\n{where}\nRemedy: {error.remedy}"
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def test_the_state_of_an_asset_with_a_name_of_its_own(orders):
 def test_a_table_that_was_not_known_when_the_dag_was_parsed(has_other_inlets):
     sensor = SnapshotSensor(task_id="t", table="{{ params.table }}", after_last=True)
     sensor.table = "shop.orders"
-    context = {"ti": SimpleNamespace(run_id="r")}
+    context = {"ti": SimpleNamespace(dag_id="d", task_id="t", map_index=-1, run_id="r")}
     if has_other_inlets:
         context["asset_state_store"] = Stores({})
     remedy = r"Add table_asset\('paimon_default', 'shop\.orders'\) to inlets"

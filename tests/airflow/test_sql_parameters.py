@@ -192,12 +192,12 @@ WRONG = {
     ),
     "source kind": (
         DeleteFromOperator,
-        {"sql": "DELETE FROM a.b", "sources": {"y": {"kind": "http"}}},
+        {"sql": "DELETE FROM a.b WHERE c IN (FROM y)", "sources": {"y": {"kind": "http"}}},
         "sources.y.kind: 'http' is not one of",
     ),
     "source name": (
         DeleteFromOperator,
-        {"sql": "DELETE FROM a.b", "sources": {"x y": table_source("a.b")}},
+        {"sql": "DELETE FROM a.b WHERE c = 'x y'", "sources": {"x y": table_source("a.b")}},
         "sources: 'x y' cannot name a source",
     ),
     "sources no dict": (
@@ -281,7 +281,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("operator", "parameters", "message"), WRONG.values(), ids=WRONG)
 def test_found_at_parse(operator, parameters, message):
-    with pytest.raises(JobError, match=f"^[A-Z_]+: {message}"):
+    with pytest.raises(JobError, match=f"^[A-Z_]+: task '[a-z]+': {message}"):
         operator(task_id="wrong", **parameters)
 
 

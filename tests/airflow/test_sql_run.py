@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from spark_jobs.contract.request import FileSource, SqlSource, TableName, TableSource
@@ -94,7 +96,9 @@ def test_a_wrong_file_without_templates_is_an_import_error(sql_file):
     bag = DagBag(dag_folder=str(file.path))
     file.path.unlink()
     (error,) = bag.import_errors.values()
-    assert "SYNTAX_ERROR: sql: line 2, column 6: expected USING, found 'updates'" in error
+    assert re.search(
+        r"SYNTAX_ERROR: task 'merge': sql \(\S+\.sql\): line 2, column 6: expected USING", error
+    )
 
 
 WRONG = {

@@ -16,6 +16,7 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.behaviour import Behaviour, Failure
 from tests.conformance.harness import TARGET, DataFile, Harness, TableState
 from tests.conformance.tables import Row
+from tests.support.metadata_verdict import require_no_other_verdict
 
 OPERATION_ID = "operation-1"
 
@@ -48,6 +49,7 @@ def check(
     request = request_of(behaviour, harness, **options)
     result = Job(request, harness.spark, harness.open(), limits=limits or PlanLimits()).run()
     after = harness.state()
+    check_verdict(behaviour, harness, request, result)
     if behaviour.fails is not None:
         check_failure(result, behaviour.fails)
         check_untouched(before, after)
@@ -65,6 +67,19 @@ def check(
     assert result.new_snapshot_id == after.snapshot_id == (before.snapshot_id or 0) + 1
     check_files(behaviour, before, after, stay)
     assert after.operations == {f"{OPERATION_ID}.json"}
+
+
+def check_verdict(
+    behaviour: Behaviour, harness: Harness, request: JobRequest, result: JobResult
+) -> None:
+    """What metadata tells of the statement does not contradict the job."""
+    table = harness.open().metadata.load_table(TARGET)
+    columns = {column.name: column.type for column in table.columns}
+    sources = {}
+    if behaviour.source.isidentifier():
+        view = harness.spark.table(behaviour.source).schema
+        sources[behaviour.source] = {each.name: each.dataType.simpleString() for each in view}
+    require_no_other_verdict(request, result, columns, table.partition_keys, sources)
 
 
 def check_failure(result: JobResult, expected: Failure) -> None:

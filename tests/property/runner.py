@@ -14,7 +14,6 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.oracle.merge import Merge, Outcome, multiset
 from tests.oracle.statements import apply
 from tests.property.cases import Chain, Step, Table, random_chain
@@ -23,6 +22,8 @@ from tests.property.folder_tables import FolderTable
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
 from tests.property.requests import request_of
 from tests.property.shrink import smallest
+from tests.property.sql import SOURCE
+from tests.support.metadata_verdict import require_no_other_verdict
 from tests.support.table_kinds import FOLDER
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Runner:
         for number, step in enumerate(chain.steps, start=1):
             outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
-            result = self._run_step(step, table, number, chain.limits)
+            result = self._run_step(step, table, number, chain)
             expected = multiset(outcome.rows, chain.table.columns)
             _compare(before, Look.at(table), result, expected, outcome)
             if isinstance(step.statement, Merge) and not result.error:
@@ -108,16 +109,22 @@ class Runner:
         step: Step,
         table: PaimonTable | FolderTable,
         number: int,
-        limits: PlanLimits,
+        chain: Chain,
     ) -> JobResult:
         source = self.warehouse.path.parent / f"{table.name}-source{number}.parquet"
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
         request = request_of(step, self.warehouse.path, name, source)
         if isinstance(table, FolderTable):
-            return table.run(request, limits)
-        connector = open_connector(request.catalog, {})
-        return Job(request, self.spark, connector, limits=limits).run()
+            result = table.run(request, chain.limits)
+        else:
+            connector = open_connector(request.catalog, {})
+            result = Job(request, self.spark, connector, limits=chain.limits).run()
+        columns = {each.name: each.type for each in chain.table.columns}
+        read = {SOURCE: {each.name: each.type for each in step.source_columns}}
+        keys = [chain.table.partition] if chain.table.partition else []
+        require_no_other_verdict(request, result, columns, keys, read)
+        return result
 
 
 def _work(result: JobResult) -> set[str]:

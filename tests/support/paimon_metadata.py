@@ -65,6 +65,7 @@ class TableFiles:
     name: str = "orders"
     latest: int = 0
     partition_keys: Sequence[str] = ("day",)
+    more_columns: Mapping[str, str] = field(default_factory=dict)
     _base: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -78,6 +79,10 @@ class TableFiles:
         ]
         keys = list(self.partition_keys)
         columns += [{"id": 2, "name": each, "type": "INT"} for each in keys[1:]]
+        columns += [
+            {"id": number, "name": name, "type": type_}
+            for number, (name, type_) in enumerate(self.more_columns.items(), len(columns))
+        ]
         schema = {
             "version": 3,
             "id": 0,

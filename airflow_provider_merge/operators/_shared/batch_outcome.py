@@ -69,8 +69,6 @@ def batch_outcome(
             result = statement_outcome(request, hook)
         except JobError as error:
             errors[name] = airflow_exception(error)
-        except AirflowException as error:
-            errors[name] = error
         else:
             if result is None:
                 missing.append(name)

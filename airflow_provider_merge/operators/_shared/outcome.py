@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_provider_merge.exceptions import airflow_exception
+from airflow_provider_merge.exceptions import job_error
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import (
     forget_tries,
@@ -31,8 +31,8 @@ def job_outcome(
     """The result of a job that has done its work; ``failure`` is how its process ended.
 
     Raises:
-        JobError: the result cannot be read, or is OPERATION_ID_REUSED.
-        AirflowException: the job failed, or nothing is known of it.
+        JobError: the job failed, its result cannot be read, or is OPERATION_ID_REUSED.
+        AirflowException: nothing is known of the job.
     """
     read = read_result_of_try if failure else read_result
     result = _left(request, hook, read(request, hook.workspace_options()))
@@ -90,7 +90,7 @@ def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> J
     if result is None:
         return None
     if result.error is not None:
-        raise airflow_exception(result.error)
+        raise job_error(result.error)
     if result.request_digest != request.digest():
         raise _reused(result_location(request), "belongs to another request")
     return result

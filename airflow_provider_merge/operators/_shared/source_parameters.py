@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
@@ -99,6 +100,29 @@ def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
         for name, each in value.items()
         for source in to_sources(each, f"{field}.{name}", name)
     )
+
+
+def require_read(sources: Any, texts: Iterable[str]) -> None:
+    """Check that each of the named sources is read: by the statement's texts or another source.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the source.
+    """
+    if not isinstance(sources, Mapping):
+        return
+    queries = {
+        name: str(each.get("query", "")) if isinstance(each, Mapping) else ""
+        for name, each in sources.items()
+    }
+    for name in sources:
+        others = (query for other, query in queries.items() if other != name)
+        word = re.compile(rf"\b{re.escape(str(name))}\b", re.IGNORECASE)
+        if not any(word.search(text) for text in (*texts, *others)):
+            raise invalid(
+                f"sources.{name}",
+                "the statement never reads it",
+                "Remove it, or write its name where the statement names a table.",
+            )
 
 
 def _require_text(source: Source, field: str) -> None:

@@ -35,6 +35,7 @@ from airflow_provider_merge.submit.submitter import (
     SubmissionError,
     Submitter,
 )
+from airflow_provider_merge.task_errors import NamesItsTask
 from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
@@ -55,7 +56,7 @@ class EndedJob:
     had_both_compilers: bool
 
 
-class SparkJobOperator(BaseOperator):
+class SparkJobOperator(NamesItsTask, BaseOperator):
     """Starts one Spark job on tables of a catalog.
 
     :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``

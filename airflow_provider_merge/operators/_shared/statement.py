@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.assets import same_asset, table_asset
+from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.assignments import check_assignments
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
-from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.source_parameters import (
+    require_read,
+    to_named_sources,
+)
+from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
 from airflow_provider_merge.table_names import quoted_name
@@ -25,12 +29,12 @@ from airflow_provider_merge.templates import (
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, TableName, TableSource
 from spark_jobs.contract.statements import RowStatement
-from spark_jobs.errors import JobError, error_of
+from spark_jobs.errors import JobError
 
 Spec = RowStatement | PartitionStatement
 
 
-class StatementOperator(DryRunOperator):
+class StatementOperator(SqlOperator, DryRunOperator):
     """Runs one statement, given as ``sql`` or as parameters.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
@@ -54,7 +58,6 @@ class StatementOperator(DryRunOperator):
         "sql": "sql",
         "sources": "json",
     }
-    template_ext: Sequence[str] = (".sql",)
 
     # What the text begins with, the parameters that stand in its place, and those of them that
     # cannot be left out.
@@ -97,6 +100,10 @@ class StatementOperator(DryRunOperator):
         Returns the known sources, with a placeholder for each template.
         """
 
+    def texts(self) -> list[str]:
+        """The texts that may name sources."""
+        return [self.sql] if isinstance(self.sql, str) else []
+
     def statement_text(self) -> str | None:
         """``sql`` of the rendered parameters."""
         return self.sql
@@ -114,9 +121,14 @@ class StatementOperator(DryRunOperator):
 
     def request_sources(self) -> tuple[Source, ...]:
         """The given sources, then the others that the statement needs."""
+        require_read(self.sources, self.texts())
         if self.sql is None:
             return self.built_sources()
         return (*to_named_sources(self.sources), *self.parsed().sources)
+
+    def located(self, error: JobError) -> JobError:
+        """With the line of the text."""
+        return error if self.sql is None else on_line(error, self.sql, self.sql_label())
 
     def parsed(self) -> ParsedStatement:
         """The rendered text.
@@ -128,7 +140,7 @@ class StatementOperator(DryRunOperator):
         if not isinstance(self.sql, str):
             raise invalid("sql", "expected text")
         names = self.source_names()
-        with of_parameter("sql"):
+        with of_parameter(self.sql_label()):
             parsed = parse_statement(self.sql, names, self.database)
         if not isinstance(parsed.statement, self.spec_type):
             kind, own = parsed.statement.kind.upper(), self.spec_type.kind.upper()
@@ -140,11 +152,6 @@ class StatementOperator(DryRunOperator):
         if self.sources is not None and not isinstance(self.sources, Mapping):
             raise invalid("sources", "expected a dict of name → source")
         return tuple(self.sources or ())
-
-    def prepare_template(self) -> None:
-        """Check the text that Airflow has read from a file, when the DAG is parsed."""
-        if isinstance(self.sql, str):
-            self.check_parameters()
 
     def check_parameters(self) -> None:
         """Check what is known when the DAG is parsed.
@@ -158,11 +165,12 @@ class StatementOperator(DryRunOperator):
             if not is_template(self.target):
                 self.announce_target()
             self._announce_sources(self.check_parts())
-        elif self._reads_later(self.sql):
+        elif self.reads_later():
             return
         elif not (is_template(self.database) or is_template(self.sources)):
             self._announce_sources(self.parsed().sources)
             self.announce_target()
+            require_read(self.sources, self.texts())
         if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
             self._announce_sources(to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
@@ -178,9 +186,6 @@ class StatementOperator(DryRunOperator):
                 if same_asset(self.inlets, asset) is None:
                     self.inlets = [*self.inlets, asset]
 
-    def _reads_later(self, sql: Any) -> bool:
-        return is_template(sql) or (isinstance(sql, str) and sql.endswith(tuple(self.template_ext)))
-
     def _require_one_way(self) -> None:
         if self.sql is None:
             for name in self.required_parts:
@@ -190,12 +195,3 @@ class StatementOperator(DryRunOperator):
         for name in self.parts:
             if getattr(self, name) is not None:
                 raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
-
-
-@contextmanager
-def of_parameter(name: str) -> Iterator[None]:
-    """Errors of a text name the parameter that holds it."""
-    try:
-        yield
-    except JobError as error:
-        raise error_of(error.code, f"{name}: {error.message}", error.remedy) from None

@@ -6,18 +6,23 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
-from airflow_provider_merge.exceptions import airflow_exception
+from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.metadata.operations import read_result
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, with_phases, xcom_value
 from airflow_provider_merge.operators._shared.table_request import TableRequestOperator
+from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_names import quoted_name
+from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -34,6 +39,8 @@ class TableOperator(TableRequestOperator):
     """
 
     emits_asset_event: ClassVar[bool] = True
+    # Where the text of the statement stands, if it was given as a file.
+    sql_file: str = ""
 
     def __init__(self, *, emit_partition_keys: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -52,7 +59,7 @@ class TableOperator(TableRequestOperator):
             self._result = result
             self.pages |= pages_of_result(hook, self.target_table(), result)
         except JobError as error:
-            raise airflow_exception(error) from None
+            raise task_failure(error, context, self.sql_file) from None
         for warning in result.warnings:
             self.log.warning("%s", warning)
         self.log.info("%s", result_table(result))
@@ -90,9 +97,30 @@ class TableOperator(TableRequestOperator):
             if same_asset(self.outlets, asset) is None:
                 self.outlets = [*self.outlets, asset]
 
+    def require_valid(self, request: JobRequest, check: MetadataCheck) -> None:
+        """Check what metadata tells of the statement, unless an earlier try has committed it.
+
+        Raises:
+            JobError: naming the parameter or the line.
+        """
+        if not isinstance(request.statement, RowStatement | PartitionStatement):
+            return
+        try:
+            check.require_valid(request.target, request.statement, request.sources)
+        except JobError as error:
+            if not _may_be_done(request, check.hook):
+                raise self.located(error) from None
+            self.log.warning("An earlier try may have committed. Else this is an error: %s", error)
+
+    def located(self, error: JobError) -> JobError:
+        """An error of the statement's parts, with their place where it is known."""
+        return error
+
     def _run(
         self, request: JobRequest, hook: CatalogHook, context: Context, started: float
     ) -> JobResult:
+        check = MetadataCheck(hook, shares_local_files(self.spark_settings()))
+        self.require_valid(request, check)
         ended = self.submit(request, hook, context)
         result, read = job_outcome(request, hook, ended.failure), time.monotonic()
         if self.needs_session():
@@ -105,3 +133,14 @@ class TableOperator(TableRequestOperator):
         change = TableChange(self.target_table(), operation, result)
         keys = self.emit_partition_keys
         emit_event(self, context, hook, [change], with_partition_keys=keys)
+
+
+def _may_be_done(request: JobRequest, hook: CatalogHook) -> bool:
+    """Whether an earlier try has done the work, or cannot be asked."""
+    if request.dry_run or request.origin.try_number <= 1:
+        return False
+    try:
+        known = read_result(request, hook.workspace_options())
+        return (known or hook.recorded_result(request.target, request.operation_id)) is not None
+    except (JobError, OSError):
+        return True

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, cast
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
-from airflow_provider_merge.operators._shared.statement import StatementOperator, of_parameter
+from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
+from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.sql.parser import parse_where
 from airflow_provider_merge.templates import has_template, is_template
@@ -54,6 +55,10 @@ class WhereOperator(StatementOperator):
         if has_template([self.where, self.database]) or is_template(self.sources):
             return ()
         return self._parsed_where()[1]
+
+    def texts(self) -> list[str]:
+        """The condition too."""
+        return [*super().texts(), *([self.where] if isinstance(self.where, str) else [])]
 
     def target_alias(self) -> str:
         """What expressions call the target."""

@@ -1,0 +1,94 @@
+"""Checks a request against the catalog's metadata, before anything is started for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_provider_merge.checks.files import file_columns, require_files
+from airflow_provider_merge.checks.queries import check_query, query_columns
+from airflow_provider_merge.checks.relations import Relation
+from airflow_provider_merge.checks.statements import StatementCheck
+from airflow_provider_merge.sql.grammar import MERGE_SOURCE
+from airflow_provider_merge.sql.inserts import INSERT_SOURCE
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
+from spark_jobs.contract.statements import RowStatement
+from spark_jobs.errors import ErrorCode, JobError
+
+if TYPE_CHECKING:
+    from airflow_provider_merge.hooks.catalog import CatalogHook
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataCheck:
+    """Checks what metadata tells of statements: tables, local files, columns and types.
+
+    ``shares_files``: local paths mean the same here and where Spark runs. ``made``: tables that do
+    not have to exist yet. What cannot be read from here is left to the job.
+    """
+
+    hook: CatalogHook
+    shares_files: bool
+    made: Collection[TableName] = ()
+
+    def require_valid(
+        self,
+        target: TableName,
+        spec: RowStatement | PartitionStatement,
+        sources: Sequence[Source],
+    ) -> None:
+        """Check one statement.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, SOURCE_NOT_FOUND.
+            AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
+                EXPRESSION_INVALID.
+        """
+        found = Relation("", str(target), self._columns(target))
+        views: dict[str, Relation] = {}
+        for source in sources:
+            views[source.name.lower()] = self._relation(source, views)
+        keys = None if found.columns is None else self.hook.partition_columns(target)
+        by_name = {source.name: views[source.name.lower()] for source in sources}
+        StatementCheck(found, by_name, keys).statement(spec)
+
+    def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
+        label = _label(source)
+        if isinstance(source, TableSource):
+            return Relation(source.name, label, self._columns(source.table))
+        if isinstance(source, SqlSource):
+            check_query(source.query, views, f"query of {label}")
+            return Relation(source.name, label, query_columns(source.query, views))
+        if not self.shares_files:
+            return Relation(source.name, label, None)
+        require_files(source, label)
+        return Relation(source.name, label, file_columns(source))
+
+    def _columns(self, table: TableName) -> Mapping[str, str] | None:
+        if any(table.may_be(each) for each in self.made):
+            return None
+        try:
+            return self.hook.columns(table)
+        except JobError as error:
+            if error.code is ErrorCode.TABLE_NOT_FOUND:
+                raise
+            log.info("%s is not checked before the job starts: %s", table, error)
+        except OSError as error:
+            log.info("%s is not checked before the job starts: %s", table, error)
+        return None
+
+
+def _label(source: Source) -> str:
+    """What people call a source."""
+    if isinstance(source, TableSource):
+        return str(source.table)
+    if source.name not in (MERGE_SOURCE, INSERT_SOURCE):
+        return f"source {source.name}"
+    if isinstance(source, FileSource):
+        return f"the source ({source.format} {source.path})"
+    return "the source"

@@ -1,0 +1,233 @@
+"""Checks a statement against the columns of its target and sources, without reading any row.
+
+Only what is wrong for sure is reported, in the words of the job's own analysis; the job checks the
+rest against the schemas that Spark reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_provider_merge.checks.expressions import Name, literal_type, names_in, value_of
+from airflow_provider_merge.checks.relations import Relation, column_of
+from airflow_provider_merge.checks.type_families import family_of, is_storable
+from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.inserts import (
+    DropPartitionsSpec,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    PartitionStatement,
+    TruncateTableSpec,
+)
+from spark_jobs.contract.statements import (
+    Assignment,
+    DeleteSpec,
+    InsertAction,
+    InsertAllAction,
+    MergeCase,
+    MergeSpec,
+    RowStatement,
+    UpdateAction,
+    UpdateAllAction,
+    UpdateSpec,
+)
+from spark_jobs.errors import AnalysisError, ErrorCode
+
+_TEXT: Final = {
+    "matched": "WHEN MATCHED",
+    "not_matched": "WHEN NOT MATCHED",
+    "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
+}
+_PART = re.compile(r"(?:`(?:[^`]|``)*`|[^.`])+")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementCheck:
+    """A statement's target and sources, by name; every method raises what it finds first.
+
+    ``partition_keys`` None: they are not known.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH, EXPRESSION_INVALID.
+    """
+
+    target: Relation
+    sources: Mapping[str, Relation] = field(default_factory=dict)
+    partition_keys: Sequence[str] | None = None
+
+    def statement(self, spec: RowStatement | PartitionStatement) -> None:
+        """Check any statement."""
+        if isinstance(spec, MergeSpec):
+            self._merge(spec)
+        elif isinstance(spec, UpdateSpec | DeleteSpec):
+            self._filtered(spec)
+        else:
+            self._partitions(spec)
+
+    def _merge(self, spec: MergeSpec) -> None:
+        target = self.target.known_as(spec.target_alias)
+        source = self.sources[spec.source].known_as(spec.source_alias)
+        _check_names(spec.on, [target, source], "ON")
+        seen = {
+            "matched": [target, source],
+            "not_matched": [source],
+            "not_matched_by_source": [target],
+        }
+        for number, case in enumerate(spec.cases, start=1):
+            where = f"clause {number} ({_TEXT[case.when]})"
+            if case.condition is not None:
+                _check_names(case.condition, seen[case.when], f"condition of {where}")
+            self._action(case, target, source, seen[case.when], where)
+
+    def _action(
+        self,
+        case: MergeCase,
+        target: Relation,
+        source: Relation,
+        seen: Sequence[Relation],
+        where: str,
+    ) -> None:
+        action = case.action
+        if isinstance(action, UpdateAction):
+            _check_assignments(action.assignments, target, seen, where)
+        elif isinstance(action, UpdateAllAction | InsertAllAction):
+            _check_all(target, source, where)
+        elif isinstance(action, InsertAction):
+            _check_insert(action, target, seen, where)
+
+    def _filtered(self, spec: UpdateSpec | DeleteSpec) -> None:
+        target = self.target.known_as(spec.target_alias)
+        if spec.where is not None:
+            _check_names(spec.where, [target], "WHERE")
+        if isinstance(spec, UpdateSpec):
+            _check_assignments(spec.assignments, target, [target], "UPDATE")
+
+    def _partitions(self, spec: PartitionStatement) -> None:
+        if isinstance(spec, DropPartitionsSpec):
+            for index, partition in enumerate(spec.partitions):
+                self._keys(partition, f"partitions[{index}]")
+            return
+        self._keys(spec.partition, "PARTITION")
+        if isinstance(spec, TruncateTableSpec):
+            return
+        self._keys(spec.partition_columns, "PARTITION")
+        self._rows(spec)
+
+    def _rows(self, spec: InsertIntoSpec | InsertOverwriteSpec) -> None:
+        for column in spec.columns:
+            _target_column(column, self.target, "INSERT")
+        for column in spec.order_by:
+            name = re.sub(r"\s+(ASC|DESC)\s*$", "", column, flags=re.IGNORECASE)
+            _target_column(name, self.target, "order_by")
+        if isinstance(spec, InsertOverwriteSpec):
+            for index, partition in enumerate(spec.expected_partitions or ()):
+                self._keys(partition, f"expected_partitions[{index}]")
+
+    def _keys(self, names: Iterable[str], where: str) -> None:
+        if self.partition_keys is None:
+            return
+        known = {key.lower() for key in self.partition_keys}
+        for name in map(unquoted, names):
+            if name.lower() in known:
+                continue
+            table, keys = self.target.label, ", ".join(self.partition_keys)
+            if not known:
+                problem = f"{table} has no partitions"
+            elif self.target.find(name):
+                problem = f"{name} is not a partition column of {table}"
+            else:
+                problem = f"{name} is not a column of {table}"
+            remedy = f"Its partition columns are: {keys}." if keys else "Leave it out."
+            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, f"{where}: {problem}", remedy)
+
+
+def _check_names(text: str, seen: Sequence[Relation], place: str) -> None:
+    for name in names_in(text):
+        column_of(name, seen, place)
+
+
+def _check_assignments(
+    assignments: Iterable[Assignment], target: Relation, seen: Sequence[Relation], where: str
+) -> None:
+    for each in assignments:
+        column = _target_column(each.column, target, where)
+        _check_value(each.value, target, column, seen, where)
+
+
+def _check_insert(
+    action: InsertAction, target: Relation, seen: Sequence[Relation], where: str
+) -> None:
+    columns: list[str | None] = [_target_column(name, target, where) for name in action.columns]
+    if not columns:
+        if target.columns is None:
+            columns = [None] * len(action.values)
+        elif len(action.values) != len(target.columns):
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_INVALID,
+                f"{where}: INSERT has {len(action.values)} values for {len(target.columns)} "
+                f"columns of {target.label}",
+                "Name the columns that get a value.",
+            )
+        else:
+            columns = list(target.columns)
+    for column, value in zip(columns, action.values, strict=True):
+        _check_value(value, target, column, seen, where)
+
+
+def _check_all(target: Relation, source: Relation, where: str) -> None:
+    """``*`` needs a source column of the name of each target column."""
+    if source.columns is None:
+        return
+    for name in target.columns or ():
+        if not source.find(name):
+            raise AnalysisError(
+                ErrorCode.COLUMN_NOT_FOUND,
+                f"{where}: * needs a source column {name}, but {source.label} has only: "
+                f"{', '.join(source.columns)}",
+                "Add the column to the source, or assign the columns one by one.",
+            )
+
+
+def _check_value(
+    value: str, target: Relation, column: str | None, seen: Sequence[Relation], where: str
+) -> None:
+    """Check the columns that a value names and, where it is known, its type."""
+    place = f"value of {column} in {where}" if column else f"value in {where}"
+    _check_names(value, seen, place)
+    given = _type_of(value, seen)
+    wanted = (target.columns or {}).get(column or "", "")
+    if not is_storable(family_of(given), family_of(wanted)):
+        raise AnalysisError(
+            ErrorCode.TYPE_MISMATCH,
+            f"{where}: column {column}: a value of type {given} cannot be stored as {wanted}",
+            "Cast the value explicitly.",
+        )
+
+
+def _type_of(value: str, seen: Sequence[Relation]) -> str:
+    """The type of a literal, a cast or a column; empty: not known."""
+    from sqlglot import exp
+
+    found = value_of(value)
+    if found is None:
+        return ""
+    if isinstance(found, exp.Column):
+        name: Name = tuple(part.name for part in found.parts)
+        column = column_of(name, seen, "", unique=False) if name[0].lower() != "default" else None
+        return (column[0].columns or {}).get(column[1], "") if column else ""
+    return literal_type(found) or ""
+
+
+def _target_column(text: str, target: Relation, where: str) -> str | None:
+    """The column that an assignment names; None for a field, or where columns are not known."""
+    if target.columns is None:
+        return None
+    parts = [unquoted(part.strip()) for part in _PART.findall(text)]
+    qualified = len(parts) > 1 and parts[0].lower() == target.alias.lower()
+    for names in [parts[1:], parts] if qualified else [parts]:
+        if found := target.find(names[0]):
+            return found[0] if len(names) == 1 else None
+    raise target.not_found(text, where)

@@ -1,0 +1,67 @@
+"""Errors of operators and sensors: which task they are of, and how they look in its log."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_merge.exceptions import airflow_exception
+from spark_jobs.contract.result import ErrorInfo
+from spark_jobs.errors import JobError, error_of
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import AirflowException
+    from airflow.sdk import Context
+
+
+class NamesItsTask:
+    """A mixin for operators: errors in their constructors, which are import errors, name the task.
+
+    A DAG file has many tasks, and an import error shows no line of it.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _naming(cls.__init__)  # type: ignore[method-assign]
+
+
+@contextmanager
+def naming_task(task_id: str) -> Iterator[None]:
+    """Put the task in front of the messages of errors, once."""
+    prefix = task_prefix(task_id)
+    try:
+        yield
+    except JobError as error:
+        message = prefix + error.message.removeprefix(prefix)
+        raise error_of(error.code, message, error.remedy) from None
+
+
+def task_prefix(task_id: str) -> str:
+    """What ``naming_task`` puts in front of messages."""
+    return f"task {task_id!r}: "
+
+
+def task_failure(error: JobError | ErrorInfo, context: Context, file: str = "") -> AirflowException:
+    """The exception that ends a task; it names the task and the ``file`` of its statement."""
+    ti = context["ti"]
+    index = f"[{ti.map_index}]" if (ti.map_index or -1) >= 0 else ""
+    task = f"task {ti.dag_id}.{ti.task_id}{index}"
+    return airflow_exception(error, f"{task}, file {file}" if file else task)
+
+
+def _naming(constructor: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(constructor)
+    def named(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            constructor(self, *args, **kwargs)
+        except JobError:
+            task_id = getattr(self, "task_id", kwargs.get("task_id"))
+            if task_id is None:
+                raise
+            with naming_task(task_id):
+                raise
+
+    return named

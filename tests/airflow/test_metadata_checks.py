@@ -1,0 +1,290 @@
+"""What metadata tells of a statement is told before Spark starts; what it cannot tell is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_merge.__main__ import main
+from airflow_provider_merge.checks.requests import MetadataCheck
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators.sources import file_source
+from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.errors import JobError
+from tests.support.paimon_metadata import TableFiles
+
+ORDERS = {
+    "price": "DECIMAL(10, 2)",
+    "note": "STRING",
+    "paid": "BOOLEAN",
+    "at": "TIMESTAMP(6)",
+    "address": {"type": "ROW", "fields": [{"id": 9, "name": "city", "type": "STRING"}]},
+}
+CHANGES = {"price": "DECIMAL(10, 2)", "note": "STRING", "gone": "BOOLEAN", "cost": "DOUBLE"}
+MERGE = "MERGE INTO shop.orders AS t USING shop.changes AS s ON {on} WHEN {when}"
+
+
+def merge(when="MATCHED THEN DELETE", on="t.id = s.id"):
+    return MERGE.format(on=on, when=when)
+
+
+@pytest.fixture
+def hook(warehouse):
+    TableFiles(warehouse, "orders", more_columns=ORDERS).create()
+    TableFiles(warehouse, "changes", more_columns=CHANGES).create()
+    return PaimonHook("paimon_default")
+
+
+def check(hook, sql, sources=None, *, shares_files=True):
+    named = to_named_sources(sources)
+    parsed = parse_statement(sql, [each.name for each in named])
+    found = MetadataCheck(hook, shares_files)
+    found.require_valid(parsed.target, parsed.statement, (*named, *parsed.sources))
+
+
+WRONG = {
+    "target": (
+        "DELETE FROM shop.orderz WHERE id = 1",
+        "TABLE_NOT_FOUND: there is no table shop.orderz at ",
+    ),
+    "source": (
+        merge().replace("shop.changes", "shop.changs"),
+        "TABLE_NOT_FOUND: there is no table shop.changs at ",
+    ),
+    "ON": (
+        merge(on="t.id = s.idd"),
+        (
+            "COLUMN_NOT_FOUND: ON: s.idd is not a column of shop.changes Remedy: Did you mean id? "
+            "Columns: id, day, price, note, gone, cost."
+        ),
+    ),
+    "ambiguous": (
+        merge(on="id = s.id"),
+        (
+            "AMBIGUOUS_REFERENCE: ON: id is a column of shop.orders and shop.changes Remedy: Write "
+            "t.id or s.id."
+        ),
+    ),
+    "condition": (
+        merge("MATCHED AND s.goen THEN DELETE"),
+        (
+            "condition of clause 1 (WHEN MATCHED): s.goen is not a column of shop.changes "
+            "Remedy: Did you mean gone?"
+        ),
+    ),
+    "of the other side": (
+        merge("NOT MATCHED THEN INSERT (id, note) VALUES (s.id, paid)"),
+        "value of note in clause 1 (WHEN NOT MATCHED): paid is not a column of shop.changes",
+    ),
+    "assigned column": (
+        merge("MATCHED THEN UPDATE SET t.pric = s.price"),
+        (
+            "COLUMN_NOT_FOUND: clause 1 (WHEN MATCHED): t.pric is not a column of shop.orders "
+            "Remedy: Did you mean price?"
+        ),
+    ),
+    "value": (
+        merge("MATCHED THEN UPDATE SET price = s.price * s.factor"),
+        "value of price in clause 1 (WHEN MATCHED): s.factor is not a column of shop.changes",
+    ),
+    "type of a column": (
+        merge("MATCHED THEN UPDATE SET paid = s.price"),
+        (
+            "TYPE_MISMATCH: clause 1 (WHEN MATCHED): column paid: a value of type DECIMAL(10, 2) "
+            "cannot be stored as BOOLEAN"
+        ),
+    ),
+    "type of a literal": (
+        "UPDATE shop.orders SET at = 5",
+        "TYPE_MISMATCH: UPDATE: column at: a value of type decimal cannot be stored as TIMESTAMP",
+    ),
+    "all columns": (
+        merge("NOT MATCHED THEN INSERT *"),
+        "* needs a source column paid, but shop.changes has only: id, day, price, note, gone, cost",
+    ),
+    "number of values": (
+        merge("NOT MATCHED THEN INSERT VALUES (s.id, s.day)"),
+        (
+            "EXPRESSION_INVALID: clause 1 (WHEN NOT MATCHED): INSERT has 2 values for 7 columns of "
+            "shop.orders"
+        ),
+    ),
+    "WHERE": ("DELETE FROM shop.orders WHERE ide = 1", "COLUMN_NOT_FOUND: WHERE: ide is not"),
+    "column of a query": (
+        "INSERT INTO shop.orders BY NAME SELECT id, prise AS price FROM shop.changes",
+        "prise is not a column of shop.changes Remedy: Did you mean price?",
+    ),
+    "column of a subquery's result": (
+        merge(on="t.id = s.number").replace("shop.changes", "(SELECT id AS nr FROM shop.changes)"),
+        "ON: s.number is not a column of ",
+    ),
+    "inserted column": (
+        "INSERT INTO shop.orders (id, dai) SELECT id, day FROM shop.changes",
+        "INSERT: dai is not a column of shop.orders Remedy: Did you mean day?",
+    ),
+    "partition": (
+        "ALTER TABLE shop.orders DROP PARTITION (note = 'x')",
+        (
+            "partitions[0]: note is not a partition column of shop.orders Remedy: Its partition "
+            "columns are: day."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("sql", "message"), WRONG.values(), ids=WRONG)
+def test_what_metadata_tells(hook, sql, message):
+    with pytest.raises(JobError) as raised:
+        check(hook, sql)
+    assert message in str(raised.value)
+
+
+RIGHT = {
+    "case of names": merge("MATCHED THEN UPDATE SET T.PRICE = S.Price", on="T.ID = s.`id`"),
+    "fields": merge("MATCHED AND t.address.city = 'x' THEN UPDATE SET address.city = s.note"),
+    "lambdas": "DELETE FROM shop.orders WHERE exists(split(note, ','), x -> x = note)",
+    "units": "UPDATE shop.orders SET at = timestampadd(HOUR, 1, at) WHERE extract(DAY FROM at) = 1",
+    "values without parentheses": "UPDATE shop.orders SET at = current_timestamp, day = DEFAULT",
+    "text for a number": merge("MATCHED THEN UPDATE SET price = s.note"),
+    "number for a text": merge("MATCHED THEN UPDATE SET note = s.cost"),
+    "subquery": (
+        "DELETE FROM shop.orders WHERE id IN (SELECT c.id FROM shop.changes c WHERE c.day = "
+        "orders.day)"
+    ),
+    "names that a query gives": (
+        "INSERT INTO shop.orders BY NAME WITH x AS (SELECT id AS nr, max(day) d FROM shop.changes "
+        "GROUP BY nr) SELECT nr AS id, d AS day FROM x ORDER BY d"
+    ),
+    "joins by name": (
+        "INSERT INTO shop.orders BY NAME SELECT id, day FROM shop.changes JOIN shop.orders USING "
+        "(id, day)"
+    ),
+    "rows of functions": (
+        "INSERT INTO shop.orders BY NAME SELECT id, word AS note FROM shop.changes "
+        "LATERAL VIEW explode(split(note, ',')) AS word"
+    ),
+    "partition": "INSERT OVERWRITE shop.orders PARTITION (DAY = '2026-01-31') (id) SELECT 1",
+}
+
+
+@pytest.mark.parametrize("sql", RIGHT.values(), ids=RIGHT)
+def test_what_is_right_or_not_known(hook, sql):
+    check(hook, sql)
+
+
+class TestFiles:
+    SQL = merge("MATCHED THEN UPDATE SET note = s.note").replace("shop.changes", "files")
+
+    def source(self, path, **more):
+        return {"files": file_source(str(path), "csv", **more)}
+
+    @pytest.mark.parametrize("path", ["missing.csv", "day=*/x.csv", "empty"])
+    def test_missing(self, hook, tmp_path, path):
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "empty" / "_SUCCESS").touch()
+        with pytest.raises(JobError, match="^SOURCE_NOT_FOUND: source files: .*" + path[:3]):
+            check(hook, self.SQL, self.source(tmp_path / path))
+        check(hook, self.SQL, self.source(tmp_path / path), shares_files=False)
+
+    def test_columns_of_a_schema(self, hook, tmp_path):
+        (tmp_path / "a.csv").write_text("1,x\n")
+        with pytest.raises(JobError, match=r"s\.note is not a column of source files"):
+            check(hook, self.SQL, self.source(tmp_path / "a.csv", schema="id BIGINT, txt STRING"))
+        check(hook, self.SQL, self.source(tmp_path / "a.csv", schema="id BIGINT, note STRING"))
+        check(hook, self.SQL, self.source(tmp_path / "*.csv"))
+
+    def test_folders_can_be_columns(self, hook, tmp_path):
+        (tmp_path / "in" / "note=x").mkdir(parents=True)
+        (tmp_path / "in" / "note=x" / "a.csv").write_text("1\n")
+        check(hook, self.SQL, self.source(tmp_path / "in", schema="id BIGINT"))
+
+    def test_elsewhere(self, hook):
+        check(hook, self.SQL, self.source("s3://lake/none.csv"))
+
+
+def test_metadata_that_cannot_be_read_is_left_to_the_job(hook, warehouse):
+    schema = warehouse / "shop.db" / "orders" / "schema" / "schema-0"
+    schema.write_text("{")
+    check(hook, "DELETE FROM shop.orders WHERE nothing = 1")
+
+
+MERGE_TASK = """
+MergeIntoOperator(
+    task_id="merge",
+    sql='''MERGE INTO shop.orders AS t
+USING shop.changes AS s
+ON t.id = s.id
+WHEN MATCHED AND s.goen THEN DELETE''',
+    retries=2,
+)
+"""
+
+
+@pytest.mark.usefixtures("airflow_db", "hook")
+class TestTasks:
+    def test_one_error_with_its_line(self, dag_file, capsys):
+        run = dag_file(MERGE_TASK).run()
+        (ti,) = run.get_task_instances()
+        assert (ti.state, ti.try_number) == ("failed", 1), "a final error is not retried"
+        log = capsys.readouterr().out
+        assert "COLUMN_NOT_FOUND: sql, line 4: condition of clause 1" in log
+        assert f"Where: task {run.dag_id}.merge" in log
+        assert "spark-submit" not in log
+
+    def test_a_list_names_the_statement_and_may_create_its_tables(self, dag_file, capsys):
+        body = """
+StatementsOperator(
+    task_id="all",
+    statements=[
+        create_table("new", sql="CREATE TABLE shop.new (id BIGINT)"),
+        sql_statement("fill", sql="INSERT INTO shop.new SELECT id FROM shop.changes"),
+        sql_statement("clean", sql="DELETE FROM shop.orders WHERE ide = 1"),
+    ],
+)
+"""
+        run = dag_file(body).run()
+        assert run.state == "failed"
+        log = capsys.readouterr().out.replace("\\'", "'")
+        assert "COLUMN_NOT_FOUND: statement 'clean': sql, line 1: WHERE: ide is not" in log
+
+
+@pytest.mark.usefixtures("hook")
+class TestFolder:
+    def check(self, folder, capsys, *options):
+        code = main(["check", str(folder), "--conn", "paimon_default", *options])
+        return code, capsys.readouterr().out
+
+    def test_every_file_with_its_first_error(self, tmp_path, capsys):
+        folder = tmp_path / "sql"
+        (folder / "more").mkdir(parents=True)
+        (folder / "a.sql").write_text("DELETE FROM shop.orders\nWHERE day = '{{ ds }}' AND ide = 1")
+        (folder / "b.sql").write_text("DELETE FRM shop.orders")
+        (folder / "c.sql").write_text("CREATE TABLE shop.new (id INT)")
+        (folder / "more" / "d.sql").write_text("DELETE FROM shop.new WHERE anything = 1")
+        (folder / "more" / "e.sql").write_text("DELETE FROM {{ params.table }}")
+        code, out = self.check(folder, capsys)
+        assert code == 1
+        assert f"COLUMN_NOT_FOUND: {folder}/a.sql, line 2: WHERE: ide is not a column of" in out
+        assert f"SYNTAX_ERROR: {folder}/b.sql: line 1, column 8: expected FROM" in out
+        assert f"REQUEST_INVALID: {folder}/more/e.sql: template: 'dict object' has no" in out
+        assert out.endswith("files: 5, with errors: 3\n")
+
+    def test_sources_and_values(self, tmp_path, capsys):
+        file = tmp_path / "a.sql"
+        text = merge("MATCHED THEN UPDATE SET note = s.{{ column }}").replace("shop.changes", "new")
+        file.write_text(text)
+        declared = ("--source", "new=id BIGINT, txt STRING", "--set")
+        assert self.check(file, capsys, *declared, "column=txt") == (
+            0,
+            "files: 1, with errors: 0\n",
+        )
+        code, out = self.check(file, capsys, *declared, "column=text")
+        assert code == 1
+        assert "s.text is not a column of source new\n  Remedy: Did you mean txt?" in out
+
+    def test_wrong_input(self, tmp_path, capsys):
+        assert main(["check", str(tmp_path)]) == 1
+        assert "folder: there is no .sql file in" in capsys.readouterr().err
+        (tmp_path / "a.sql").touch()
+        assert main(["check", str(tmp_path), "--set", "x"]) == 1
+        assert "--set: 'x' is not NAME=VALUE" in capsys.readouterr().err
