@@ -17,6 +17,7 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 
+from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.gates import Gate, Observation, gate_arguments
 from airflow_provider_merge.hooks.catalog import catalog_hook
@@ -27,6 +28,7 @@ from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import is_template
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
+from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import JobError
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 # The triggerer's own limit only catches what the trigger's deadline did not.
 _GRACE_SECONDS = 300
+_DURATIONS = ("poke_interval", "timeout", "max_wait")
 
 
 class TableSensor(BaseSensorOperator):
@@ -60,6 +63,10 @@ class TableSensor(BaseSensorOperator):
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        for name in _DURATIONS:
+            # Airflow's own error for these has no example.
+            if isinstance(kwargs.get(name), str):
+                seconds_of(name, kwargs[name])
         super().__init__(**kwargs)
         # Text must stay text: native rendering turns '007' into 7.
         self.render_template_as_native_obj = False
@@ -93,7 +100,7 @@ class TableSensor(BaseSensorOperator):
         if observation.facts is None:
             self.log.info("%s: %s", self.table, observation.seen)
             return False
-        return PokeReturnValue(True, self._found(context, observation.facts))
+        return PokeReturnValue(True, self._found(context, observation.seen, observation.facts))
 
     def execute(self, context: Context) -> Any:
         """Wait in this process, or hand over to the triggerer."""
@@ -115,7 +122,7 @@ class TableSensor(BaseSensorOperator):
             raise AirflowSensorTimeout(text)
         if event["status"] == "error":
             raise airflow_exception(ErrorInfo(**event["error"]))
-        return self._found(context, event["facts"])
+        return self._found(context, event["seen"], event["facts"])
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
         """Store what later runs need; by default nothing."""
@@ -140,8 +147,8 @@ class TableSensor(BaseSensorOperator):
         limit = timedelta(seconds=self.timeout + self.poke_interval + _GRACE_SECONDS)
         return self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
-    def _found(self, context: Context, facts: Mapping[str, Any]) -> dict[str, Any]:
-        self.log.info("%s: found %s", self.table, facts)
+    def _found(self, context: Context, seen: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+        self.log.info("%s: found %s", self.table, seen)
         self.remember(context, facts)
         return {"table": self.table, **facts}
 
@@ -153,7 +160,7 @@ class TableSensor(BaseSensorOperator):
     def _timeout_text(self, seen: str) -> str:
         return (
             f"{self.table}: the condition of {type(self).__name__} was not met within "
-            f"{self.timeout:g} seconds. Last poll: {seen}."
+            f"{duration_text(self.timeout)}. Last poll: {seen}."
         )
 
 

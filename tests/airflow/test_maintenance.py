@@ -67,6 +67,16 @@ def reported(request):
         (ExpireSnapshotsOperator, {"older_than": timedelta(7)}, "older_than: expected text, found"),
         (ExpireSnapshotsOperator, {"max_deletes": 2.5}, "max_deletes: 2.5 is not a positive whole"),
         (RemoveOrphanFilesOperator, {"older_than": 1}, "older_than: expected text, found int"),
+        (
+            ExpireSnapshotsOperator,
+            {"older_than": "soon", "target": "{{ params.table }}"},
+            "older_than: 'soon' is neither a duration such as 7 d nor a timestamp",
+        ),
+        (
+            CreateTagOperator,
+            {"tag": "nightly-{{ ds }}", "retention": 30},
+            "retention: expected text, found int",
+        ),
         (CreateTagOperator, {"tag": 7}, "tag: expected text, found int"),
         (ExpireSnapshotsOperator, {"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         (ExpireSnapshotsOperator, {"use_spark": "no"}, "use_spark: 'no' is neither"),
@@ -85,7 +95,7 @@ def reported(request):
 )
 def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, problem):
     with pytest.raises(RequestError) as raised:
-        operator(**TARGET, **parameters)
+        operator(**{**TARGET, **parameters})
     assert raised.value.message.startswith(problem)
 
 
@@ -134,6 +144,12 @@ def test_the_log_says_what_publishing_took():
     text = result_table(committed(example_request(), metrics=metrics))
     assert "  published in try 3, behind 2 snapshots of others\n" in f"{text}\n"
     assert "published" not in result_table(committed(example_request()))
+
+
+def test_a_duration_that_is_no_text_has_an_example():
+    with pytest.raises(RequestError) as raised:
+        RemoveOrphanFilesOperator(**TARGET, older_than=timedelta(7))
+    assert raised.value.remedy.startswith("Write a duration such as '7 d', or a timestamp such as")
 
 
 def test_the_log_says_how_many_snapshots_are_left():
