@@ -146,6 +146,30 @@ def test_the_log_says_what_publishing_took():
     assert "published" not in result_table(committed(example_request()))
 
 
+def test_the_log_of_a_dry_run_says_what_would_be_removed():
+    report = dataclasses.replace(REPORT, snapshots_left=5)
+    request = example_request()
+    lines = result_table(committed(request, status="dry_run", maintenance=report)).splitlines()
+    counts = "snapshots 3 | tags 0 | data files 7 | index files 0 | manifests 0 | leftovers 0"
+    assert lines[1:] == [
+        f"  would remove: {counts} | bytes 12,345",
+        "  would be kept for tag nightly: 0 snapshots, 2 data files",
+        "  would be left because of max_deletes: 5 snapshots",
+        "  snapshots afterwards: 4 to 9",
+    ]
+    done = result_table(committed(request, maintenance=REPORT)).splitlines()
+    assert done[1:] == [
+        f"  removed: {counts} | bytes 12,345",
+        "  kept for tag nightly: 0 snapshots, 2 data files",
+        "  snapshots 4 to 9",
+    ]
+
+
+def test_the_log_of_a_search_for_orphans_names_no_earliest_snapshot():
+    report = dataclasses.replace(REPORT, earliest_snapshot_id=None)
+    assert "None" not in result_table(committed(example_request(), maintenance=report))
+
+
 def test_a_duration_that_is_no_text_has_an_example():
     with pytest.raises(RequestError) as raised:
         RemoveOrphanFilesOperator(**TARGET, older_than=timedelta(7))

@@ -27,7 +27,6 @@ _REMOVED = (
     "index_files",
     "manifests",
     "leftovers",
-    "bytes_removed",
 )
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
@@ -139,13 +138,19 @@ def _cells(counts: object, names: Sequence[str]) -> str:
 
 
 def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
-    removed = _cells(report, _REMOVED)
-    lines = [f"{result.target}: {result.status}", f"  removed: {removed}"]
+    is_dry = result.status == "dry_run"
+    removed = f"{_cells(report, _REMOVED)} | bytes {report.bytes_removed:,}"
+    done = "would remove" if is_dry else "removed"
+    lines = [f"{result.target}: {result.status}", f"  {done}: {removed}"]
+    kept = "would be kept" if is_dry else "kept"
     lines += [
-        f"  kept for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
+        f"  {kept} for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
         for each in report.kept
     ]
     if report.snapshots_left:
-        lines.append(f"  left because of max_deletes: {report.snapshots_left:,} snapshots")
-    lines.append(f"  snapshots {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
+        left = "would be left" if is_dry else "left"
+        lines.append(f"  {left} because of max_deletes: {report.snapshots_left:,} snapshots")
+    if report.earliest_snapshot_id is not None:
+        then = "snapshots afterwards:" if is_dry else "snapshots"
+        lines.append(f"  {then} {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)
