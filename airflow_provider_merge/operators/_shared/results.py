@@ -10,6 +10,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.source_names import called
 
 _COUNTS = (
     "source_rows",
@@ -125,11 +126,11 @@ def _source_lines(metrics: Metrics) -> list[str]:
     """What was read of each file source and, where there is any, what the table did not get."""
     lines = []
     for name, source in metrics.sources.items():
-        lines.append(f"  source {name}: {_cells(source, _READ)}")
+        lines.append(f"  {called(name)}: {_cells(source, _READ)}")
         not_stored = [each for each in _NOT_STORED if getattr(source, each)]
         if not_stored:
             place = f", in {source.quarantine}" if source.quarantine else ""
-            lines.append(f"  source {name}, not stored: {_cells(source, not_stored)}{place}")
+            lines.append(f"  {called(name)}, not stored: {_cells(source, not_stored)}{place}")
     return lines
 
 
