@@ -16,6 +16,7 @@ from pyspark.sql.types import DataType
 
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import PartitionSpec
+from spark_jobs.contract.sql_literals import sql_literal
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
@@ -101,7 +102,7 @@ class PartitionSpecs:
         if expression.target_columns or not expression.deterministic:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"{where}: {text!r} is not a constant",
+                f"{where}: {text} is not a constant",
                 "Write a literal, or select the rows with a source.",
             )
         return expression
@@ -118,5 +119,5 @@ def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]
 
 
 def shown(partition: Mapping[str, Any]) -> str:
-    """A partition or the values of a spec as readable text."""
-    return ", ".join(f"{name} = {value}" for name, value in partition.items())
+    """A partition or the values of a spec as SQL text: ``day = DATE '2026-01-31'``."""
+    return ", ".join(f"{name} = {sql_literal(value)}" for name, value in partition.items())
