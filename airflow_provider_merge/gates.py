@@ -172,8 +172,8 @@ class PartitionGate:
         if not facts:
             rows = f", expected at least {self.min_rows:,} rows" if self.min_rows else ""
             return f"partition {name} does not exist{rows}"
-        if self.min_rows and (rows := _rows(facts)) < self.min_rows:
-            has = f"partition {name} has {_counted(rows, 'row')}"
+        if self.min_rows and (count := _rows(facts)) < self.min_rows:
+            has = f"partition {name} has {_counted(count, 'row')}"
             return f"{has}, expected at least {self.min_rows:,}"
         return f"partition {name} has not changed since {time_text(self.changed_since_millis or 0)}"
 

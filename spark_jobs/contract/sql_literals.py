@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -25,3 +26,8 @@ def sql_literal(value: Any) -> str:
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
     return str(value)
+
+
+def sql_conditions(values: Mapping[str, Any]) -> str:
+    """Values by column: ``day = DATE '2026-01-31', hour = 7``."""
+    return ", ".join(f"{name} = {sql_literal(value)}" for name, value in values.items())

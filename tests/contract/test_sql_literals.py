@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.sql_literals import sql_literal
+from spark_jobs.contract.sql_literals import sql_conditions, sql_literal
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,8 @@ from spark_jobs.contract.sql_literals import sql_literal
 )
 def test_a_value_is_its_literal(value: Any, literal: str) -> None:
     assert sql_literal(value) == literal
+
+
+def test_a_partition_is_its_conditions() -> None:
+    values = {"day": date(2026, 1, 31), "hour": 7, "shop": None}
+    assert sql_conditions(values) == "day = DATE '2026-01-31', hour = 7, shop = NULL"

@@ -16,7 +16,6 @@ from pyspark.sql.types import DataType
 
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import PartitionSpec
-from spark_jobs.contract.sql_literals import sql_literal
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
@@ -116,8 +115,3 @@ def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
 def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]:
     """The files of the partitions that match a spec."""
     return [file for file in files if belongs(file.partition, spec)]
-
-
-def shown(partition: Mapping[str, Any]) -> str:
-    """A partition or the values of a spec as SQL text: ``day = DATE '2026-01-31'``."""
-    return ", ".join(f"{name} = {sql_literal(value)}" for name, value in partition.items())
