@@ -9,14 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from typing import Any, ClassVar, Protocol
 
 from airflow_provider_merge.metadata.model import PartitionFacts, Snapshot
 from airflow_provider_merge.metadata.reader import PartitionFilter
-from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts
+from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts, time_text
 from airflow_provider_merge.metadata.table_view import TableView
 from spark_jobs.contract import properties
+from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.errors import NotSupportedError
 
@@ -25,7 +26,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a gate saw of a table: for people, and as facts if the gate is open."""
+    """What a gate saw of a table: for people, and as facts if the gate is open.
+
+    ``seen`` of a shut gate also tells what it waits for.
+    """
 
     seen: str
     facts: dict[str, Any] | None = None
@@ -65,7 +69,20 @@ class SnapshotGate:
         for snapshot in self._newer(view):
             if self._matches(snapshot):
                 return Observation(described(snapshot), snapshot_facts(snapshot))
-        return Observation(f"{_newest(view)}{self._expired(view)}")
+        return Observation(f"{_newest(view)}, expected {self._wanted()}{self._expired(view)}")
+
+    def _wanted(self) -> str:
+        """Such as: one after snapshot 7, by merge or delete, with merge.dag-id=ingest."""
+        after = f"after snapshot {self.after_id}"
+        if not self.after_id:
+            after = f"after {time_text(self.after_millis)}" if self.after_millis else ""
+        parts = [f"one {after}".strip()]
+        if self.statements:
+            parts.append(f"by {' or '.join(self.statements)}")
+        if self.properties:
+            pairs = (f"{name}={value}" for name, value in self.properties.items())
+            parts.append(f"with {' and '.join(pairs)}")
+        return ", ".join(parts)
 
     def _newer(self, view: TableView) -> Iterator[Snapshot]:
         if self.after_id and self.after_millis:
@@ -84,7 +101,8 @@ class SnapshotGate:
         gone = view.history.expired_after(self.after_id) if self.after_id else ()
         if not gone:
             return ""
-        return f"; {len(gone)} snapshots after {self.after_id} have expired and were not checked"
+        count = _counted(len(gone), "snapshot")
+        return f"; {count} after {self.after_id} expired before this poll and could not be checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +123,8 @@ class PartitionGate:
         newest = view.latest
         chosen = {partition_name(p): view.partition_filter(p) for p in self.partitions}
         if newest is None:
-            return Observation("no snapshot")
+            problems = self._problems(dict.fromkeys(chosen, ()))
+            return Observation("; ".join((_newest(view), *problems)))
         present = self._present(view, chosen)
         since = self.changed_since_millis
         changed = None if since is None else _changed_since(view, since)
@@ -114,12 +133,12 @@ class PartitionGate:
         if not missing:
             partitions = [_partition(each) for facts in found.values() for each in facts]
             facts = {**snapshot_facts(newest), "partitions": partitions}
-            return Observation(described(newest), facts)
-        shown = ", ".join(missing[:_SHOWN]) + (" …" if len(missing) > _SHOWN else "")
-        there = f"{len(found) - len(missing)} of {len(found)} partitions meet the condition"
-        what = self._what(any(present[name] for name in missing))
+            return Observation(f"{described(newest)}: {_there(found)}", facts)
+        count = f"{len(found) - len(missing)} of {len(found)} partitions meet the condition"
+        parts = [count] if len(found) > 1 else []
+        parts += [*self._problems({name: present[name] for name in missing}), _newest(view)]
         expired = "" if since is None else _expired_since(view, since)
-        return Observation(f"{described(newest)}: {there}; {what} {shown}{expired}")
+        return Observation("; ".join(parts) + expired)
 
     def _present(
         self, view: TableView, chosen: Mapping[str, PartitionFilter]
@@ -143,10 +162,20 @@ class PartitionGate:
             return []
         return facts if changed is None else [each for each in facts if each.name in changed]
 
-    def _what(self, is_any_there: bool) -> str:
-        if self.min_rows and is_any_there:
-            return f"missing, or with fewer than {self.min_rows} rows:"
-        return "missing:" if self.changed_since_millis is None else "missing or unchanged:"
+    def _problems(self, missing: Mapping[str, Sequence[PartitionFacts]]) -> list[str]:
+        """What keeps the gate shut: what is there of each partition beside what it waits for."""
+        told = [self._problem(*each) for each in islice(missing.items(), _SHOWN)]
+        more = len(missing) - len(told)
+        return [*told, f"and {more:,} more"] if more else told
+
+    def _problem(self, name: str, facts: Sequence[PartitionFacts]) -> str:
+        if not facts:
+            rows = f", expected at least {self.min_rows:,} rows" if self.min_rows else ""
+            return f"partition {name} does not exist{rows}"
+        if self.min_rows and (count := _rows(facts)) < self.min_rows:
+            has = f"partition {name} has {_counted(count, 'row')}"
+            return f"{has}, expected at least {self.min_rows:,}"
+        return f"partition {name} has not changed since {time_text(self.changed_since_millis or 0)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +191,11 @@ class TagGate:
         if tag is not None:
             facts = {**snapshot_facts(tag.snapshot), "tag": self.name}
             return Observation(f"tag {self.name} at {described(tag.snapshot)}", facts)
-        names = ", ".join(view.tags[-_SHOWN:])
-        return Observation(f"{len(view.tags)} tags{': … ' if names else ''}{names}")
+        count = len(view.tags)
+        shown = ", ".join(view.tags[-_SHOWN:])
+        more = "… " if count > _SHOWN else ""
+        tags = f"{_counted(count, 'tag')}: {more}{shown}" if count else "no tags"
+        return Observation(f"tag {self.name} does not exist; the table has {tags}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +213,19 @@ class FreshnessGate:
         """Facts: those of the newest change, and ``age_seconds``."""
         now = datetime.now(UTC).timestamp()
         chosen = view.partition_filter(self.partition or {})
-        seen = f"no change is retained; {_newest(view)}"
+        limit = duration_text(self.max_age_seconds)
+        what = "" if self.partition is None else f" to partition {partition_name(self.partition)}"
+        seen = f"no change{what} is retained, expected one in the last {limit}; {_newest(view)}"
         for snapshot in chain(view.newest_first(), view.expired()):
             if snapshot.keeps_rows:
                 continue
             age = now - snapshot.time_millis / 1000
             if age > self.max_age_seconds:
-                what = "newest change" if self.partition is None else "of older changes, the last"
-                seen = f"{what}: {described(snapshot)}, {_duration(age)} old"
+                seen = f"{described(snapshot)}, {duration_text(age)} old"
+                if self.partition is None:
+                    seen = f"newest change: {seen}, expected at most {limit}"
+                else:
+                    seen = f"no change{what} in the last {limit}; newest change before: {seen}"
                 break
             if self.partition is None or any(chosen.fits(each) for each in view.touched(snapshot)):
                 facts = {**snapshot_facts(snapshot), "age_seconds": round(age, 3)}
@@ -220,7 +257,9 @@ def gate_of(arguments: Mapping[str, Any]) -> Gate:
 
 
 def _newest(view: TableView) -> str:
-    return "no snapshot" if view.latest is None else f"newest: {described(view.latest)}"
+    if view.latest is None:
+        return "the table has no snapshot"
+    return f"newest: {described(view.latest)}"
 
 
 def _rows(facts: Sequence[PartitionFacts]) -> int:
@@ -234,6 +273,21 @@ def _rows(facts: Sequence[PartitionFacts]) -> int:
             )
         total += each.rows
     return total
+
+
+def _there(found: Mapping[str, Sequence[PartitionFacts]]) -> str:
+    """The partitions that were waited for, with their rows where metadata tells them."""
+    told = []
+    for name, facts in islice(found.items(), _SHOWN):
+        rows = [each.rows for each in facts if each.rows is not None]
+        known = f" has {_counted(sum(rows), 'row')}" if len(rows) == len(facts) else " exists"
+        told.append(f"partition {name}{known}")
+    more = len(found) - len(told)
+    return "; ".join([*told, f"and {more:,} more"] if more else told)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _changed_since(view: TableView, millis: int) -> set[str]:
@@ -258,10 +312,3 @@ def _expired_since(view: TableView, millis: float) -> str:
 
 def _partition(facts: PartitionFacts) -> dict[str, Any]:
     return {"name": facts.name, "rows": facts.rows, "files": facts.files, "bytes": facts.size}
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"

@@ -118,7 +118,11 @@ def _paimon_connection() -> dict[str, Any]:
             },
             "warehouse": {
                 "label": "Warehouse",
-                "description": "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse.",
+                "description": (
+                    "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse. To "
+                    "test the connection in a terminal: AIRFLOW__CORE__TEST_CONNECTION=Enabled "
+                    "airflow connections test CONN_ID"
+                ),
                 "schema": {
                     "type": "string",
                     "pattern": f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$",

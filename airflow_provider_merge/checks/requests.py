@@ -11,10 +11,9 @@ from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.statements import StatementCheck
-from airflow_provider_merge.sql.grammar import MERGE_SOURCE
-from airflow_provider_merge.sql.inserts import INSERT_SOURCE
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
+from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
+from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import ErrorCode, JobError
 
@@ -85,10 +84,4 @@ class MetadataCheck:
 
 def _label(source: Source) -> str:
     """What people call a source."""
-    if isinstance(source, TableSource):
-        return str(source.table)
-    if source.name not in (MERGE_SOURCE, INSERT_SOURCE):
-        return f"source {source.name}"
-    if isinstance(source, FileSource):
-        return f"the source ({source.format} {source.path})"
-    return "the source"
+    return str(source.table) if isinstance(source, TableSource) else source_text(source)

@@ -15,7 +15,9 @@ def missing(conn_id: str, types: Collection[str]) -> RequestError:
     return invalid(
         "catalog_conn_id",
         f"there is no connection {conn_id!r}",
-        f"Create it with one of the types {', '.join(sorted(types))} and set its warehouse.",
+        f"Create it with one of the types {', '.join(sorted(types))} and set its warehouse. In a "
+        "script, outside of a task, Airflow looks for connections in environment variables "
+        f"(AIRFLOW_CONN_{conn_id.upper()}) and secrets backends, not in its database.",
     )
 
 

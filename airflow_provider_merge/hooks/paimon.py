@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
@@ -33,6 +34,8 @@ from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import JobError
+
+_SHOWN = 10
 
 
 class PaimonHook(MetadataReads, BaseHook):
@@ -99,25 +102,11 @@ class PaimonHook(MetadataReads, BaseHook):
             return PaimonTable.find(warehouse, target, self.storage_options())
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether this connection reaches the warehouse, and a message."""
+        """Whether this connection reaches the warehouse, and a message that names its databases."""
         try:
-            self.snapshot_page(TableName("database", "table"), 1)
-            self.quarantine_page("/path")
-            spec = self.catalog_spec()
-            warehouse = spec.warehouse
-            if spec.workspace:
-                require_folder(spec.workspace, self.workspace_options(), WORKSPACE)
-            server = self._server()
-            if server:
-                server.options()
-                return True, f"The catalog's server at {server.uri} knows {server.warehouse}."
-            require_folder(warehouse, self.storage_options())
-            with reaching(warehouse):
-                names = list_names(warehouse, self.storage_options())
+            return True, self._reached()
         except JobError as error:
             return False, str(error)
-        databases = sum(name.endswith(".db") for name in names)
-        return True, f"{warehouse} can be read; it has {databases} databases."
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """The result of an operation, from the target's snapshots, if its job stored none.
@@ -160,6 +149,25 @@ class PaimonHook(MetadataReads, BaseHook):
         if snapshots:
             snapshots.release(operation_id)
 
+    def _reached(self) -> str:
+        """What is found behind the connection; raises JobError if nothing is."""
+        self.snapshot_page(TableName("database", "table"), 1)
+        self.quarantine_page("/path")
+        spec = self.catalog_spec()
+        warehouse = spec.warehouse
+        if spec.workspace:
+            require_folder(spec.workspace, self.workspace_options(), WORKSPACE)
+        server = self._server()
+        if server:
+            known = f"The catalog's server at {server.uri} knows {server.warehouse}."
+            names = server.databases()
+            return known if names is None else f"{known} {_databases_text(names)}"
+        require_folder(warehouse, self.storage_options())
+        with reaching(warehouse):
+            names = list_names(warehouse, self.storage_options())
+        databases = sorted(name.removesuffix(".db") for name in names if name.endswith(".db"))
+        return f"{warehouse} can be read. {_databases_text(databases)}"
+
     def _page(self, field: str, **values: Any) -> str:
         template = self._settings().connection.extra_dejson.get(field)
         if not template:
@@ -189,3 +197,13 @@ class PaimonHook(MetadataReads, BaseHook):
             raise missing(self.catalog_conn_id, [self.conn_type]) from None
         require_type(self.catalog_conn_id, found, [self.conn_type])
         return PaimonConnection(self.catalog_conn_id, found)
+
+
+def _databases_text(names: Sequence[str]) -> str:
+    """The databases of a catalog in a sentence; of many, the first ones."""
+    if not names:
+        return "It has no databases."
+    more = len(names) - _SHOWN
+    rest = f", and {more:,} more" if more > 0 else ""
+    what = "database" if len(names) == 1 else "databases"
+    return f"It has {len(names):,} {what}: {', '.join(names[:_SHOWN])}{rest}."

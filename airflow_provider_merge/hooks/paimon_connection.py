@@ -53,7 +53,7 @@ class PaimonConnection:
                 )
         warehouse = options.pop(WAREHOUSE, "").strip()
         if not warehouse:
-            raise self._invalid("warehouse", "is empty", "Write /path or scheme://path.")
+            raise self._no_warehouse()
         self._require_storage(WAREHOUSE, warehouse, "jobs cannot publish snapshots there")
         if workspace is not None:
             self._require_storage(WORKSPACE, workspace, "jobs cannot reach it")
@@ -136,6 +136,14 @@ class PaimonConnection:
         if scheme not in WAREHOUSE_SCHEMES:
             remedy = "Use a path, file://, s3:// or hdfs://."
             raise self._invalid(field, f"{scheme}:// is not supported: {problem}", remedy)
+
+    def _no_warehouse(self) -> RequestError:
+        place = 'the field Warehouse (extra: {"warehouse": "/path or scheme://path"})'
+        if self.connection.host:
+            # Not repeated: it may hold a password.
+            problem = "is empty, but Host is set, which is not read"
+            return self._invalid(WAREHOUSE, problem, f"Move what Host holds to {place}.")
+        return self._invalid(WAREHOUSE, "is empty", f"Write it into {place}.")
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.conn_id!r}, {field}", problem, remedy)

@@ -25,7 +25,7 @@ def snapshot_facts(snapshot: Snapshot) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "snapshot_id": snapshot.snapshot_id,
         "commit_kind": snapshot.commit_kind,
-        "time": _time(snapshot),
+        "time": time_text(snapshot.time_millis),
         "time_millis": snapshot.time_millis,
         "total_records": snapshot.total_record_count,
     }
@@ -36,13 +36,12 @@ def snapshot_facts(snapshot: Snapshot) -> dict[str, Any]:
 def described(snapshot: Snapshot) -> str:
     """A snapshot for people."""
     made_by = snapshot.properties.get(properties.STATEMENT, snapshot.commit_kind)
-    return f"snapshot {snapshot.snapshot_id} ({made_by}, {_time(snapshot)})"
+    return f"snapshot {snapshot.snapshot_id} ({made_by}, {time_text(snapshot.time_millis)})"
 
 
-def _time(snapshot: Snapshot) -> str:
+def time_text(millis: int) -> str:
+    """A time in milliseconds since 1970 as ISO 8601 in UTC."""
     try:
-        return datetime.fromtimestamp(snapshot.time_millis / 1000, UTC).isoformat(
-            timespec="seconds"
-        )
+        return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
-        return f"{snapshot.time_millis} ms"
+        return f"{millis} ms"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
-from airflow_provider_merge.operators._shared.values import text, whole_number
+from airflow_provider_merge.operators._shared.values import limit, whole_number
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 
 
@@ -44,6 +44,7 @@ class ExpireSnapshotsOperator(RemovingOperator):
         super().__init__(**kwargs)
         self.retain_max = retain_max
         self.retain_min = retain_min
+        limit("older_than", older_than)
         self.older_than = older_than
         self.max_deletes = max_deletes
         self.check_parameters()
@@ -53,6 +54,6 @@ class ExpireSnapshotsOperator(RemovingOperator):
         return ExpireSnapshotsSpec(
             retain_max=whole_number("retain_max", self.retain_max),
             retain_min=whole_number("retain_min", self.retain_min),
-            older_than=text("older_than", self.older_than),
+            older_than=limit("older_than", self.older_than),
             max_deletes=whole_number("max_deletes", self.max_deletes),
         )

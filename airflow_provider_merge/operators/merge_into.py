@@ -12,10 +12,10 @@ from airflow_provider_merge.operators._shared.source_parameters import to_source
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.operators.clauses import Clause, clause
-from airflow_provider_merge.sql.grammar import MERGE_SOURCE
 from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import Source
+from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
 from spark_jobs.errors import RequestError
 

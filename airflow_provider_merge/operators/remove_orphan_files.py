@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
-from airflow_provider_merge.operators._shared.values import text
+from airflow_provider_merge.operators._shared.values import limit
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 
 
@@ -24,9 +24,10 @@ class RemoveOrphanFilesOperator(RemovingOperator):
 
     def __init__(self, *, older_than: str = "1 d", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        limit("older_than", older_than)
         self.older_than = older_than
         self.check_parameters()
 
     def statement(self) -> RemoveOrphanFilesSpec:
         """The statement from rendered parameters."""
-        return RemoveOrphanFilesSpec(text("older_than", self.older_than) or "")
+        return RemoveOrphanFilesSpec(limit("older_than", self.older_than) or "")

@@ -10,7 +10,7 @@ from airflow_provider_merge.operators._shared.maintenance import (
     MaintenanceOperator,
     RemovingOperator,
 )
-from airflow_provider_merge.operators._shared.values import flag, text, whole_number
+from airflow_provider_merge.operators._shared.values import duration, flag, text, whole_number
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec
 
 
@@ -45,6 +45,7 @@ class CreateTagOperator(MaintenanceOperator):
         super().__init__(**kwargs)
         self.tag = tag
         self.snapshot_id = snapshot_id
+        duration("retention", retention)
         self.retention = retention
         self.if_not_exists = if_not_exists
         self.check_parameters()
@@ -54,7 +55,7 @@ class CreateTagOperator(MaintenanceOperator):
         return CreateTagSpec(
             text("tag", self.tag) or "",
             whole_number("snapshot_id", self.snapshot_id),
-            text("retention", self.retention),
+            duration("retention", self.retention),
             flag("if_not_exists", self.if_not_exists),
         )
 

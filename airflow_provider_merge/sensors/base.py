@@ -17,6 +17,7 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 
+from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import Gate, Observation, gate_arguments
 from airflow_provider_merge.hooks.catalog import catalog_hook
@@ -28,6 +29,7 @@ from airflow_provider_merge.task_errors import NamesItsTask, task_failure
 from airflow_provider_merge.templates import is_template
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
+from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import JobError
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 # The triggerer's own limit only catches what the trigger's deadline did not.
 _GRACE_SECONDS = 300
+_DURATIONS = ("poke_interval", "timeout", "max_wait")
 
 
 class TableSensor(NamesItsTask, BaseSensorOperator):
@@ -61,6 +64,10 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
         deferrable: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        for name in _DURATIONS:
+            # Airflow's own error for these has no example.
+            if isinstance(kwargs.get(name), str):
+                seconds_of(name, kwargs[name])
         super().__init__(**kwargs)
         # Text must stay text: native rendering turns '007' into 7.
         self.render_template_as_native_obj = False
@@ -94,7 +101,7 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
         if observation.facts is None:
             self.log.info("%s: %s", self.table, observation.seen)
             return False
-        return PokeReturnValue(True, self._found(context, observation.facts))
+        return PokeReturnValue(True, self._found(context, observation.seen, observation.facts))
 
     def execute(self, context: Context) -> Any:
         """Wait in this process, or hand over to the triggerer."""
@@ -116,7 +123,7 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
             raise AirflowSensorTimeout(text)
         if event["status"] == "error":
             raise task_failure(ErrorInfo(**event["error"]), context)
-        return self._found(context, event["facts"])
+        return self._found(context, event["seen"], event["facts"])
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
         """Store what later runs need; by default nothing."""
@@ -141,8 +148,8 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
         limit = timedelta(seconds=self.timeout + self.poke_interval + _GRACE_SECONDS)
         return self.defer(trigger=trigger, method_name="execute_complete", timeout=limit)
 
-    def _found(self, context: Context, facts: Mapping[str, Any]) -> dict[str, Any]:
-        self.log.info("%s: found %s", self.table, facts)
+    def _found(self, context: Context, seen: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+        self.log.info("%s: found %s", self.table, seen)
         self.remember(context, facts)
         return {"table": self.table, **facts}
 
@@ -154,7 +161,7 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
     def _timeout_text(self, seen: str) -> str:
         return (
             f"{self.table}: the condition of {type(self).__name__} was not met within "
-            f"{self.timeout:g} seconds. Last poll: {seen}."
+            f"{duration_text(self.timeout)}. Last poll: {seen}."
         )
 
 

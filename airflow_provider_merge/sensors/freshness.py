@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import FreshnessGate
 from airflow_provider_merge.sensors.base import TableSensor
+from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ class FreshnessSensor(TableSensor):
 
     A compaction is not a change. The XCom has the newest change and its ``age_seconds``.
 
-    :param max_age: a ``timedelta``, or seconds
+    :param max_age: a ``timedelta``, or seconds: ``timedelta(hours=2)`` or ``7200``
     :param partition: values of partition columns; default: the whole table
     """
 
@@ -37,16 +39,12 @@ class FreshnessSensor(TableSensor):
         super().__init__(table=table, **kwargs)
         self.max_age = max_age
         self.partition = partition
+        if not is_template(max_age):
+            seconds_of("max_age", max_age)
 
     def gate(self, context: Context) -> FreshnessGate:
         """A change that is recent enough."""
-        age = self.max_age
-        try:
-            seconds = age.total_seconds() if isinstance(age, timedelta) else float(age)
-        except (TypeError, ValueError):
-            seconds = 0.0
-        if not seconds > 0:
-            raise invalid("max_age", f"{age!r} is not a duration above 0")
+        seconds = seconds_of("max_age", self.max_age)
         if not isinstance(self.partition, Mapping | None):
             raise invalid("partition", f"expected values of columns, found {self.partition!r}")
         texts = {str(k): partition_text(v) for k, v in (self.partition or {}).items()}

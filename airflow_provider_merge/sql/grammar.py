@@ -17,6 +17,7 @@ from airflow_provider_merge.sql.text import Span, SqlText
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import (
     Action,
     Assignment,
@@ -35,7 +36,6 @@ from spark_jobs.contract.statements import (
 from spark_jobs.errors import ErrorCode, RequestError, error_of
 
 # The view of what USING names; the builders of the operators call it so too.
-MERGE_SOURCE = "merge_source"
 
 Made = TypeVar("Made")
 

@@ -17,10 +17,10 @@ from spark_jobs.contract.inserts import (
     TruncateTableSpec,
 )
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.source_names import INSERT_SOURCE
 from spark_jobs.errors import ErrorCode, RequestError, error_of
 
 # The view of the rows that INSERT writes; the builders of the operators call it so too.
-INSERT_SOURCE = "insert_source"
 
 _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 

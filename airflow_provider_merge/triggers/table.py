@@ -8,11 +8,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Hashable, Mapping
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.gates import gate_of
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.triggers.polling import Poll, answers, is_passing
@@ -43,8 +44,8 @@ class TableTrigger(BaseEventTrigger):
 
     :param table: ``database.table``
     :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
-    :param poll_interval: seconds between two polls; triggers on one table with the same interval
-        share them
+    :param poll_interval: seconds between two polls, or a ``timedelta``; triggers on one table with
+        the same interval share them
     :param gate: a sensor's condition (``gates.gate_arguments``); None: every snapshot
     :param deadline: when to give up waiting, in seconds since 1970
     :param seen: what the sensor's own poll found, for the message after a timeout
@@ -57,18 +58,16 @@ class TableTrigger(BaseEventTrigger):
         self,
         table: str,
         catalog_conn_id: str = "paimon_default",
-        poll_interval: float = 30.0,
+        poll_interval: float | timedelta = 30.0,
         gate: Mapping[str, Any] | None = None,
         deadline: float | None = None,
         seen: str = "nothing yet",
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         parse_table_name(table, "table")
-        if not poll_interval > 0:
-            raise invalid("poll_interval", f"{poll_interval!r} is not above 0")
         self.table = table
         self.catalog_conn_id = catalog_conn_id
-        self.poll_interval = float(poll_interval)
+        self.poll_interval = seconds_of("poll_interval", poll_interval)
         self.gate = gate
         self.deadline = deadline
         self.seen = seen
@@ -152,10 +151,11 @@ class TableTrigger(BaseEventTrigger):
                 elif isinstance(answer, Exception):
                     raise answer
                 elif answer.facts is not None:
-                    yield {"status": "open", "facts": answer.facts}
+                    yield {"status": "open", "facts": answer.facts, "seen": answer.seen}
                     return
-                else:
+                elif answer.seen != seen:
                     seen = answer.seen
+                    log.info("%s: %s", self.table, seen)
 
     def _seconds_left(self) -> float | None:
         return None if self.deadline is None else max(self.deadline - time.time(), 0)

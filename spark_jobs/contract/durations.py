@@ -44,6 +44,14 @@ def parse_option(text: str) -> timedelta:
         raise ValueError(f"{text!r} is too long") from None
 
 
+def duration_text(seconds: float) -> str:
+    """A duration for people, in its largest unit: ``2 d``, ``1.5 h``, ``45 s``."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:.1f}".removesuffix(".0") + " s"
+
+
 def before(now: datetime, duration: timedelta) -> datetime:
     """The time ``duration`` before ``now``, but not before the earliest ``datetime``."""
     try:

@@ -66,7 +66,10 @@ class Reader(Protocol):
 
 @dataclass(slots=True)
 class SourceOptions:
-    """The options of a source; they are consumed one by one, and any that remain are refused."""
+    """The options of a source; they are consumed one by one, and any that remain are refused.
+
+    ``source`` is what errors call it, such as ``source updates``.
+    """
 
     source: str
     format: str
@@ -95,7 +98,7 @@ class SourceOptions:
         if self._left:
             name = next(each for each in self.options if each.lower() in self._left)
             raise NotSupportedError(
-                f"source {self.source}: the option {name} of {self.format} is not supported.",
+                f"{self.source}: the option {name} of {self.format} is not supported.",
                 "Leave it out. docs/sources.md lists the options that are.",
             )
         return reader
@@ -175,7 +178,7 @@ class SourceOptions:
 
     def _pattern(self, name: str) -> TimePattern | None:
         pattern = self._left.pop(name.lower(), None)
-        return None if pattern is None else TimePattern.of(f"source {self.source}: {name}", pattern)
+        return None if pattern is None else TimePattern.of(f"{self.source}: {name}", pattern)
 
     def _text_of(self, name: str, default: str) -> str:
         return self._left.pop(name, default)
@@ -191,7 +194,7 @@ class SourceOptions:
         encoded = _ESCAPED.get(text, text).encode()
         if len(encoded) > 1:
             raise NotSupportedError(
-                f"source {self.source}: {self._spelled(name)} {text!r} is not one ASCII character.",
+                f"{self.source}: {self._spelled(name)} {text!r} is not one ASCII character.",
                 "Read the file as text and split its lines in a query.",
             )
         return encoded
@@ -214,7 +217,7 @@ class SourceOptions:
         text = self._left.pop("linesep", "\n")
         if _ESCAPED.get(text, text) not in _LINE_ENDS:
             raise NotSupportedError(
-                f"source {self.source}: lineSep {text!r} is not supported.",
+                f"{self.source}: lineSep {text!r} is not supported.",
                 "Lines end in \\n, \\r\\n or \\r, which needs no option.",
             )
 
@@ -222,14 +225,14 @@ class SourceOptions:
         locale = self._left.pop("locale", "en-US")
         if not locale.lower().startswith("en"):
             raise NotSupportedError(
-                f"source {self.source}: the locale {locale} is not supported.",
+                f"{self.source}: the locale {locale} is not supported.",
                 "Declare such columns as STRING and convert them in a query over the source.",
             )
 
     def _invalid(self, name: str, problem: str) -> RequestError:
         return RequestError(
             ErrorCode.REQUEST_INVALID,
-            f"source {self.source}: option {self._spelled(name)}: {problem}",
+            f"{self.source}: option {self._spelled(name)}: {problem}",
             "Correct the option in the source.",
         )
 

@@ -217,6 +217,12 @@ def test_missing_connection():
         catalog_hook("nowhere")
 
 
+def test_a_script_learns_where_airflow_looks_for_connections():
+    with pytest.raises(RequestError) as raised:
+        PaimonHook("nowhere").catalog_spec()
+    assert "environment variables (AIRFLOW_CONN_NOWHERE) and secrets" in raised.value.remedy
+
+
 def test_other_type(monkeypatch):
     connection(monkeypatch, "pg", conn_type="postgres")
     with pytest.raises(RequestError, match=r"connection 'pg' has the type 'postgres'.*paimon"):

@@ -86,7 +86,7 @@ def test_the_hook_reads_tables(hook, warehouse, tmp_path):
     assert (partition.rows, partition.files) == (2, 1)
     assert hook.row_count("shop.read") == 6
     assert [tag.name for tag in hook.tags("shop.read")] == ["daily"]
-    assert hook.test_connection() == (True, f"{warehouse} can be read; it has 1 databases.")
+    assert hook.test_connection() == (True, f"{warehouse} can be read. It has 1 database: shop.")
 
 
 def test_a_missing_folder_is_named(monkeypatch, warehouse):

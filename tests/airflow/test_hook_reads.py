@@ -110,7 +110,7 @@ def test_storage_that_fails(orders):
 def test_the_test_button(orders, monkeypatch):
     assert PaimonHook().test_connection() == (
         True,
-        f"{orders.warehouse} can be read; it has 1 databases.",
+        f"{orders.warehouse} can be read. It has 1 database: shop.",
     )
     for extra, message in (
         ({"warehouse": "/nowhere"}, "WAREHOUSE_NOT_FOUND"),
@@ -122,6 +122,33 @@ def test_the_test_button(orders, monkeypatch):
         ok, text = PaimonHook("lake").test_connection()
         assert not ok
         assert message in text
+
+
+def test_the_test_button_names_databases(monkeypatch, tmp_path):
+    connection(monkeypatch, "lake", conn_type="paimon", extra={"warehouse": str(tmp_path)})
+    assert PaimonHook("lake").test_connection()[1].endswith("can be read. It has no databases.")
+    for number in range(12):
+        (tmp_path / f"d{number:02}.db").mkdir()
+    (tmp_path / "_operations").mkdir()
+    shown = ", ".join(f"d{number:02}" for number in range(10))
+    text = PaimonHook("lake").test_connection()[1]
+    assert text.endswith(f"It has 12 databases: {shown}, and 2 more.")
+
+
+@pytest.mark.parametrize(
+    ("host", "text"),
+    [
+        (None, "warehouse: is empty Remedy: Write it into the field Warehouse"),
+        ("s3://bucket/lake", "warehouse: is empty, but Host is set, which is not read"),
+    ],
+)
+def test_an_empty_warehouse_has_its_place(monkeypatch, host, text):
+    connection(monkeypatch, "lake", conn_type="paimon", host=host)
+    works, said = PaimonHook("lake").test_connection()
+    assert not works
+    assert text in said.replace("\n", " ")
+    assert 'field Warehouse (extra: {"warehouse": "/path or scheme://path"})' in said
+    assert "bucket" not in said
 
 
 def test_a_connection_as_a_uri(monkeypatch):

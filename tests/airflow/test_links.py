@@ -45,6 +45,7 @@ OUTPUTS = {
         f"{HISTORY}/history/local-17/",
         f"{HISTORY}/history/local-17/",
     ),
+    "no web UI, no history": (["Spark application id: local-17, web UI: none"], "", "", ""),
     "YARN, no history": (
         ["Submitted application application_1_0002", "\t tracking URL: http://rm:8088/proxy/a/"],
         "",
@@ -188,9 +189,10 @@ class Announcing(FakeSubmitter):
     """Tells of an application, and notes the page that the running task then shows."""
 
     meanwhile: str = ""
+    history: str = HISTORY
 
     def submit(self, job):
-        told = SparkApplication("local-17", "http://worker:4040", history=HISTORY)
+        told = SparkApplication("local-17", "http://worker:4040", history=self.history)
         job.announce(told)
         origin = job.work.origin
         self.meanwhile = shown(origin.run_id, origin.dag_id)[SPARK_PAGE]
@@ -215,6 +217,13 @@ class TestRuns:
         found = shown(run.run_id, run.dag_id)
         assert found[SPARK_PAGE] == f"{HISTORY}/history/local-17/"
         assert found[SNAPSHOT_PAGE] == "https://lake.example/shop/t/orders?snapshot=8"
+
+    def test_no_link_is_left_without_a_page_of_ones_own(self, dag_file, announcing):
+        announcing.history = ""
+        run = dag_file(ONE).run()
+        assert run.state == "success"
+        assert announcing.meanwhile == "http://worker:4040"
+        assert set(shown(run.run_id, run.dag_id).values()) == {""}
 
     def test_nothing_was_changed(self, dag_file, announcing, warehouse, monkeypatch):
         lake(monkeypatch, warehouse, ui_url=PAGE)

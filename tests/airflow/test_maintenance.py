@@ -67,6 +67,16 @@ def reported(request):
         (ExpireSnapshotsOperator, {"older_than": timedelta(7)}, "older_than: expected text, found"),
         (ExpireSnapshotsOperator, {"max_deletes": 2.5}, "max_deletes: 2.5 is not a positive whole"),
         (RemoveOrphanFilesOperator, {"older_than": 1}, "older_than: expected text, found int"),
+        (
+            ExpireSnapshotsOperator,
+            {"older_than": "soon", "target": "{{ params.table }}"},
+            "older_than: 'soon' is neither a duration such as 7 d nor a timestamp",
+        ),
+        (
+            CreateTagOperator,
+            {"tag": "nightly-{{ ds }}", "retention": 30},
+            "retention: expected text, found int",
+        ),
         (CreateTagOperator, {"tag": 7}, "tag: expected text, found int"),
         (ExpireSnapshotsOperator, {"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         (ExpireSnapshotsOperator, {"use_spark": "no"}, "use_spark: 'no' is neither"),
@@ -85,7 +95,7 @@ def reported(request):
 )
 def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, problem):
     with pytest.raises(RequestError) as raised:
-        operator(**TARGET, **parameters)
+        operator(**{**TARGET, **parameters})
     assert raised.value.message.startswith(f"task 't': {problem}")
 
 
@@ -134,6 +144,36 @@ def test_the_log_says_what_publishing_took():
     text = result_table(committed(example_request(), metrics=metrics))
     assert "  published in try 3, behind 2 snapshots of others\n" in f"{text}\n"
     assert "published" not in result_table(committed(example_request()))
+
+
+def test_the_log_of_a_dry_run_says_what_would_be_removed():
+    report = dataclasses.replace(REPORT, snapshots_left=5)
+    request = example_request()
+    lines = result_table(committed(request, status="dry_run", maintenance=report)).splitlines()
+    counts = "snapshots 3 | tags 0 | data files 7 | index files 0 | manifests 0 | leftovers 0"
+    assert lines[1:] == [
+        f"  would remove: {counts} | bytes 12,345",
+        "  would be kept for tag nightly: 0 snapshots, 2 data files",
+        "  would be left because of max_deletes: 5 snapshots",
+        "  snapshots afterwards: 4 to 9",
+    ]
+    done = result_table(committed(request, maintenance=REPORT)).splitlines()
+    assert done[1:] == [
+        f"  removed: {counts} | bytes 12,345",
+        "  kept for tag nightly: 0 snapshots, 2 data files",
+        "  snapshots 4 to 9",
+    ]
+
+
+def test_the_log_of_a_search_for_orphans_names_no_earliest_snapshot():
+    report = dataclasses.replace(REPORT, earliest_snapshot_id=None)
+    assert "None" not in result_table(committed(example_request(), maintenance=report))
+
+
+def test_a_duration_that_is_no_text_has_an_example():
+    with pytest.raises(RequestError) as raised:
+        RemoveOrphanFilesOperator(**TARGET, older_than=timedelta(7))
+    assert raised.value.remedy.startswith("Write a duration such as '7 d', or a timestamp such as")
 
 
 def test_the_log_says_how_many_snapshots_are_left():

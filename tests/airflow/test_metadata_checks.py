@@ -274,10 +274,8 @@ class TestFolder:
         text = merge("MATCHED THEN UPDATE SET note = s.{{ column }}").replace("shop.changes", "new")
         file.write_text(text)
         declared = ("--source", "new=id BIGINT, txt STRING", "--set")
-        assert self.check(file, capsys, *declared, "column=txt") == (
-            0,
-            "files: 1, with errors: 0\n",
-        )
+        found = self.check(file, capsys, *declared, "column=txt")
+        assert found == (0, "files: 1, with errors: 0\n")
         code, out = self.check(file, capsys, *declared, "column=text")
         assert code == 1
         assert "s.text is not a column of source new\n  Remedy: Did you mean txt?" in out

@@ -86,7 +86,7 @@ def test_the_hook_reads_tables(hook, tmp_path):
     assert [(tag.name, tag.snapshot.snapshot_id) for tag in lake.tags("shop.read")] == [
         ("daily", 11)
     ]
-    assert lake.test_connection() == (True, "s3://lake/wh can be read; it has 1 databases.")
+    assert lake.test_connection() == (True, "s3://lake/wh can be read. It has 1 database: shop.")
     with pytest.raises(JobError) as raised:
         hook(password="planted-2").latest_snapshot("shop.read")
     assert raised.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED

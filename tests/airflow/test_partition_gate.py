@@ -40,7 +40,25 @@ def test_each_of_several_has_its_rows(orders):
     observation = PartitionGate(wanted, min_rows=3).observe(view(orders))
     assert observation.facts is None
     assert "1 of 2 partitions meet the condition" in observation.seen
-    assert "fewer than 3 rows: day=2026-01-31" in observation.seen
+    assert "partition day=2026-01-31 has 2 rows, expected at least 3" in observation.seen
+
+
+def test_the_rows_that_are_there_are_told_beside_those_that_are_wanted(orders):
+    orders.add({"2026-01-31": 1200})
+    days = [{"day": f"2026-01-{day}"} for day in range(20, 32)]
+    one = PartitionGate((days[-1],), min_rows=5000).observe(view(orders)).seen
+    assert one.startswith(
+        "partition day=2026-01-31 has 1,200 rows, expected at least 5,000; newest"
+    )
+    all_of_them = PartitionGate(tuple(days), min_rows=5).observe(view(orders)).seen
+    missing = "partition day=2026-01-20 does not exist, expected at least 5 rows"
+    assert all_of_them.startswith(f"1 of 12 partitions meet the condition; {missing}; ")
+    assert "; and 6 more; newest: snapshot 1" in all_of_them
+
+
+def test_a_table_without_a_snapshot(orders):
+    seen = PartitionGate(({"day": "2026-01-31"},)).observe(view(orders)).seen
+    assert seen == "the table has no snapshot; partition day=2026-01-31 does not exist"
 
 
 def test_a_year_among_ten_is_found_at_once(orders):

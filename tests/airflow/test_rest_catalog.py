@@ -122,4 +122,11 @@ def test_the_test_button_asks_the_server(answers: dict[str, Answer]) -> None:
     answers["/v1/config"] = (200, b"{}")
     works, text = PaimonHook("lake").test_connection()
     assert works
-    assert text.endswith("knows /lake.")
+    assert text.endswith("knows /lake."), "it does not list its databases"
+    answers["/v1/config"] = (200, b'{"defaults": {"prefix": "a/b"}}')
+    answers["/v1/a%2Fb/databases"] = (403, b"")
+    assert PaimonHook("lake").test_connection() == (True, text), "it lists them for others"
+    answers["/v1/a%2Fb/databases"] = (200, b'{"databases": ["shop", "lab"]}')
+    works, text = PaimonHook("lake").test_connection()
+    assert works
+    assert text.endswith("knows /lake. It has 2 databases: lab, shop.")

@@ -94,6 +94,23 @@ def test_a_gate_opens(orders):
     event = asyncio.run(story())
     assert event["status"] == "open"
     assert event["facts"]["snapshot_id"] == 2
+    assert event["seen"].startswith("snapshot 2 (APPEND")
+
+
+def test_what_a_gate_waits_for_is_logged_once(orders, caplog):
+    caplog.set_level("INFO")
+    gate = gate_arguments(PartitionGate(({"day": "2026-01-31"},), min_rows=3))
+
+    async def story():
+        trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=gate)
+        waiting = asyncio.create_task(first(trigger))
+        orders.add({"2026-01-31": 2})
+        await asyncio.sleep(6 * FAST)
+        orders.add({"2026-01-31": 1})
+        return await asyncio.wait_for(waiting, 300)
+
+    assert asyncio.run(story())["status"] == "open"
+    assert caplog.text.count("day=2026-01-31 has 2 rows, expected at least 3") == 1
 
 
 def at_each_poll(monkeypatch, act):
@@ -330,7 +347,11 @@ def test_a_watcher_with_another_interval_goes_on_where_it_was(orders):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"table": "orders"}, "not a table name"), ({"table": "a.b", "poll_interval": 0}, "above 0")],
+    [
+        ({"table": "orders"}, "not a table name"),
+        ({"table": "a.b", "poll_interval": 0}, "above 0"),
+        ({"table": "a.b", "poll_interval": "2 min"}, r"Write timedelta\(minutes=2\) or 120"),
+    ],
 )
 def test_wrong_arguments(arguments, message):
     with pytest.raises(RequestError, match=message):

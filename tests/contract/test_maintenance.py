@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.durations import parse_duration, parse_limit, parse_option
+from spark_jobs.contract.durations import (
+    duration_text,
+    parse_duration,
+    parse_limit,
+    parse_option,
+)
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -71,6 +76,14 @@ def test_wrong_input_is_named(kind: Any, fields: dict[str, Any], problem: str) -
 def test_durations_are_those_of_paimon(text: str, hours: float) -> None:
     assert parse_duration(text) == parse_option(text) == timedelta(hours=hours)
     assert parse_limit(text, NOW) == NOW - timedelta(hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(172_800, "2 d"), (5400, "1.5 h"), (300, "5 min"), (59.96, "60 s"), (0.3, "0.3 s")],
+)
+def test_durations_for_people(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
 
 
 def test_options_without_a_unit_are_in_milliseconds() -> None:

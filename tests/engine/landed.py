@@ -61,15 +61,16 @@ class Landing:
         origin: Origin | None = None,
         dry_run: bool = False,
         zone: str = "UTC",
+        called: str = "s",
         **more: Any,
     ) -> JobResult:
         """Insert the rows of a source; ``query`` is one over the source ``files``."""
-        name = "s" if query is None else "files"
+        name = called if query is None else "files"
         sources: tuple[Any, ...] = (FileSource(name, path, format_, options or {}, schema, **more),)
         if query is not None:
             sources = (*sources, SqlSource("s", query))
         return self.run(
-            InsertIntoSpec("s", by_name=True),
+            InsertIntoSpec(sources[-1].name, by_name=True),
             *sources,
             operation_id=operation_id,
             options=JobOptions(session_time_zone=zone),

@@ -13,6 +13,7 @@ import pytest
 
 from spark_jobs.contract.request import FileSource
 from spark_jobs.contract.result import JobResult, SourceMetrics
+from spark_jobs.contract.source_names import INSERT_SOURCE
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec
 from tests.conformance.behaviour import insert, matched, not_matched, update
 from tests.conformance.harness import TARGET, Harness
@@ -83,6 +84,16 @@ def test_what_can_not_be_read_is_an_error(
 
     refused(result, code, "source s", *says)
     assert landing.rows("id") == []
+
+
+def test_a_source_that_users_did_not_name_is_called_by_its_place(landing: Landing) -> None:
+    path = landing.file("a.csv", "id\nx\n")
+
+    result = landing.insert(path, "csv", HEADER, "id BIGINT", called=INSERT_SOURCE)
+
+    refused(result, "VALUE_NOT_STORABLE", f"the source (csv {path}): ", "a.csv, line 2")
+    assert result.error is not None
+    assert INSERT_SOURCE not in result.error.message
 
 
 def test_a_dry_run_has_the_same_errors(landing: Landing) -> None:

@@ -13,7 +13,7 @@ from tests.support.paimon_metadata import TableFiles
 
 EXTRA_FIELDS = "//button[contains(., 'Extra Fields') and not(contains(., 'JSON'))]"
 METASTORE = "//div[@id='element_metastore']"
-READ = "s3://lake can be read; it has 1 databases."
+READ = "s3://lake can be read. It has 1 database: shop."
 
 
 @pytest.fixture

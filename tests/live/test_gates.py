@@ -103,7 +103,7 @@ def test_a_deferred_sensor_that_times_out_tells_what_it_saw_last(server):
     log = client.log("stale", "run", "gate", 1)
     assert "pausing task" in log.lower(), log
     assert (
-        "shop.stale: the condition of FreshnessSensor was not met within 5 seconds. Last poll: "
+        "shop.stale: the condition of FreshnessSensor was not met within 5 s. Last poll: "
         "newest change: snapshot 1 (APPEND, 2026-01-01T00:00:00+00:00), " in log
     )
     assert "AirflowSensorTimeout" in log

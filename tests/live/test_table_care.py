@@ -77,6 +77,7 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
     assert table.python(_ROWS).splitlines()[-1] == "[{'id': 15, 'k': 'x'}]"
     logs = [client.log(DAG, run_id, task, 1) for task in ("tag", "preview", "expire", "orphans")]
     assert "shop.orders: dry_run" in logs[1]
+    assert "would remove: snapshots 2 | tags 0 |" in logs[1]
     assert "removed: snapshots 2 | tags 0 |" in logs[2]
 
     (tag,) = (path.name.removeprefix("tag-") for path in table.folder.glob("tag/tag-*"))

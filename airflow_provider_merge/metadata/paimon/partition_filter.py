@@ -11,6 +11,7 @@ from typing import Any, Final
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.metadata.model import TableSchema
 from airflow_provider_merge.metadata.paimon.binary_row import decoded, single
+from spark_jobs.contract.sql_literals import sql_literal
 
 _WHOLE_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT")
 
@@ -47,7 +48,7 @@ class PaimonPartitionFilter:
                 wanted[index] = typed_value(value, types[index])
             except (ValueError, ArithmeticError):
                 raise invalid(
-                    "partition", f"{name}: {value!r} is not a valid {types[index]}"
+                    "partition", f"{name}: {sql_literal(value)} is not a valid {types[index]}"
                 ) from None
         return cls(schema.partition_keys, types, wanted)
 

@@ -1,7 +1,7 @@
-"""Where the server of a Paimon REST catalog says that a table lies: two requests, no pypaimon.
+"""What the server of a Paimon REST catalog says: its databases, and where a table lies.
 
-After the calls *config* and *get table* of Paimon's REST catalog API. Of a server's answer nothing
-but the kind is repeated: its text may hold what was sent.
+After the calls *config*, *list databases* and *get table* of Paimon's REST catalog API. Of a
+server's errors nothing but the kind is repeated: its text may hold what was sent.
 """
 
 from __future__ import annotations
@@ -52,6 +52,21 @@ class RestCatalog:
             merged |= given
         return {str(name): str(value) for name, value in merged.items()}
 
+    def databases(self) -> list[str] | None:
+        """The names of databases, those of the server's first page; None: it does not list them.
+
+        Raises:
+            CatalogError, InternalError: as ``options`` does.
+        """
+        base = _base(self.options())
+        try:
+            answer = self._get(f"{base}/databases")
+        except JobError:
+            # Who may use a table may still not list what else there is.
+            return None
+        names = (answer or {}).get("databases")
+        return sorted(map(str, names)) if isinstance(names, list) else None
+
     def location(self, name: TableName) -> str:
         """The path or URI of a table; of a branch, that of its table.
 
@@ -66,11 +81,9 @@ class RestCatalog:
                 "(option data-token.enabled).",
                 "Switch the option off, and give the storage's key to the catalog connection.",
             )
-        prefix = options.get("prefix", "")
-        base = f"/v1/{quote(prefix, safe='')}" if prefix else "/v1"
         table = name.table.partition("$")[0]
         parts = (quote(part, safe="") for part in (name.database, table))
-        answer = self._get("{}/databases/{}/tables/{}".format(base, *parts))
+        answer = self._get("{}/databases/{}/tables/{}".format(_base(options), *parts))
         path = (answer or {}).get("path")
         if not isinstance(path, str) or not path:
             raise CatalogError(
@@ -133,3 +146,9 @@ class RestCatalog:
             f"The catalog's server at {self.uri} did not answer as it should ({problem}).",
             "Check the field uri of the catalog connection, and look at the server's own log.",
         )
+
+
+def _base(options: Mapping[str, str]) -> str:
+    """The path of the calls other than *config*."""
+    prefix = options.get("prefix", "")
+    return f"/v1/{quote(prefix, safe='')}" if prefix else "/v1"

@@ -10,13 +10,13 @@ from airflow_provider_merge.operators._shared.partitions import partition_spec
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
-from airflow_provider_merge.sql.inserts import INSERT_SOURCE
 from airflow_provider_merge.templates import (
     chosen_later,
     has_template,
     with_placeholders,
 )
 from spark_jobs.contract.request import Source
+from spark_jobs.contract.source_names import INSERT_SOURCE
 
 
 class Rows(TypedDict):

@@ -10,6 +10,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.source_names import called
 
 _COUNTS = (
     "source_rows",
@@ -27,7 +28,6 @@ _REMOVED = (
     "index_files",
     "manifests",
     "leftovers",
-    "bytes_removed",
 )
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
@@ -126,11 +126,11 @@ def _source_lines(metrics: Metrics) -> list[str]:
     """What was read of each file source and, where there is any, what the table did not get."""
     lines = []
     for name, source in metrics.sources.items():
-        lines.append(f"  source {name}: {_cells(source, _READ)}")
+        lines.append(f"  {called(name)}: {_cells(source, _READ)}")
         not_stored = [each for each in _NOT_STORED if getattr(source, each)]
         if not_stored:
             place = f", in {source.quarantine}" if source.quarantine else ""
-            lines.append(f"  source {name}, not stored: {_cells(source, not_stored)}{place}")
+            lines.append(f"  {called(name)}, not stored: {_cells(source, not_stored)}{place}")
     return lines
 
 
@@ -139,13 +139,19 @@ def _cells(counts: object, names: Sequence[str]) -> str:
 
 
 def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
-    removed = _cells(report, _REMOVED)
-    lines = [f"{result.target}: {result.status}", f"  removed: {removed}"]
+    is_dry = result.status == "dry_run"
+    removed = f"{_cells(report, _REMOVED)} | bytes {report.bytes_removed:,}"
+    done = "would remove" if is_dry else "removed"
+    lines = [f"{result.target}: {result.status}", f"  {done}: {removed}"]
+    kept = "would be kept" if is_dry else "kept"
     lines += [
-        f"  kept for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
+        f"  {kept} for {each.by}: {each.snapshots:,} snapshots, {each.files:,} data files"
         for each in report.kept
     ]
     if report.snapshots_left:
-        lines.append(f"  left because of max_deletes: {report.snapshots_left:,} snapshots")
-    lines.append(f"  snapshots {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
+        left = "would be left" if is_dry else "left"
+        lines.append(f"  {left} because of max_deletes: {report.snapshots_left:,} snapshots")
+    if report.earliest_snapshot_id is not None:
+        then = "snapshots afterwards:" if is_dry else "snapshots"
+        lines.append(f"  {then} {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)

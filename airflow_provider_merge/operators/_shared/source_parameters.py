@@ -9,11 +9,11 @@ from typing import Any
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.values import conf_text, number, text
 from airflow_provider_merge.secret_names import refuse_secrets
-from airflow_provider_merge.sql.grammar import MERGE_SOURCE
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
+from spark_jobs.contract.source_names import MERGE_SOURCE
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."

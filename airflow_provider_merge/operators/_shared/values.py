@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.identifiers import unquoted
 
 _IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")
@@ -73,6 +77,38 @@ def text(field: str, value: str | None) -> str | None:
     if not isinstance(value, str | None):
         raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
     return value or None
+
+
+def duration(field: str, value: str | None) -> str | None:
+    """A duration as text, such as ``7 d``; None where the parameter was left out.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    return _parsed(field, value, parse_duration, "Write a duration such as '7 d'.")
+
+
+def limit(field: str, value: str | None) -> str | None:
+    """A duration back from now, or a timestamp, as text; None where the parameter was left out.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    remedy = "Write a duration such as '7 d', or a timestamp such as '2026-01-31T00:00:00+00:00'."
+    return _parsed(field, value, lambda text: parse_limit(text, datetime.now(UTC)), remedy)
+
+
+def _parsed(field: str, value: Any, parse: Callable[[str], Any], remedy: str) -> str | None:
+    """Text that can be parsed; a template, which is rendered later, counts as such."""
+    if value is None or value == "" or is_template(value):
+        return value or None
+    if not isinstance(value, str):
+        raise invalid(field, f"expected text, found {type(value).__name__}", remedy)
+    try:
+        parse(value)
+    except ValueError as error:
+        raise invalid(field, str(error), remedy) from None
+    return value
 
 
 def identifier(field: str, value: Any) -> str:

@@ -101,7 +101,7 @@ class PartitionSpecs:
         if expression.target_columns or not expression.deterministic:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"{where}: {text!r} is not a constant",
+                f"{where}: {text} is not a constant",
                 "Write a literal, or select the rows with a source.",
             )
         return expression
@@ -115,8 +115,3 @@ def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
 def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]:
     """The files of the partitions that match a spec."""
     return [file for file in files if belongs(file.partition, spec)]
-
-
-def shown(partition: Mapping[str, Any]) -> str:
-    """A partition or the values of a spec as readable text."""
-    return ", ".join(f"{name} = {value}" for name, value in partition.items())

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.insert.insert_writer import change_rows, require_not_null
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
@@ -81,7 +82,7 @@ class InsertPass:
     def _require_expected(self, key: tuple[Any, ...]) -> None:
         expected = self.copied.expected
         if expected is not None and key not in expected:
-            found = dict(zip(self.copied.cluster_by, key, strict=True))
+            found = sql_conditions(dict(zip(self.copied.cluster_by, key, strict=True)))
             raise CatalogError(
                 ErrorCode.DATA_FILE_UNREADABLE,
                 f"The source has rows with {found}, which the statistics of its files exclude.",

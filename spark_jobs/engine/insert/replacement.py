@@ -13,12 +13,12 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
     TruncateTableSpec,
 )
+from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.analysis.partition_specs import (
     Constants,
     PartitionSpecs,
     belongs,
     files_of,
-    shown,
 )
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
@@ -88,8 +88,8 @@ class Replacement:
                 wanted = {name: each.value for name, each in self.specs[0].items()}
                 raise DataError(
                     ErrorCode.ROW_OUTSIDE_PARTITION,
-                    f"The source has rows of the partition {shown(partition)}, outside of the "
-                    f"partition {shown(wanted)} that the statement names.",
+                    f"The source has rows of the partition {sql_conditions(partition)}, outside of "
+                    f"the partition {sql_conditions(wanted)} that the statement names.",
                     "Filter the source, or name the partition that is meant.",
                 )
         if self.expected is None:
@@ -99,7 +99,7 @@ class Replacement:
             if not any(belongs(partition, spec) for spec in self.expected):
                 raise DataError(
                     ErrorCode.PARTITION_NOT_EXPECTED,
-                    f"The partition {shown(partition)} would change, but is not among "
+                    f"The partition {sql_conditions(partition)} would change, but is not among "
                     "expected_partitions.",
                     "Check the source's rows, or add the partition.",
                 )
@@ -115,7 +115,7 @@ class Replacement:
                 wanted = {name: each.value for name, each in spec.items()}
                 raise DataError(
                     ErrorCode.PARTITION_NOT_FOUND,
-                    f"{self.table.name} has no partition {shown(wanted)}.",
+                    f"{self.table.name} has no partition {sql_conditions(wanted)}.",
                     "Check the values, or say IF EXISTS.",
                 )
 

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from spark_jobs.arrow_types import arrow_schema
+from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
 from spark_jobs.engine.source.declared_columns import declared_schema
@@ -87,7 +88,7 @@ def read_source(
     except (OSError, pa.ArrowException) as error:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"source {source.name} ({source.format} {source.path}): {error}",
+            f"{placed_source(source)}: {error}",
             "Check the source's path and format.",
         ) from error
     by_file = (
@@ -126,7 +127,7 @@ def refuse_unsupported(source: FileSource) -> None:
     Raises:
         NotSupportedError: names the format, the option or the path with a pattern.
     """
-    where = f"source {source.name} ({source.format} {source.path})"
+    where = placed_source(source)
     if source.format.lower() not in _FORMATS:
         raise NotSupportedError(
             f"{where}: Spark has no file system for this path, and without one only CSV, JSON, "
@@ -161,7 +162,7 @@ def listed(source: FileSource, location: FileLocation) -> list[pafs.FileInfo]:
         CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE, naming the source.
         NotSupportedError: it has partition folders.
     """
-    where = f"source {source.name} ({source.format} {source.path})"
+    where = placed_source(source)
     try:
         info = location.filesystem.get_file_info(location.path)
         if info.type == pafs.FileType.File:

@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.char_columns import char_lengths
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.errors import ErrorCode, RequestError
@@ -50,7 +51,7 @@ def _declared(source: FileSource) -> StructType:
     if not isinstance(schema, StructType):
         raise RequestError(
             ErrorCode.REQUEST_INVALID,
-            f"source {source.name}: schema: {source.schema!r} is not a list of columns",
+            f"{source_text(source)}: schema: {source.schema!r} is not a list of columns",
             "Write it as id BIGINT, name STRING.",
         )
     return schema

@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyarrow import orc
 
+from spark_jobs.contract.source_names import source_text
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.packing import in_order
@@ -102,7 +103,7 @@ def footers_of(spark: SparkSession, files: SourceFiles, frame: DataFrame) -> Foo
             found = [_footer(row["footer"]) for row in rows]
     except JobError as error:
         raise CatalogError(
-            error.code, f"source {files.source.name}: {error.message}", error.remedy
+            error.code, f"{source_text(files.source)}: {error.message}", error.remedy
         ) from None
     _require_columns(files, found, _wanted(frame), names)
     return Footers(tuple(found))
@@ -200,7 +201,7 @@ def _require_columns(
         if missing and not _is_positional(files.source.format, has):
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"source {files.source.name}: {names[footer.file]} has no column {missing[0]}; it "
+                f"{source_text(files.source)}: {names[footer.file]} has no column {missing[0]}; it "
                 f"has {', '.join(sorted(each for each in has if '.' not in each))}.",
                 _REMEDY,
             )
@@ -208,7 +209,7 @@ def _require_columns(
         if unknown and files.source.schema is None:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"source {files.source.name}: {names[footer.file]} has a column {unknown[0]}, "
+                f"{source_text(files.source)}: {names[footer.file]} has a column {unknown[0]}, "
                 "which other files of the source lack.",
                 _REMEDY,
             )

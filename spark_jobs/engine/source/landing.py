@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from spark_jobs.contract.result import SourceMetrics
+from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
 from spark_jobs.engine.source.landing_report import LandingReport
 from spark_jobs.engine.source.landing_schema import columns_of, source_schema
@@ -93,8 +94,7 @@ def landing_of(spark: SparkSession, source: FileSource, connector: Connector) ->
     files = source_files(spark, source, connector)
     if files.filesystem is None:
         raise NotSupportedError(
-            f"source {source.name}: {source.format} files at {source.path} cannot be read: Python "
-            "has no file system for them.",
+            f"{placed_source(source)} cannot be read: Python has no file system for it.",
             "Land them on a local or shared folder, on s3:// or on hdfs://, or write parquet.",
         )
     zone: str = spark.conf.get("spark.sql.session.timeZone") or "UTC"
@@ -103,7 +103,7 @@ def landing_of(spark: SparkSession, source: FileSource, connector: Connector) ->
     in_folders = {name.lower() for name in files.partition_types}
     partition = tuple(each for each in columns if each.name.lower() in in_folders)
     in_files = [each for each in columns if each not in partition]
-    reader = SourceOptions(source.name, source.format.lower(), source.options).reader(
+    reader = SourceOptions(source_text(source), source.format.lower(), source.options).reader(
         in_files, zone
     )
     return Landing(files, schema, reader, partition, TextRules(zone))
@@ -135,7 +135,7 @@ def land(
     make_folder(storage.filesystem, root)
     tasks = _scan_tasks(landing, spark.sparkContext.defaultParallelism)
     task = LandingTask(
-        source=source.name,
+        source=source_text(source),
         filesystem=files.filesystem,
         reader=landing.reader,
         columns=tuple(column.name for column in columns),
@@ -208,8 +208,8 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
         if name.lower() not in seen and name not in in_folders and name != corrupt:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"source {landing.source.name}: the column {name} occurs in no record of "
-                f"{landing.source.path}; they have {', '.join(sorted(seen)[:_NAMED])}.",
+                f"{placed_source(landing.source)}: the column {name} occurs in no record; "
+                f"they have {', '.join(sorted(seen)[:_NAMED])}.",
                 "Correct the source's schema.",
             )
 
@@ -223,7 +223,7 @@ def _require_few(source: FileSource, metrics: SourceMetrics) -> None:
         of_all = f"{limit:.0f}" if limit >= 1 else f"{limit:.2%} of them"
         raise DataError(
             ErrorCode.TOO_MANY_BAD_ROWS,
-            f"source {source.name}: {metrics.quarantined} of {metrics.records} records cannot be "
+            f"{source_text(source)}: {metrics.quarantined} of {metrics.records} records cannot be "
             f"read; max_bad_rows allows {of_all}.",
             f"Look at {metrics.quarantine or 'them'}, correct the files, or allow more.",
         )
@@ -233,20 +233,20 @@ def _notes(
     landing: Landing, reports: Sequence[LandingReport], metrics: SourceMetrics
 ) -> tuple[str, ...]:
     """What users should know about a source, for the log."""
-    name = landing.source.name
-    notes = [f"source {name}: {metrics.records} records in {metrics.files} files"]
+    name = source_text(landing.source)
+    notes = [f"{name}: {metrics.records} records in {metrics.files} files"]
     wanted = {each.lower() for each in landing.schema.names}
     seen = {each for report in reports for each in report.seen}
     ignored = sorted(each for each in seen if each.lower() not in wanted)
     if ignored:
         more = f" and {len(ignored) - _NAMED} more" if len(ignored) > _NAMED else ""
-        notes.append(f"source {name}: ignored columns: {', '.join(ignored[:_NAMED])}{more}")
+        notes.append(f"{name}: ignored columns: {', '.join(ignored[:_NAMED])}{more}")
     if metrics.lost_values or metrics.lost_records:
         notes.append(
-            f"source {name}: its options made {metrics.lost_values} values NULL and lost "
+            f"{name}: its options made {metrics.lost_values} values NULL and lost "
             f"{metrics.lost_records} records"
         )
     if metrics.quarantined:
         where = metrics.quarantine or "a real run would set them aside"
-        notes.append(f"source {name}: {metrics.quarantined} bad records: {where}")
+        notes.append(f"{name}: {metrics.quarantined} bad records: {where}")
     return tuple(notes)

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
@@ -84,7 +85,7 @@ def columns_of(source: FileSource, schema: StructType) -> tuple[Column, ...]:
         if names.count(name) > 1:
             raise RequestError(
                 ErrorCode.REQUEST_INVALID,
-                f"source {source.name}: schema: {name} occurs more than once",
+                f"{source_text(source)}: schema: {name} occurs more than once",
                 "Give each column a name of its own.",
             )
     is_flat = source.format.lower() in ("csv", "text")
@@ -95,7 +96,7 @@ def _column(source: FileSource, field: StructField, *, is_flat: bool) -> Column:
     kind = field.dataType
     if not _is_readable(kind, is_flat=is_flat):
         raise NotSupportedError(
-            f"source {source.name}: column {field.name}: no {source.format} file holds values of "
+            f"{source_text(source)}: column {field.name}: no {source.format} file holds values of "
             f"{kind.simpleString()}.",
             "Declare it as STRING and convert it in a query over the source.",
         )
@@ -119,7 +120,7 @@ def _is_readable(kind: DataType, *, is_flat: bool) -> bool:
 def _of_header(files: SourceFiles) -> StructType:
     """STRING columns, named by the first header, or ``_c0``, ``_c1`` … if names do not count."""
     source, filesystem = files.source, _filesystem(files)
-    reader = SourceOptions(source.name, "csv", source.options).reader((), "UTC")
+    reader = SourceOptions(source_text(source), "csv", source.options).reader((), "UTC")
     assert isinstance(reader, CsvReader)  # noqa: S101 - of the format csv
     for file in files.files:
         names = reader.first_record(filesystem, FilePart(file))
@@ -139,7 +140,7 @@ def _require_names(source: FileSource, file: str, names: Sequence[str]) -> None:
             problem = f"names {name} twice" if name else "has a column without a name"
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"source {source.name}: {file}, line 1: the header {problem}",
+                f"{source_text(source)}: {file}, line 1: the header {problem}",
                 "Give the source a schema; enforceSchema=True takes its columns by position.",
             )
 
@@ -159,8 +160,8 @@ def _inferred(spark: SparkSession, files: SourceFiles) -> StructType:
     source = files.source
     if not files.is_listed_by_spark:
         raise NotSupportedError(
-            f"source {source.name} ({source.format} {source.path}): Spark has no file system for "
-            "this path, so it cannot look for the columns.",
+            f"{placed_source(source)}: Spark has no file system for this path, so it cannot look "
+            "for the columns.",
             "Give the source a schema.",
         )
     own = {"maxrecordbytes", "enforceschema", "mode", "columnnameofcorruptrecord"}

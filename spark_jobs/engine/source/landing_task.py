@@ -39,6 +39,7 @@ class LandingTask:
     to a file in ``folder``, else the first one is an error. Picklable.
     """
 
+    # What errors call it, such as "source updates".
     source: str
     filesystem: pafs.FileSystem
     reader: Reader
@@ -87,9 +88,7 @@ class LandingTask:
             yield from self.reader.read(self.filesystem, part)
             require_version(self.filesystem, part.file)
         except JobError as error:
-            raise error_of(
-                error.code, f"source {self.source}: {error.message}", error.remedy
-            ) from None
+            raise error_of(error.code, f"{self.source}: {error.message}", error.remedy) from None
         except RecordTooLongError as error:
             raise self._unreadable(
                 name,
@@ -118,7 +117,7 @@ class LandingTask:
             if values.bad is not None:
                 raise DataError(
                     ErrorCode.VALUE_NOT_STORABLE,
-                    f"source {self.source}: {part.file.name}: the folder's value "
+                    f"{self.source}: {part.file.name}: the folder's value "
                     f"{shown(text[0].as_py())} of column {column.name} is not a valid "
                     f"{column.type_name}",
                     "Correct the type in the source's schema, or the name of the folder.",
@@ -146,7 +145,7 @@ class LandingTask:
 
     def _bad(self, record: BadRecord, part: FilePart, before: int) -> JobError:
         problem = record.problem
-        where = f"source {self.source}: {part.file.name}"
+        where = f"{self.source}: {part.file.name}"
         if record.location.line is not None:
             where += f", line {record.location.line + before}"
         if record.location.record is not None:
@@ -167,6 +166,6 @@ class LandingTask:
     def _unreadable(self, name: str, problem: str, remedy: str) -> CatalogError:
         return CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"source {self.source}: {name} cannot be read: {problem}",
+            f"{self.source}: {name} cannot be read: {problem}",
             remedy,
         )

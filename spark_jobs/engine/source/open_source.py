@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
+from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.runtime.older_spark import error_condition
@@ -129,7 +130,6 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:
-    location = f" ({source.format} {source.path})" if isinstance(source, FileSource) else ""
     if isinstance(error, _REFUSED):
         missing = error_condition(error).startswith(_NOT_FOUND)
         problem = str(error).strip().splitlines()[0]
@@ -139,6 +139,6 @@ def _unreadable(source: Source, error: Exception) -> Exception:
         return error
     return CatalogError(
         ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE,
-        f"source {source.name}{location}: {problem}",
+        f"{placed_source(source)}: {problem}",
         "Check the source's path, format and query.",
     )

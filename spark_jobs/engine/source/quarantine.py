@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.unfinished_files import finished_name
 from spark_jobs.engine.source.source_files import default_uri
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
@@ -91,8 +92,8 @@ def quarantine_of(
     location = location or _local(spark, source.quarantine)
     if location is None:
         raise NotSupportedError(
-            f"source {source.name}: quarantine: {source.quarantine} is neither a local path nor on "
-            "a storage that the catalog connection knows.",
+            f"{source_text(source)}: quarantine: {source.quarantine} is neither a local path nor "
+            "on a storage that the catalog connection knows.",
             "Name a folder there.",
         )
     below = f"{_task_folder(request)}/{_safe(source.name)}.jsonl"

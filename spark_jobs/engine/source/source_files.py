@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_source import listed, spark_knows
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -78,8 +79,8 @@ def source_files(spark: SparkSession, source: FileSource, connector: Connector) 
         if location is None:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
-                f"source {source.name} ({source.format} {source.path}): neither Spark nor the "
-                "catalog connection knows this kind of storage.",
+                f"{placed_source(source)}: neither Spark nor the catalog connection knows this "
+                "kind of storage.",
                 "Put the Hadoop jar of the store on Spark's class path, or correct the path.",
             )
         return located_files(source, location)
@@ -115,7 +116,7 @@ def files_of_frame(
     if not paths:
         raise CatalogError(
             ErrorCode.SOURCE_NOT_FOUND,
-            f"source {source.name}: {source.path} holds no files",
+            f"{placed_source(source)} holds no files",
             "Check the path; for a source that may be empty, write a file without rows.",
         )
     types = partition_types or {}

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.contract.sql_literals import sql_literal
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
@@ -70,7 +71,8 @@ class CardinalityCheck:
         row_ids = [batch.column(rows.ROW_ID)[int(i)].as_py() for i in at]
         distinct = list({str(row_id): row_id for row_id in row_ids}.values())
         named = [self._sink.read_row(row_id, self._on_columns) for row_id in distinct[:_NAMED_ROWS]]
-        keys = "; ".join(", ".join(f"{k}={v!r}" for k, v in row.items()) for row in named)
+        shown = (", ".join(f"{k}={sql_literal(v)}" for k, v in row.items()) for row in named)
+        keys = "; ".join(shown)
         by = f"clause {', '.join(map(str, clauses))}" if clauses else "the ON condition"
         return DataError(
             ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES,

@@ -213,14 +213,14 @@ REFUSED = [
         "overwrite: rows outside of the spec",
         overwrite("static", {"p": "'a'"}),
         ErrorCode.ROW_OUTSIDE_PARTITION,
-        "p = z",
-        "p = a",
+        "p = 'z'",
+        "p = 'a'",
     ),
     refused(
         "overwrite: rows outside of a full spec in mode dynamic",
         overwrite("dynamic", {"p": "'a'"}),
         ErrorCode.ROW_OUTSIDE_PARTITION,
-        "p = z",
+        "p = 'z'",
     ),
     refused(
         "overwrite: an unknown column in the spec",
@@ -270,13 +270,13 @@ REFUSED = [
         "overwrite: a partition that is not expected",
         overwrite("dynamic", expected_partitions=({"p": "'a'"},)),
         ErrorCode.PARTITION_NOT_EXPECTED,
-        "p = z",
+        "p = 'z'",
     ),
     refused(
         "overwrite: clearing a partition that is not expected",
         overwrite("table", expected_partitions=({"p": "'a'"}, {"p": "'z'"}, {"p": "NULL"})),
         ErrorCode.PARTITION_NOT_EXPECTED,
-        "p = b",
+        "p = 'b'",
     ),
     refused(
         "overwrite: expected partitions of an unknown column",
@@ -374,7 +374,7 @@ REFUSED = [
         "drop partitions: one that is not there",
         DropPartitionsSpec(({"p": "'b'"}, {"p": "'y'"})),
         ErrorCode.PARTITION_NOT_FOUND,
-        "p = y",
+        "p = 'y'",
     ),
     refused(
         "truncate: an unknown column",

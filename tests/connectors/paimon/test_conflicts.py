@@ -105,7 +105,7 @@ def test_an_append_to_a_partition_that_was_read(connector: Connector, table: Tab
     message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
 
     assert message.startswith("Snapshot 2 (APPEND by ")
-    assert "changed what the statement read in partitions {'p': 1}" in message
+    assert "changed what the statement read in partitions p=1" in message
     assert len(read(connector)) == 5
 
 
@@ -151,7 +151,7 @@ def test_a_file_that_both_change(connector: Connector, table: TableHandle, isola
     message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
 
     assert message.startswith("Snapshot 2 (OVERWRITE by other-0) changed")
-    assert "{'p': 0}" in message
+    assert "in partitions p=0 while" in message
     assert {row["id"] for row in read(connector)} == {0, 1, 3}
 
 
@@ -185,7 +185,7 @@ def test_a_file_of_deletion_vectors_that_both_write(connector: Connector) -> Non
 
     assert message == (
         "Snapshot 3 (OVERWRITE by other-1) changed deletion vectors that the statement rewrites "
-        "in partitions {'p': 0} while it ran."
+        "in partitions p=0 while it ran."
     )
     assert len(read(connector)) == 20
 

@@ -81,7 +81,7 @@ def columns(**changed: Any) -> tuple[ColumnSpec, ...]:
         (replace(SPEC, columns=columns(nullable=False)), "column name admits NULL"),
         (
             replace(SPEC, columns=columns(comment="n")),
-            "column name has the comment None, not 'n'",
+            "column name has no comment, not the comment 'n'",
         ),
         (replace(SPEC, columns=columns(name="title")), "column title is missing"),
         (replace(SPEC, columns=columns(name="title")), "column name was not asked for"),
@@ -91,7 +91,7 @@ def columns(**changed: Any) -> tuple[ColumnSpec, ...]:
             replace(SPEC, table_options={"file.compression": "snappy"}),
             "option file.compression is 'zstd', not 'snappy'",
         ),
-        (replace(SPEC, comment="x"), "the table has the comment 'All orders', not 'x'"),
+        (replace(SPEC, comment="x"), "the table has the comment 'All orders', not the comment 'x'"),
     ],
 )
 def test_each_difference_is_named(

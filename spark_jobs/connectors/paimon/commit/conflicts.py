@@ -20,6 +20,7 @@ from spark_jobs.connectors.paimon.library import index_manifest
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.read.planning import described_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.request import Isolation
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.writes import ReadSet
@@ -85,7 +86,7 @@ def _conflict(
     table: PinnedTable, commit: OtherCommit, entries: Sequence[Any], what: str
 ) -> CommitError:
     keys = table.schema.partition_keys
-    partitions = sorted({str(entry.partition.to_dict()) for entry in entries})
+    partitions = sorted({partition_name(entry.partition.to_dict()) for entry in entries})
     shown = ", ".join(partitions[:_SHOWN]) + (", …" if len(partitions) > _SHOWN else "")
     where = f" in partitions {shown}" if keys else ""
     return CommitError(

@@ -65,7 +65,7 @@ def _definition_differences(wanted: PaimonColumn, found: PaimonColumn) -> Iterat
     if is_nullable(wanted.type) != is_nullable(found.type):
         yield f"column {name} {'admits' if is_nullable(found.type) else 'does not admit'} NULL"
     if wanted.comment != (found.comment or None):
-        yield f"column {name} has the comment {found.comment!r}, not {wanted.comment!r}"
+        yield f"column {name} has {_comment(found.comment)}, not {_comment(wanted.comment)}"
 
 
 def _order_differences(wanted: PaimonSchema, found: PaimonSchema) -> Iterator[str]:
@@ -83,6 +83,11 @@ def _key_differences(what: str, wanted: tuple[str, ...], found: tuple[str, ...])
 def _option_differences(wanted: PaimonSchema, found: PaimonSchema) -> Iterator[str]:
     for option, value in wanted.options.items():
         if found.options.get(option) != value:
-            yield f"option {option} is {found.options.get(option)!r}, not {value!r}"
+            is_now = repr(found.options[option]) if option in found.options else "not set"
+            yield f"option {option} is {is_now}, not {value!r}"
     if wanted.comment is not None and wanted.comment != found.comment:
-        yield f"the table has the comment {found.comment!r}, not {wanted.comment!r}"
+        yield f"the table has {_comment(found.comment)}, not {_comment(wanted.comment)}"
+
+
+def _comment(text: str | None) -> str:
+    return f"the comment {text!r}" if text else "no comment"

@@ -1,0 +1,72 @@
+"""Parameters of sensors that are wrong when the DAG is parsed, or when the task starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_merge.sensors.freshness import FreshnessSensor
+from airflow_provider_merge.sensors.partition import PartitionSensor
+from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+from airflow_provider_merge.sensors.tag import TagSensor
+from spark_jobs.errors import RequestError
+
+WRONG = {
+    "table": (SnapshotSensor, {"table": "orders", "after_id": 1}, "not a table name"),
+    "nothing to be after": (SnapshotSensor, {}, "exactly one"),
+    "two": (SnapshotSensor, {"after_id": 1, "after_last": True}, "exactly one"),
+    "no partition": (PartitionSensor, {"partition": {}}, "names no partition"),
+    "age as text": (
+        FreshnessSensor,
+        {"max_age": "2 days"},
+        r"max_age: '2 days' .* a number of seconds.* Write timedelta\(days=2\) or 172800",
+    ),
+    "another age": (FreshnessSensor, {"max_age": "soon"}, r"Write timedelta\(days=2\) or 172800"),
+    "no age": (FreshnessSensor, {"max_age": 0}, "max_age: 0 is not a duration above 0"),
+    "interval as text": (
+        SnapshotSensor,
+        {"after_id": 1, "poke_interval": "90 s"},
+        r"poke_interval: '90 s' .* Write timedelta\(seconds=90\) or 90\.",
+    ),
+    "timeout as text": (
+        SnapshotSensor,
+        {"after_id": 1, "timeout": "6 h"},
+        r"timeout: '6 h' .* Write timedelta\(hours=6\) or 21600",
+    ),
+    "range": (
+        PartitionSensor,
+        {"partition": {"d": "x"}, "through": {"d": "z"}},
+        "not a range of dates or whole numbers",
+    ),
+    "backwards": (
+        PartitionSensor,
+        {"partition": {"d": "2"}, "through": {"d": "1"}},
+        "are 0 partitions",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sensor", "parameters", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_parameters_are_refused_when_the_dag_is_parsed(sensor, parameters, message):
+    with pytest.raises(RequestError, match=message):
+        sensor(task_id="t", **{"table": "a.b", **parameters})
+
+
+OF_A_WRONG_TYPE = {
+    "no partition": (PartitionSensor, {"partition": None}, "partition: names no partition"),
+    "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected values"),
+    "age": (
+        FreshnessSensor,
+        {"max_age": "{{ params.age }}"},
+        "max_age: '{{ params.age }}' is not a duration above 0",
+    ),
+    "fresh partition": (FreshnessSensor, {"max_age": 1, "partition": "d"}, "partition: expected"),
+    "tag": (TagSensor, {"tag": 7}, "tag: 7 is not a tag name"),
+}
+
+
+@pytest.mark.parametrize(
+    ("sensor", "parameters", "message"), OF_A_WRONG_TYPE.values(), ids=OF_A_WRONG_TYPE
+)
+def test_what_another_task_returned_is_checked(sensor, parameters, message):
+    with pytest.raises(RequestError, match=message):
+        sensor(task_id="t", table="a.b", **parameters).gate({})
