@@ -130,7 +130,7 @@ def test_source_table_that_does_not_exist(each_harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ("SELECT * FROM nothing", ErrorCode.SOURCE_NOT_FOUND),
+        ("SELECT * FROM nothing", ErrorCode.TABLE_NOT_FOUND),
         ("SELECT FROM WHERE", ErrorCode.SOURCE_UNREADABLE),
         ("SELECT no_column FROM VALUES (1) AS r(id)", ErrorCode.SOURCE_UNREADABLE),
     ],

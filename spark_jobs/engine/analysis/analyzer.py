@@ -110,7 +110,7 @@ def analyze_filtered(
     Raises:
         RequestError: SYNTAX_ERROR.
         AnalysisError: the spec does not fit the schema; the message names the column.
-        CatalogError: SOURCE_NOT_FOUND if a subquery reads a table that is not a view.
+        CatalogError: TABLE_NOT_FOUND if a subquery reads a table that is not a view.
     """
     refuse_reserved_names(table.column_names, "target")
     target = target_side(spark, spec.target_alias, table)

@@ -96,7 +96,7 @@ class ExpressionAnalyzer:
         Raises:
             RequestError: SYNTAX_ERROR.
             AnalysisError: as ``analyze``; TYPE_MISMATCH if it is not boolean.
-            CatalogError: SOURCE_NOT_FOUND if a subquery reads a table that is not a view.
+            CatalogError: TABLE_NOT_FOUND if a subquery reads a table that is not a view.
         """
         if not self._parsed(text, "WHERE").has_subquery:
             return self.analyze_condition(text, "target", "WHERE")
@@ -116,7 +116,7 @@ class ExpressionAnalyzer:
             RequestError: SYNTAX_ERROR.
             AnalysisError: as ``analyze``; EXPRESSION_NOT_ALLOWED for correlated subqueries, IN and
                 EXISTS.
-            CatalogError: SOURCE_NOT_FOUND if a subquery reads a table that is not a view.
+            CatalogError: TABLE_NOT_FOUND if a subquery reads a table that is not a view.
         """
         if not self._parsed(text, where).has_subquery:
             return self.analyze(text, "target", where)

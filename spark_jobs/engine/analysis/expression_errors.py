@@ -68,7 +68,7 @@ class ExpressionErrors:
         condition = error_condition(error)
         if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
             return CatalogError(
-                ErrorCode.SOURCE_NOT_FOUND,
+                ErrorCode.TABLE_NOT_FOUND,
                 f"{where}: {text!r}: {summary}",
                 "Subqueries read the sources of the statement, by their names.",
             )

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _REFUSED = (AnalysisException, SparkRuntimeException)
-_NOT_FOUND = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
+_NOT_FOUND = {
+    "PATH_NOT_FOUND": ErrorCode.SOURCE_NOT_FOUND,
+    "UNABLE_TO_INFER_SCHEMA": ErrorCode.SOURCE_NOT_FOUND,
+    "TABLE_OR_VIEW_NOT_FOUND": ErrorCode.TABLE_NOT_FOUND,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def open_source(
     The view of landed files has no rows yet.
 
     Raises:
-        CatalogError: SOURCE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
+        CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
         RequestError, NotSupportedError: an option or a type of landed files.
     """
     try:
@@ -130,15 +134,17 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
 
 
 def _unreadable(source: Source, error: Exception) -> Exception:
+    code = ErrorCode.SOURCE_UNREADABLE
     if isinstance(error, _REFUSED):
-        missing = error_condition(error).startswith(_NOT_FOUND)
+        condition = error_condition(error)
+        code = next((_NOT_FOUND[each] for each in _NOT_FOUND if condition.startswith(each)), code)
         problem = str(error).strip().splitlines()[0]
     elif _NO_FORMAT in str(error):
-        missing, problem = False, "Spark has no such format"
+        problem = "Spark has no such format"
     else:
         return error
     return CatalogError(
-        ErrorCode.SOURCE_NOT_FOUND if missing else ErrorCode.SOURCE_UNREADABLE,
+        code,
         f"{placed_source(source)}: {problem}",
         "Check the source's path, format and query.",
     )

@@ -248,7 +248,7 @@ BEHAVIOURS = [
     delete_from(
         "delete: a subquery over what is no source",
         "id IN (SELECT id FROM nothing)",
-        fails=fails(ErrorCode.SOURCE_NOT_FOUND, "WHERE", "nothing"),
+        fails=fails(ErrorCode.TABLE_NOT_FOUND, "WHERE", "nothing"),
     ),
     Behaviour(
         "update: an alias of characters that only backticks can hold",

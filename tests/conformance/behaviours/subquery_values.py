@@ -76,7 +76,7 @@ BEHAVIOURS = [
         "update: a subquery of a table that is no source",
         {"n": "(SELECT max(id) FROM nothing)"},
         None,
-        fails=fails(ErrorCode.SOURCE_NOT_FOUND, "value of n in UPDATE", "nothing"),
+        fails=fails(ErrorCode.TABLE_NOT_FOUND, "value of n in UPDATE", "nothing"),
     ),
     update_set(
         "update: a subquery with a value of another type",
