@@ -12,6 +12,7 @@ from airflow_provider_merge.operators._shared import outcome
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.submit.processes import OPERATION, end_processes
+from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.last_look import answer_name, question
@@ -75,17 +76,21 @@ def note_of(request):
 
 
 @pytest.mark.slow
-def test_the_job_is_told_what_became_of_its_task(temporary, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("submitter", "make"),
+    [(SparkSubmitSubmitter, Launcher.make), (PlainPythonSubmitter, Launcher.of_python)],
+)
+def test_the_job_is_told_what_became_of_its_task(submitter, make, temporary, monkeypatch, capsys):
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     request = example_request()
     then = ASKING.format(
         question=question(request.operation_id), name=answer_name(request.operation_id)
     )
-    launcher = Launcher.make(temporary / "env", then)
+    launcher = make(temporary / "env", then)
     ends = iter(["", "its state is failed"])
-    submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
+    settings = SparkSettings(spark_env=str(launcher.folder))
 
-    submitter.submit(SparkJob("dag.task", request, ended=lambda: next(ends)))
+    submitter(settings).submit(SparkJob("dag.task", request, ended=lambda: next(ends)))
 
     heard = re.findall(r"heard: (.*?) +\[", capsys.readouterr().out)
     assert heard == ["nothing", "its state is failed"]
