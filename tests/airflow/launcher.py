@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -57,12 +58,10 @@ class Launcher:
     def of_python(cls, folder: Path, then: str = "") -> Launcher:
         """As ``make``, for the environment's Python."""
         launcher = cls.make(folder, then)
-        script = (
-            folder / "lib" / "python3.11" / "site-packages" / "pyspark" / "bin" / "spark-submit"
-        )
+        (script,) = folder.rglob("spark-submit")
         python = folder / "bin" / "python"
         python.unlink()
-        script.rename(python)
+        shutil.copy(script, python)
         return launcher
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import logging
 from decimal import Decimal
 from pathlib import Path
 
@@ -36,9 +35,8 @@ def table(warehouse: Path) -> Path:
     """The schema of ``shop.daily``, partitioned by all columns but ``id``."""
     path = warehouse / "shop.db" / "daily" / "schema" / "schema-0"
     path.parent.mkdir(parents=True)
-    fields = [
-        {"id": i, "name": name, "type": kind} for i, (name, kind) in enumerate(COLUMNS.items())
-    ]
+    columns = enumerate(COLUMNS.items())
+    fields = [{"id": id_, "name": name, "type": kind} for id_, (name, kind) in columns]
     keys = list(COLUMNS)[1:]
     path.write_text(json.dumps({"version": 3, "id": 0, "fields": fields, "partitionKeys": keys}))
     return path
@@ -61,7 +59,7 @@ def text(sql):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: truncate(),
+        truncate,
         lambda: truncate(target="shop.nowhere"),
         lambda: truncate({"DAY": "2026-01-31", "region": "eu-1", "code": "abc"}),
         lambda: truncate({"day": DAY, "n": 7, "flag": True, "price": None, "at": None}),
@@ -86,7 +84,7 @@ def test_no_session_for_plain_values(make):
     [
         lambda: truncate({"day": "31.01.2026"}),
         lambda: truncate({"day": "2026-02-30"}),
-        lambda: truncate({"day": dt.datetime(2026, 1, 31)}),
+        lambda: truncate({"day": dt.datetime(2026, 1, 31, tzinfo=dt.UTC)}),
         lambda: truncate({"region": "it's"}),
         lambda: truncate({"region": "a\\b"}),
         lambda: truncate({"code": "abcd"}),
@@ -109,22 +107,26 @@ def test_a_session_for_all_others(make):
     assert type(operator.get_submitter()) is SparkSubmitSubmitter
 
 
-def test_a_session_where_the_schema_can_not_be_read(table, caplog):
+def test_a_session_where_the_schema_can_not_be_read(table, capsys):
     table.write_text("{")
-    with caplog.at_level(logging.INFO):
-        assert truncate({"region": "eu"}).needs_session()
-    assert "The job starts Spark, as shop.daily cannot be read from here: METADATA" in caplog.text
+    assert truncate({"region": "eu"}).needs_session()
+    told = capsys.readouterr().out
+    assert "The job starts Spark, as shop.daily cannot be read from here: METADATA" in told
 
 
 @pytest.mark.usefixtures("airflow_db", "table")
 def test_a_task_reads_the_schema_once(dag_file, submitter, monkeypatch):
     read = []
     columns = PaimonHook.columns
-    monkeypatch.setattr(
-        PaimonHook, "columns", lambda hook, target: [columns(hook, target), read.append(target)][0]
-    )
+
+    def counted(hook, target):
+        read.append(target)
+        return columns(hook, target)
+
+    monkeypatch.setattr(PaimonHook, "columns", counted)
     submitter.outcomes = [committed]
-    body = 'TruncateTableOperator(task_id="t", target="shop.daily", partition={"day": "{{ params.d }}"})'
+    partition = '{"day": "{{ params.d }}"}'
+    body = f'TruncateTableOperator(task_id="t", target="shop.daily", partition={partition})'
 
     run = dag_file(body, arguments='params={"d": "2026-01-31"}').run()
 
