@@ -1,9 +1,9 @@
 """The job: read the request, run its statement, store the result, set the exit code.
 
 ``spark-submit … main.py --request FILE [--credentials FILE]``, or ``--batch FILE`` for several
-statements. Maintenance statements need no Spark session: ``python main.py --no-session --request
-FILE``. ``spark_jobs.run`` does the same for tests and notebooks; it is imported, and the catalog
-opened, while Java starts the session.
+statements. Some statements need no Spark session (see ``spark_jobs.run.run``): ``python main.py
+--no-session --request FILE``. ``spark_jobs.run`` does the same for tests and notebooks; it is
+imported, and the catalog opened, while Java starts the session.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.inserts import ClearingStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
@@ -44,7 +45,8 @@ def run(
 ) -> JobResult:
     """Run a request on an existing session; errors of the request or its data become results.
 
-    ``spark`` may be None for CREATE TABLE and maintenance statements.
+    ``spark`` may be None for CREATE TABLE, maintenance statements, and TRUNCATE and DROP PARTITION
+    with plain constants.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the workspace cannot be reached. ``progress`` holds the phases that have already
@@ -63,7 +65,7 @@ def run(
         return CreateTableJob(request, statement, connector, progress, redaction).run()
     if isinstance(statement, MaintenanceStatement):
         return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
-    if spark is None:
+    if spark is None and not isinstance(statement, ClearingStatement):
         problem = RequestError(
             ErrorCode.REQUEST_INVALID,
             f"{statement.kind}: needs a Spark session",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from airflow_provider_merge.operators._shared.clearing import ClearingOperator
 from airflow_provider_merge.operators._shared.partitions import partition_specs
@@ -49,11 +48,6 @@ class DropPartitionsOperator(ClearingOperator):
         self.partitions = partitions
         self.if_exists = if_exists
         self.check_parameters()
-
-    def statement(self) -> DropPartitionsSpec:
-        """The statement of the rendered parameters."""
-        spec = cast("DropPartitionsSpec", super().statement())
-        return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
 
     def built_statement(self) -> DropPartitionsSpec:
         """The statement from ``partitions``."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.clearing import ClearingOperator
 from airflow_provider_merge.operators._shared.partitions import partition_spec
-from airflow_provider_merge.operators._shared.values import flag
 from spark_jobs.contract.inserts import TruncateTableSpec
 
 
@@ -41,11 +39,6 @@ class TruncateTableOperator(ClearingOperator):
         super().__init__(**kwargs)
         self.partition = partition
         self.check_parameters()
-
-    def statement(self) -> TruncateTableSpec:
-        """The statement of the rendered parameters."""
-        spec = cast("TruncateTableSpec", super().statement())
-        return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
 
     def built_statement(self) -> TruncateTableSpec:
         """The statement from ``partition``."""

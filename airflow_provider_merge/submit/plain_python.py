@@ -8,6 +8,7 @@ import subprocess
 from airflow_provider_merge.submit.endings import ending
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
+from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
@@ -22,7 +23,7 @@ from airflow_provider_merge.submit.surroundings import (
     environment_of,
     spark_connection,
 )
-from spark_jobs.contract.arguments import CREDENTIALS, NO_SESSION
+from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, NO_SESSION
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class PlainPythonSubmitter(LocalSubmitter):
     def __init__(self, settings: SparkSettings) -> None:
         super().__init__(settings)
         self._other: Submitter | None = None
+        self._last_look: LastLook | None = None
 
     def submit(self, job: SparkJob) -> None:
         """Run the job and wait for its end, after what an earlier try left running was ended."""
@@ -48,6 +50,11 @@ class PlainPythonSubmitter(LocalSubmitter):
         else:
             super().submit(job)
 
+    def _prepare(
+        self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
+    ) -> None:
+        self._last_look = LastLook(files.folder, job.ended)
+
     def _end_elsewhere(self) -> None:
         if self._other is not None:
             self._other.kill()
@@ -57,10 +64,12 @@ class PlainPythonSubmitter(LocalSubmitter):
 
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
         assert environment is not None  # noqa: S101 - see submit
+        assert self._last_look is not None  # noqa: S101 - see _prepare
         command = [str(environment.python), str(files.main), NO_SESSION]
         command += [files.option, str(files.work)]
         if files.credentials is not None:
             command += [CREDENTIALS, str(files.credentials)]
+        command += [ANSWERS, str(files.folder)]
         variables = {**self._variables(), "PYTHONPATH": str(files.package)}
         process = subprocess.Popen(
             command,
@@ -75,7 +84,7 @@ class PlainPythonSubmitter(LocalSubmitter):
             try:
                 assert process.stdout is not None  # noqa: S101
                 job_log = JobLog(log)
-                for line in process.stdout:
+                for line in self._last_look.answering(process.stdout):
                     job_log.info(line.rstrip())
                 job_log.close()
                 code = process.wait()

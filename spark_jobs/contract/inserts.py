@@ -137,10 +137,12 @@ class DropPartitionsSpec:
             _require_partition(partition, f"partitions[{index}]")
 
 
-PartitionStatement = InsertIntoSpec | InsertOverwriteSpec | TruncateTableSpec | DropPartitionsSpec
+InsertStatement = InsertIntoSpec | InsertOverwriteSpec
+ClearingStatement = TruncateTableSpec | DropPartitionsSpec
+PartitionStatement = InsertStatement | ClearingStatement
 
 
-def _require_rows(spec: InsertIntoSpec | InsertOverwriteSpec) -> None:
+def _require_rows(spec: InsertStatement) -> None:
     require(bool(spec.source.strip()), "source: is empty")
     require(
         not (spec.by_name and spec.columns),

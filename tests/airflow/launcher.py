@@ -1,8 +1,9 @@
-"""A Spark environment whose spark-submit is a script that only tells how it was started."""
+"""A Spark environment whose spark-submit, or Python, is a script that tells how it was started."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ print("the launcher's last words")
 
 @dataclass(frozen=True)
 class Launcher:
-    """The environment's folder, and what its spark-submit saw."""
+    """The environment's folder, and what its spark-submit or Python saw."""
 
     folder: Path
     record: Path
@@ -51,6 +52,16 @@ class Launcher:
         )
         script.write_text(text)
         script.chmod(0o755)
+        return launcher
+
+    @classmethod
+    def of_python(cls, folder: Path, then: str = "") -> Launcher:
+        """As ``make``, for the environment's Python."""
+        launcher = cls.make(folder, then)
+        (script,) = folder.rglob("spark-submit")
+        python = folder / "bin" / "python"
+        python.unlink()
+        shutil.copy(script, python)
         return launcher
 
     @property

@@ -11,6 +11,7 @@ import pytest
 from airflow_provider_merge.operators._shared import outcome
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.task_end import task_end
+from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.processes import OPERATION, end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
@@ -21,7 +22,7 @@ from tests.airflow.launcher import Launcher
 from tests.airflow.support import committed, connection, example_request, failed
 from tests.airflow.test_kill import wait_for
 
-# A driver that asks twice, and says what it hears.
+# A driver that asks twice, and notes what it hears.
 ASKING = """
 from pathlib import Path
 answer = Path(arguments[arguments.index("--answers") + 1], {name!r})
@@ -29,7 +30,8 @@ for _ in range(2):
     print("2026-11-22 INFO airflow_provider_merge.job:", {question!r}, flush=True)
     while not answer.exists():
         time.sleep(0.01)
-    print("heard:", answer.read_text() or "nothing", flush=True)
+    with open({heard!r}, "a") as file:
+        print(answer.read_text() or "nothing", file=file)
     answer.unlink()
 """
 MERGE = """
@@ -75,20 +77,22 @@ def note_of(request):
 
 
 @pytest.mark.slow
-def test_the_job_is_told_what_became_of_its_task(temporary, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("submitter", "make"),
+    [(SparkSubmitSubmitter, Launcher.make), (PlainPythonSubmitter, Launcher.of_python)],
+)
+def test_the_job_is_told_what_became_of_its_task(submitter, make, temporary, monkeypatch):
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     request = example_request()
-    then = ASKING.format(
-        question=question(request.operation_id), name=answer_name(request.operation_id)
-    )
-    launcher = Launcher.make(temporary / "env", then)
+    heard, name = temporary / "heard", answer_name(request.operation_id)
+    then = ASKING.format(question=question(request.operation_id), name=name, heard=str(heard))
+    launcher = make(temporary / "env", then)
     ends = iter(["", "its state is failed"])
-    submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
+    settings = SparkSettings(spark_env=str(launcher.folder))
 
-    submitter.submit(SparkJob("dag.task", request, ended=lambda: next(ends)))
+    submitter(settings).submit(SparkJob("dag.task", request, ended=lambda: next(ends)))
 
-    heard = re.findall(r"heard: (.*?) +\[", capsys.readouterr().out)
-    assert heard == ["nothing", "its state is failed"]
+    assert heard.read_text().splitlines() == ["nothing", "its state is failed"]
 
 
 @pytest.mark.slow

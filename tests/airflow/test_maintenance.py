@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import textwrap
 from datetime import timedelta
 from pathlib import Path
 
@@ -182,17 +181,6 @@ def test_the_log_says_how_many_snapshots_are_left():
     assert "  left because of max_deletes: 1,200 snapshots\n" in result_table(result)
 
 
-def environment(folder, then=""):
-    """A Spark environment whose Python tells how it was started."""
-    launcher = Launcher.make(folder)
-    python = folder / "bin" / "python"
-    python.unlink()
-    script = (launcher.folder / "lib/python3.11/site-packages/pyspark/bin/spark-submit").read_text()
-    python.write_text(script + textwrap.dedent(then))
-    python.chmod(0o755)
-    return launcher
-
-
 def submit(launcher, **settings):
     job = SparkJob("dag.task", example_request(), {"fs.s3.accessKeySecret": PASSWORD})
     settings = SparkSettings(spark_env=str(launcher.folder), **settings)
@@ -207,13 +195,14 @@ def spark_connection(monkeypatch):
 @pytest.mark.usefixtures("spark_connection")
 def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", "secret")
-    launcher = environment(tmp_path / "env")
+    launcher = Launcher.of_python(tmp_path / "env")
 
     submit(launcher)
 
     main, option, *rest = launcher.arguments
     assert (Path(main).name, option) == ("main.py", "--no-session")
-    assert rest[0::2] == ["--request", "--credentials"]
+    assert rest[0::2] == ["--request", "--credentials", "--answers"]
+    assert rest[5] == str(Path(main).parent)
     files = launcher.seen["files"]
     assert json.loads(files[rest[3]]["text"]) == {"fs.s3.accessKeySecret": PASSWORD}
     assert files[rest[1]]["mode"] == files[rest[3]]["mode"] == "0o600"
@@ -227,12 +216,12 @@ def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("spark_connection")
 def test_a_failing_python_is_told(tmp_path):
     with pytest.raises(SubmissionError, match="exit code 3"):
-        submit(environment(tmp_path / "env", "sys.exit(3)"))
+        submit(Launcher.of_python(tmp_path / "env", "sys.exit(3)"))
 
 
 @pytest.mark.usefixtures("spark_connection")
 def test_a_killed_python_has_no_memory_to_set(tmp_path):
-    killed = environment(tmp_path / "env", "os.kill(os.getpid(), 9)")
+    killed = Launcher.of_python(tmp_path / "env", "os.kill(os.getpid(), 9)")
     with pytest.raises(
         SubmissionError, match=r"\(signal 9, SIGKILL\), often for lack of memory\.$"
     ):

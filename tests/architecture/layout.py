@@ -58,7 +58,7 @@ ALLOWED_IMPORTS = {
         "requests",
         *_DOORS,
     ),
-    "airflow_provider_merge.checks": ("airflow_provider_merge", "airflow", "sqlglot", *_DOORS),
+    "airflow_provider_merge.checks": ("airflow_provider_merge", "jinja2", "sqlglot", *_DOORS),
     "airflow_provider_merge.lineage": (
         "airflow_provider_merge",
         "airflow",

@@ -42,12 +42,18 @@ def request_of(behaviour: Behaviour, harness: Harness, **options: Any) -> JobReq
 
 
 def check(
-    behaviour: Behaviour, harness: Harness, limits: PlanLimits | None = None, **options: Any
+    behaviour: Behaviour,
+    harness: Harness,
+    limits: PlanLimits | None = None,
+    *,
+    has_session: bool = True,
+    **options: Any,
 ) -> None:
     """Run the behaviour on a fresh table and compare outcome, files and metrics."""
     before = harness.state()
     request = request_of(behaviour, harness, **options)
-    result = Job(request, harness.spark, harness.open(), limits=limits or PlanLimits()).run()
+    spark = harness.spark if has_session else None
+    result = Job(request, spark, harness.open(), limits=limits or PlanLimits()).run()
     after = harness.state()
     check_verdict(behaviour, harness, request, result)
     if behaviour.fails is not None:

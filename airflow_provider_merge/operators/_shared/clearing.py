@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import has_template
+from spark_jobs.contract.inserts import ClearingStatement
+from spark_jobs.contract.plain_constants import has_plain_constants
 from spark_jobs.contract.request import Source
+from spark_jobs.errors import JobError
 
 
 class ClearingOperator(StatementOperator):
-    """A statement without a source.
+    """A statement without a source, which needs Spark only for values that are not plain.
 
     :param last_writer_wins: also delete what others commit to the same partitions meanwhile,
         instead of running again after the conflict
@@ -23,6 +29,18 @@ class ClearingOperator(StatementOperator):
     def __init__(self, *, last_writer_wins: bool | str = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.last_writer_wins = last_writer_wins
+        self._needs_session: bool | None = None
+
+    def statement(self) -> ClearingStatement:
+        """The statement of the rendered parameters."""
+        spec = cast("ClearingStatement", super().statement())
+        return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
+
+    def needs_session(self) -> bool:
+        """Whether a partition's value is not plain; the table's columns are read only once."""
+        if self._needs_session is None:
+            self._needs_session = not self._has_plain_constants()
+        return self._needs_session
 
     def built_sources(self) -> tuple[Source, ...]:
         """None: no row is read."""
@@ -36,3 +54,13 @@ class ClearingOperator(StatementOperator):
         if not has_template([getattr(self, name) for name in own]):
             self.built_statement()
         return ()
+
+    def _has_plain_constants(self) -> bool:
+        statement, target = self.statement(), self.target_table()
+        try:
+            return has_plain_constants(
+                statement, lambda: catalog_hook(self.catalog_conn_id).columns(target)
+            )
+        except (JobError, OSError) as error:
+            self.log.info("The job starts Spark, as %s cannot be read from here: %s", target, error)
+            return False

@@ -177,10 +177,10 @@ class SparkJobOperator(NamesItsTask, BaseOperator):
             AirflowException: the task was ended before.
         """
         requests = work.requests if isinstance(work, JobBatch) else (work,)
-        both_compilers = self.needs_session() and wants_both(context)
         credentials = hook.credentials()
         for secret in credentials.values():
             mask_secret(secret)
+        both_compilers = self.needs_session() and wants_both(context)
         job = SparkJob(
             f"{self.dag_id}.{self.task_id}",
             work,

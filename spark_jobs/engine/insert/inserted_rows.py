@@ -12,16 +12,14 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import (
     DEFAULT_AS,
     DEFAULT_OF,
-    InsertIntoSpec,
-    InsertOverwriteSpec,
+    InsertStatement,
 )
 from spark_jobs.contract.statements import InsertAction
 from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_frame
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
-from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs
-from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.analysis.partition_specs import Constants
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of, find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
@@ -73,17 +71,9 @@ def by_index(source: DataFrame) -> DataFrame:
     return source.toDF(*(f"c{index}" for index in range(len(source.columns))))
 
 
-def partition_specs(
-    spark: SparkSession, table: TableHandle, moment: StatementTime
-) -> PartitionSpecs:
-    """The evaluator of partition specs of ``table``."""
-    expressions = ExpressionAnalyzer(spark, Side(_TARGET, target_frame(spark, table)))
-    return PartitionSpecs(spark, table, expressions, declared_types(table), moment)
-
-
 def analyze_insert(
     spark: SparkSession,
-    spec: InsertIntoSpec | InsertOverwriteSpec,
+    spec: InsertStatement,
     table: TableHandle,
     schema: StructType,
     partition: Constants,
@@ -161,9 +151,7 @@ def _default_of(table: TableHandle, name: str) -> str:
     return next((each.default for each in table.columns if each.name == found), None) or "NULL"
 
 
-def _by_position(
-    spec: InsertIntoSpec | InsertOverwriteSpec, table: TableHandle, count: int
-) -> list[str]:
+def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[str]:
     """The target columns of ``count`` source columns."""
     if spec.columns:
         wanted = list(spec.columns)

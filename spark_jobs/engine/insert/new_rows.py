@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.insert.insert_pass import CopiedRows
 from spark_jobs.engine.insert.replacement import Partition
 from spark_jobs.engine.write.clustering import Cluster, FileSize
-from spark_jobs.engine.write.statement_run import StatementRun
+from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.spi.tables import PlannedFile
 
 
@@ -39,7 +39,7 @@ def row_bytes_of(files: Sequence[PlannedFile]) -> float:
     return sum(file.size for file in files) / rows if rows else 0.0
 
 
-def file_size(run: StatementRun[PartitionStatement], row_bytes: float) -> FileSize:
+def file_size(run: SparkRun[InsertStatement], row_bytes: float) -> FileSize:
     """The sizes that decide how many files the new rows of a run fill."""
     return FileSize(
         row_bytes=row_bytes,

@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.insert.copied_files import CopiedFiles, copied_files
@@ -20,7 +20,7 @@ from spark_jobs.engine.insert.task_clusters import TaskClusters, known_clusters,
 from spark_jobs.engine.runtime.spill import SpillReader
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
-from spark_jobs.engine.write.statement_run import StatementRun
+from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.packing import scan_tasks
@@ -38,7 +38,7 @@ class OnePass:
     ``planned`` are the target's files.
     """
 
-    run: StatementRun[PartitionStatement]
+    run: SparkRun[InsertStatement]
     insert: AnalyzedInsert
     layout: WriteLayout
     planned: Sequence[PlannedFile]

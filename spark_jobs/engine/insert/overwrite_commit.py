@@ -1,4 +1,4 @@
-"""The commit of an ``OverwriteRun``: adds the written files, removes those that they replace."""
+"""The write of a run that replaces partitions: it adds files, and removes those they replace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_jobs.engine.write.statement_run import (
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment
+from spark_jobs.spi.writes import Fragment, MergeWrite
 
 _LAST_WRITER_ATTEMPTS: Final = 20
 
@@ -30,6 +30,35 @@ class _Change:
     fragments: Sequence[Fragment]
     metrics: Metrics
     partitions: tuple[str, ...]
+
+
+def begin_overwrite(
+    run: StatementRun[PartitionStatement],
+    replacement: Replacement,
+    partitions: Sequence[Partition],
+    *,
+    reads_all: bool = False,
+) -> MergeHandle:
+    """Begin a write of rows in ``partitions``.
+
+    Under either isolation, what others add to the replaced partitions is a conflict. ``reads_all``:
+    so is what they add anywhere.
+    """
+
+    def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+        return files if reads_all else replacement.replaced(files, partitions)
+
+    write = MergeWrite(
+        operation=run.operation,
+        files=(),
+        assigned_columns=(),
+        on_columns=(),
+        target_file_size=run.options.target_file_size,
+        read_set=read_set,
+        overwrites=not replacement.appends,
+        dry_run=run.dry_run,
+    )
+    return run.begin(write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +72,8 @@ class OverwriteCommit:
     reports: Sequence[TaskReport]
     metrics: Metrics
 
-    def previewed(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
-        """What ``published`` would do."""
-        change = self._change(self.run.table, replaced)
-        return StatementOutcome(None, change.metrics, change.partitions)
-
-    def published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
-        """Commit the snapshot.
+    def outcome(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+        """Commit the snapshot; in a dry run, what that would do.
 
         If the last writer wins, a conflict leads to another attempt, which replaces what is in the
         partitions by then.
@@ -58,11 +82,17 @@ class OverwriteCommit:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
             DataError: PARTITION_NOT_EXPECTED, for what is there after a conflict.
         """
-        try:
-            return self._published(replaced)
-        except JobError as error:
-            self.run.abort_unpublished(self.handle, error)
-            raise
+        if self.run.dry_run:
+            change = self._change(self.run.table, replaced)
+            return StatementOutcome(None, change.metrics, change.partitions)
+        with self.run.progress.phase("commit"):
+            try:
+                outcome = self._published(replaced)
+            except JobError as error:
+                self.run.abort_unpublished(self.handle, error)
+                raise
+        self.run.progress.say(f"snapshot {outcome.snapshot_id} committed")
+        return outcome
 
     def _published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
         table = self.run.table

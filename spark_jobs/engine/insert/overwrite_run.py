@@ -1,45 +1,38 @@
-"""INSERT, INSERT OVERWRITE, TRUNCATE and DROP PARTITION from the statement to one snapshot."""
+"""INSERT and INSERT OVERWRITE from the statement to one snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_jobs.contract.inserts import (
-    DropPartitionsSpec,
-    InsertIntoSpec,
-    InsertOverwriteSpec,
-    PartitionStatement,
-)
+from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
 from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
-from spark_jobs.engine.insert.inserted_rows import (
-    AnalyzedInsert,
-    analyze_insert,
-    by_index,
-    partition_specs,
-)
+from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert, analyze_insert, by_index
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
-from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit
+from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replacement import Replacement
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
-from spark_jobs.engine.write.statement_run import StatementOutcome, StatementRun
+from spark_jobs.engine.write.spark_run import SparkRun
+from spark_jobs.engine.write.statement_run import StatementOutcome
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile
-from spark_jobs.spi.writes import MergeWrite, WriteLayout
+from spark_jobs.spi.writes import WriteLayout
 
 
 @dataclass(frozen=True, slots=True)
-class OverwriteRun(StatementRun[PartitionStatement]):
-    """One attempt of INSERT, INSERT OVERWRITE, TRUNCATE or DROP PARTITION."""
+class OverwriteRun(SparkRun[InsertStatement]):
+    """One attempt of INSERT or INSERT OVERWRITE."""
 
     def check(self) -> None:
         """Check the statement against the schemas.
@@ -61,22 +54,20 @@ class OverwriteRun(StatementRun[PartitionStatement]):
             insert = self._analyzed(replacement)
         with self.progress.phase("plan"):
             planned = self.connector.metadata.plan_files(self.table)
-        if isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists:
-            replacement.require_found(planned)
         with self.progress.phase("source"):
             self.sources.land()
-            new = self._new_rows(insert, planned) if insert else None
+            new = self._new_rows(insert, planned)
             self.sources.require_unchanged()
-        partitions = new.partitions(len(self.table.partition_keys)) if new else []
+        partitions = new.partitions(len(self.table.partition_keys))
         replaced = replacement.replaced(planned, partitions)
         replacement.check(replaced, partitions)
         self._require_rows(new)
         self.progress.say(
-            f"{new.source_rows if new else 0} source rows for {len(partitions)} partitions; "
+            f"{new.source_rows} source rows for {len(partitions)} partitions; "
             f"{len(replaced)} of {len(planned)} files to replace"
         )
         metrics = Metrics(
-            source_rows=new.source_rows if new else 0,
+            source_rows=new.source_rows,
             files_total=len(planned),
             attempts=self.attempt,
             sources=self.sources.metrics,
@@ -87,19 +78,17 @@ class OverwriteRun(StatementRun[PartitionStatement]):
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)
-        specs = partition_specs(self.spark, self.table, self.moment)
+        constants = SparkConstants(self.spark, self.table, self.moment)
+        specs = PartitionSpecs(self.table, constants)
         return Replacement.of(self.spec, self.table, specs)
 
-    def _analyzed(self, replacement: Replacement) -> AnalyzedInsert | None:
-        if not isinstance(self.spec, InsertIntoSpec | InsertOverwriteSpec):
-            return None
+    def _analyzed(self, replacement: Replacement) -> AnalyzedInsert:
         schema = self.sources[self.spec.source].frame.schema
         partition = replacement.specs[0]
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _new_rows(self, insert: AnalyzedInsert, planned: Sequence[PlannedFile]) -> NewRows:
         """The rows to store, counted, and evaluated once unless the source is pinned."""
-        assert isinstance(self.spec, InsertIntoSpec | InsertOverwriteSpec)  # noqa: S101
         source, layout = self.sources[self.spec.source], self._layout
         one_pass = OnePass(self, insert, layout, planned)
         copied = one_pass.copied(source)
@@ -124,11 +113,11 @@ class OverwriteRun(StatementRun[PartitionStatement]):
     def _layout(self) -> WriteLayout:
         return self.connector.metadata.insert_layout(self.table)
 
-    def _require_rows(self, new: NewRows | None) -> None:
+    def _require_rows(self, new: NewRows) -> None:
         spec = self.spec
         if not isinstance(spec, InsertOverwriteSpec) or spec.mode != "table" or spec.allow_empty:
             return
-        if new is not None and not new.clusters:
+        if not new.clusters:
             raise DataError(
                 ErrorCode.SOURCE_EMPTY,
                 f"The source has no rows, so nothing would be left of {self.table.name}.",
@@ -137,42 +126,21 @@ class OverwriteRun(StatementRun[PartitionStatement]):
 
     def _write(
         self,
-        insert: AnalyzedInsert | None,
-        new: NewRows | None,
+        insert: AnalyzedInsert,
+        new: NewRows,
         replacement: Replacement,
         replaced: Sequence[PlannedFile],
         metrics: Metrics,
     ) -> StatementOutcome:
-        partitions = new.partitions(len(self.table.partition_keys)) if new else []
-
-        # Under either isolation, what others add to the replaced partitions is a conflict.
+        partitions = new.partitions(len(self.table.partition_keys))
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
-
-        def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
-            return files if reads_all else replacement.replaced(files, partitions)
-
-        write = MergeWrite(
-            operation=self.operation,
-            files=(),
-            assigned_columns=(),
-            on_columns=(),
-            target_file_size=self.options.target_file_size,
-            read_set=read_set,
-            overwrites=not isinstance(self.spec, InsertIntoSpec),
-            dry_run=self.dry_run,
-        )
-        handle = self.begin(write)
+        handle = begin_overwrite(self, replacement, partitions, reads_all=reads_all)
         with self.writing(handle), self.progress.phase("write"):
-            reports = self._stored(insert, new, handle) if insert and new else []
+            reports = self._stored(insert, new, handle)
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics)
-        if self.dry_run:
-            return commit.previewed(replaced)
-        with self.progress.phase("commit"):
-            outcome = commit.published(replaced)
-        self.progress.say(f"snapshot {outcome.snapshot_id} committed")
-        return outcome
+        return commit.outcome(replaced)
 
     def _stored(
         self, insert: AnalyzedInsert, new: NewRows, handle: MergeHandle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -65,18 +64,13 @@ class MaintenanceJob:
         return stored
 
     def _done(self) -> JobResult:
-        with self.progress.phase(self.statement.kind), self._settings():
+        settings = meaningful_settings(self.request.options.session_time_zone)
+        with self.progress.phase(self.statement.kind), fixed_settings(self.spark, settings):
             report = self._report()
         changed: Status = "committed" if report.changes else "unchanged"
         status = "dry_run" if self.request.dry_run else changed
         metrics = Metrics(seconds=self.progress.seconds)
         return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
-
-    def _settings(self) -> AbstractContextManager[None]:
-        if self.spark is None:
-            return nullcontext()
-        time_zone = self.request.options.session_time_zone
-        return fixed_settings(self.spark, meaningful_settings(time_zone))
 
     def _report(self) -> MaintenanceReport:
         maintenance = self.connector.maintenance

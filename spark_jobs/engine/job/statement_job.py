@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
-from spark_jobs.contract.properties import operation_properties, result_of_snapshot
-from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
+from spark_jobs.contract.properties import result_of_snapshot
+from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.contract.statements import RowStatement
-from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
-from spark_jobs.engine.merge.merge_run import MergeRun
+from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.failures import translated
-from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
-from spark_jobs.engine.source.sources import Sources
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -46,13 +37,14 @@ _NAMED_PARTITIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request that changes rows, on an open catalog and session.
+    """A request that changes rows, on an open catalog.
 
-    ``answers`` is as in ``LastLook``. ``limits`` affect how a merge is planned, never what it does.
+    ``spark`` may be None for TRUNCATE and DROP PARTITION. ``answers`` is as in ``LastLook``.
+    ``limits`` affect how a merge is planned, never what it does.
     """
 
     request: JobRequest
-    spark: SparkSession
+    spark: SparkSession | None
     connector: Connector
     progress: Progress = field(default_factory=Progress)
     redaction: Redaction = field(default_factory=Redaction)
@@ -90,53 +82,37 @@ class Job:
             return result
         return self._result("unchanged", Metrics())
 
-    @property
-    def _statement(self) -> RowStatement | PartitionStatement:
-        statement = self.request.statement
-        assert isinstance(statement, RowStatement | PartitionStatement)  # noqa: S101 - see spark_jobs.run
-        return statement
-
     def _check(self, log: OperationLog) -> None:
-        statement = self._statement
         table = self.connector.metadata.load_table(self.request.target)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
         scratch = new_scratch_folder(self.request.operation_id)
-        moment = StatementTime(self.spark)
-        sources = Sources(
-            self.spark, self.connector, self.request, table, scratch, self.progress, moment
-        )
-        try:
-            sources.open()
-            self._statement_run(statement, table, sources, scratch, 1).check()
-        finally:
-            sources.close()
+        with self._runs().opened(table, scratch) as run:
+            run.check()
 
     def _done(self, log: OperationLog) -> JobResult:
-        statement = self._statement
-        moment = StatementTime(self.spark)
+        runs = self._runs()
         for attempt in range(1, ATTEMPTS):
             try:
-                return self._attempted(log, statement, attempt, moment)
+                return self._attempted(log, runs, attempt)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
                 self.progress.say(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
-        return self._attempted(log, statement, ATTEMPTS, moment)
+        return self._attempted(log, runs, ATTEMPTS)
 
-    def _attempted(
-        self,
-        log: OperationLog,
-        statement: RowStatement | PartitionStatement,
-        attempt: int,
-        moment: StatementTime,
-    ) -> JobResult:
+    def _runs(self) -> StatementRuns:
+        return StatementRuns(
+            self.request, self.spark, self.connector, self.progress, self.answers, self.limits
+        )
+
+    def _attempted(self, log: OperationLog, runs: StatementRuns, attempt: int) -> JobResult:
         """Run the statement on fresh snapshots, unless it has been committed already."""
         with self.progress.phase("catalog"):
             table = self.connector.metadata.load_table(self.request.target)
         if self.request.dry_run:
-            return self._tried(log, statement, table, moment)
+            return self._tried(log, runs, table)
         with self.progress.phase("history"):
             log.clear_leftovers(self.request.operation_id)
             earlier = self._earlier(log, table)
@@ -151,25 +127,19 @@ class Job:
             scratch = new_scratch_folder(self.request.operation_id)
             log.lease(scratch).take()
         try:
-            result = self._changed(statement, table, scratch, attempt, moment)
+            result = self._changed(runs, table, scratch, attempt)
         finally:
             with self.progress.phase("clean"):
                 log.clear(scratch)
         return replace(result, warnings=warnings_of(commits))
 
-    def _tried(
-        self,
-        log: OperationLog,
-        statement: RowStatement | PartitionStatement,
-        table: TableHandle,
-        moment: StatementTime,
-    ) -> JobResult:
+    def _tried(self, log: OperationLog, runs: StatementRuns, table: TableHandle) -> JobResult:
         """A dry run: it ignores earlier ones and leaves nothing behind."""
         scratch = dry_run_folder(self.request.operation_id)
         log.clear(scratch)
         log.lease(scratch).take()
         try:
-            return self._changed(statement, table, scratch, 1, moment)
+            return self._changed(runs, table, scratch, 1)
         finally:
             log.clear(scratch)
 
@@ -192,27 +162,11 @@ class Job:
         target = str(self.request.target)
         return result_of_snapshot(target, commit.snapshot_id, commit.properties)
 
-    def _operation(self, table: TableHandle) -> Operation:
-        properties = operation_properties(self.request, table.snapshot_id)
-        return Operation(self.request.operation_id, self.request.digest(), properties)
-
     def _changed(
-        self,
-        spec: RowStatement | PartitionStatement,
-        table: TableHandle,
-        scratch: str,
-        attempt: int,
-        moment: StatementTime,
+        self, runs: StatementRuns, table: TableHandle, scratch: str, attempt: int
     ) -> JobResult:
-        sources = Sources(
-            self.spark, self.connector, self.request, table, scratch, self.progress, moment
-        )
-        try:
-            with self.progress.phase("analyze"):
-                sources.open()
-            outcome = self._statement_run(spec, table, sources, scratch, attempt).run()
-        finally:
-            sources.close()
+        with runs.opened(table, scratch, attempt) as run:
+            outcome = run.run()
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
             self._result("dry_run" if self.request.dry_run else status, outcome.metrics),
@@ -221,42 +175,6 @@ class Job:
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
         )
 
-    def _statement_run(
-        self,
-        spec: RowStatement | PartitionStatement,
-        table: TableHandle,
-        sources: Sources,
-        scratch: str,
-        attempt: int,
-    ) -> MergeRun | OverwriteRun:
-        return self._run_type(spec)(
-            spark=self.spark,
-            connector=self.connector,
-            table=table,
-            spec=spec,
-            sources=sources,
-            operation=self._operation(table),
-            options=self.request.options,
-            scratch=scratch,
-            progress=self.progress,
-            moment=sources.moment,
-            last_look=LastLook(self.request.operation_id, self.answers),
-            attempt=attempt,
-            reads_itself=_is_among(self.request.target, self.request.sources),
-            dry_run=self.request.dry_run,
-        )
-
-    def _run_type(
-        self, spec: RowStatement | PartitionStatement
-    ) -> Callable[..., MergeRun | OverwriteRun]:
-        is_merge = isinstance(spec, RowStatement)
-        return partial(MergeRun, limits=self.limits) if is_merge else OverwriteRun
-
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
         timed = replace(metrics, seconds=self.progress.seconds)
         return OperationLog.ended(self.request, status, timed)
-
-
-def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
-    """Whether a source may read the target itself, under any name."""
-    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))

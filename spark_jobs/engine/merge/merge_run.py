@@ -18,12 +18,8 @@ from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
-from spark_jobs.engine.write.statement_run import (
-    StatementOutcome,
-    StatementRun,
-    counted,
-    with_publication,
-)
+from spark_jobs.engine.write.spark_run import SparkRun
+from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
 from spark_jobs.errors import JobError
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.sinks import MergeHandle
@@ -32,7 +28,7 @@ from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, wh
 
 
 @dataclass(frozen=True, slots=True)
-class MergeRun(StatementRun[MergeSpec | DeleteSpec | UpdateSpec]):
+class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
     """One attempt of MERGE, DELETE or UPDATE."""
 
     limits: PlanLimits = field(default_factory=PlanLimits)

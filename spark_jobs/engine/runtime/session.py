@@ -29,8 +29,14 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
 
 
 @contextmanager
-def fixed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Run a block under ``settings``; afterwards, restore the session's previous settings."""
+def fixed_settings(spark: SparkSession | None, settings: Mapping[str, str]) -> Iterator[None]:
+    """Run a block under ``settings``; afterwards, restore the session's previous settings.
+
+    Without a session, only run the block.
+    """
+    if spark is None:
+        yield
+        return
     before = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)

@@ -1,4 +1,4 @@
-"""What the runs of all row-changing statements have in common: inputs, outcome and end."""
+"""What the runs of all statements that change rows have in common: inputs, outcome and end."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pyspark.sql import SparkSession
-
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
 from spark_jobs.engine.runtime.progress import Progress
-from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.change_writer import TaskReport
-from spark_jobs.engine.write.stragglers import wait_for_stragglers
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
@@ -27,7 +22,7 @@ from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
 
-Spec = TypeVar("Spec")
+Spec_co = TypeVar("Spec_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +37,24 @@ class StatementOutcome:
     partitions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StatementRun(Generic[Spec]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRun(Generic[Spec_co]):
     """One attempt of one statement on a pinned table.
 
-    ``sources`` are the request's sources, each with a temporary view. ``scratch`` is the folder for
-    this run's temporary files, relative to the workspace. ``moment`` is the statement's current
-    time. ``attempt`` counts from 1. ``reads_itself``: a source may read the target.
-    ``dry_run``: the run ends before the commit and stores nothing.
+    ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
+    counts from 1. ``dry_run``: the run ends before the commit and stores nothing.
     """
 
-    spark: SparkSession
     connector: Connector
     table: TableHandle
-    spec: Spec
-    sources: Sources
+    spec: Spec_co
     operation: Operation
     options: JobOptions
     scratch: str
     progress: Progress
-    moment: StatementTime
     last_look: LastLook
     attempt: int = 1
-    reads_itself: bool = False
     dry_run: bool = False
-
-    @property
-    def required_columns(self) -> tuple[str, ...]:
-        """The table's NOT NULL columns."""
-        return tuple(column.name for column in self.table.columns if not column.nullable)
 
     @property
     def lease(self) -> Lease:
@@ -87,20 +71,6 @@ class StatementRun(Generic[Spec]):
     def _require_wanted(self) -> None:
         self.lease.require()
         self.last_look.require_task()
-
-    @contextmanager
-    def writing(self, handle: MergeHandle) -> Iterator[None]:
-        """A failing block leaves no files and no guard, unless removing them fails too."""
-        try:
-            yield
-        except BaseException:
-            with self._cleaning_up():
-                self.lease.end()
-            with self._cleaning_up():
-                wait_for_stragglers(self.spark)
-            with self._cleaning_up():
-                self.abort(handle)
-            raise
 
     def publish(
         self,
@@ -122,13 +92,13 @@ class StatementRun(Generic[Spec]):
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
         """Clean up after ``error``, which the caller raises, unless it may have left a snapshot."""
         if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-            with self._cleaning_up():
+            with self.cleaning_up():
                 self.lease.end()
-            with self._cleaning_up():
+            with self.cleaning_up():
                 self.abort(handle)
 
     @contextmanager
-    def _cleaning_up(self) -> Iterator[None]:
+    def cleaning_up(self) -> Iterator[None]:
         """Only log errors of the block, which cleans up after a failure that matters more."""
         try:
             yield

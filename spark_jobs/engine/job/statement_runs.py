@@ -1,0 +1,108 @@
+"""The runs of a request's statement, one for each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.inserts import ClearingStatement
+from spark_jobs.contract.properties import operation_properties
+from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
+from spark_jobs.contract.statements import RowStatement
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.analysis.spark_constants import SparkConstants
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.insert.clearing_run import ClearingRun
+from spark_jobs.engine.insert.overwrite_run import OverwriteRun
+from spark_jobs.engine.merge.merge_run import MergeRun
+from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.runtime.last_look import LastLook
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.writes import Operation
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+
+@dataclass(frozen=True)
+class StatementRuns:
+    """Makes the runs of ``request``, which all have the same current time.
+
+    ``spark`` may be None for TRUNCATE and DROP PARTITION. ``answers`` is as in ``LastLook``.
+    """
+
+    request: JobRequest
+    spark: SparkSession | None
+    connector: Connector
+    progress: Progress
+    answers: Path | None
+    limits: PlanLimits
+
+    @contextmanager
+    def opened(
+        self, table: TableHandle, scratch: str, attempt: int = 1
+    ) -> Iterator[MergeRun | OverwriteRun | ClearingRun]:
+        """The run of an attempt on ``table``; its sources are open within the block."""
+        common = self._common(table, scratch, attempt)
+        if isinstance(self.request.statement, ClearingStatement):
+            yield ClearingRun(specs=self._specs(table), **common)
+            return
+        assert self.spark is not None  # noqa: S101 - see spark_jobs.run
+        request, progress, moment = self.request, self.progress, self._moment
+        sources = Sources(self.spark, self.connector, request, table, scratch, progress, moment)
+        try:
+            with progress.phase("analyze"):
+                sources.open()
+            yield self._spark_run(
+                spark=self.spark,
+                sources=sources,
+                moment=moment,
+                reads_itself=_is_among(request.target, request.sources),
+                **common,
+            )
+        finally:
+            sources.close()
+
+    @cached_property
+    def _moment(self) -> StatementTime:
+        assert self.spark is not None  # noqa: S101 - see spark_jobs.run
+        return StatementTime(self.spark)
+
+    def _common(self, table: TableHandle, scratch: str, attempt: int) -> dict[str, Any]:
+        request = self.request
+        properties = operation_properties(request, table.snapshot_id)
+        return {
+            "connector": self.connector,
+            "table": table,
+            "spec": request.statement,
+            "operation": Operation(request.operation_id, request.digest(), properties),
+            "options": request.options,
+            "scratch": scratch,
+            "progress": self.progress,
+            "last_look": LastLook(request.operation_id, self.answers),
+            "attempt": attempt,
+            "dry_run": request.dry_run,
+        }
+
+    def _specs(self, table: TableHandle) -> PartitionSpecs:
+        if self.spark is None:
+            return PartitionSpecs(table, None)
+        return PartitionSpecs(table, SparkConstants(self.spark, table, self._moment))
+
+    def _spark_run(self, **parts: Any) -> MergeRun | OverwriteRun:
+        if isinstance(self.request.statement, RowStatement):
+            return MergeRun(limits=self.limits, **parts)
+        return OverwriteRun(**parts)
+
+
+def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
+    """Whether a source may read the target itself, under any name."""
+    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))

@@ -1,0 +1,48 @@
+"""What the runs of statements whose rows Spark computes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.engine.write.statement_run import Spec_co, StatementRun
+from spark_jobs.engine.write.stragglers import wait_for_stragglers
+from spark_jobs.spi.sinks import MergeHandle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkRun(StatementRun[Spec_co]):
+    """One attempt of a statement that reads and writes rows with Spark.
+
+    ``sources`` are the request's sources, each with a temporary view. ``moment`` is the statement's
+    current time. ``reads_itself``: a source may read the target.
+    """
+
+    spark: SparkSession
+    sources: Sources
+    moment: StatementTime
+    reads_itself: bool = False
+
+    @property
+    def required_columns(self) -> tuple[str, ...]:
+        """The table's NOT NULL columns."""
+        return tuple(column.name for column in self.table.columns if not column.nullable)
+
+    @contextmanager
+    def writing(self, handle: MergeHandle) -> Iterator[None]:
+        """A failing block leaves no files and no guard, unless removing them fails too."""
+        try:
+            yield
+        except BaseException:
+            with self.cleaning_up():
+                self.lease.end()
+            with self.cleaning_up():
+                wait_for_stragglers(self.spark)
+            with self.cleaning_up():
+                self.abort(handle)
+            raise
