@@ -19,6 +19,8 @@ def local_conf(folder: Path) -> dict[str, str]:
         # A page on this machine that ends with the job; a second of CPU.
         "spark.ui.enabled": "false",
         "spark.python.daemon.module": "spark_jobs.worker_daemon",
+        # Spark's 200 are meant for clusters: each task of a small job writes and reads them all.
+        "spark.sql.shuffle.partitions": str(min(200, max(16, 4 * (os.cpu_count() or 1)))),
     }
     if _takes_sockets(folder):
         conf["spark.python.unix.domain.socket.enabled"] = "true"

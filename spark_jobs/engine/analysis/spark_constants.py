@@ -64,7 +64,7 @@ class SparkConstants:
         if expression.target_columns or not expression.deterministic:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
-                f"{where}: {text!r} is not a constant",
+                f"{where}: {text} is not a constant",
                 "Write a literal, or select the rows with a source.",
             )
         return expression
