@@ -85,7 +85,7 @@ def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> J
     """What the job left: the result that it stored, else what the table tells, checked."""
     if request.dry_run:
         _clean_up(request, hook)
-    elif result is None:
+    elif result is None and request.target is not None:
         result = _recorded(request, hook)
     if result is None:
         return None
@@ -99,13 +99,13 @@ def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> J
 def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
     """The result of a job that died between its commit and the end, from the table's snapshots."""
     try:
-        result = hook.recorded_result(request.target, request.operation_id)
+        result = hook.recorded_result(request.table, request.operation_id)
     except JobError as error:
         log.warning("The table could not be asked for the job's outcome: %s", error)
         return None
     if result is None:
         return None
-    snapshot = f"snapshot {result.new_snapshot_id} of {request.target}"
+    snapshot = f"snapshot {result.new_snapshot_id} of {request.table}"
     if result.request_digest != request.digest():
         raise _reused(snapshot, "belongs to another request")
     if result.retries != request.origin.retries or result.try_number > request.origin.try_number:
@@ -131,7 +131,7 @@ def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:
     options = hook.workspace_options()
     try:
         store_result(request, result, options)
-        hook.release_guard(request.target, request.operation_id)
+        hook.release_guard(request.table, request.operation_id)
         remove_leftovers(request, options)
     except OSError as error:
         log.warning("Files of operation %s stay behind: %s", request.operation_id, error)

@@ -191,7 +191,8 @@ class SparkJobOperator(BaseOperator):
         )
         require_workspace(requests[0], hook.workspace_options())
         for request in requests:
-            self.log.info("Operation %s on %s", request.operation_id, request.target)
+            place = f" on {request.target}" if request.target else ""
+            self.log.info("Operation %s%s", request.operation_id, place)
         self._submitter = self.get_submitter()
         if self._killed:
             raise AirflowException("The task was ended before the job was started.")
