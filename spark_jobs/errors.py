@@ -69,6 +69,7 @@ class ErrorCode(Enum):
     SOURCE_EMPTY = ("SOURCE_EMPTY", False)
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", False)
     RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", False)
+    CHECK_FAILED = ("CHECK_FAILED", False)
 
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
@@ -189,6 +190,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.SOURCE_EMPTY,
             ErrorCode.TOO_MANY_BAD_ROWS,
             ErrorCode.RESULT_TOO_LARGE,
+            ErrorCode.CHECK_FAILED,
         ),
         DataError,
     ),

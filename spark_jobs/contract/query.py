@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.locations import require_absolute
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, require_absolute, scheme_of
 
 OutputFormat = Literal["parquet", "csv"]
 
@@ -43,6 +43,11 @@ class QuerySpec:
         )
         if self.output is not None:
             require_absolute("output", self.output)
+            require(
+                scheme_of(self.output) in WAREHOUSE_SCHEMES,
+                f"output: jobs cannot write to {scheme_of(self.output)}://",
+                f"Write a path, or a URI of: {', '.join(WAREHOUSE_SCHEMES)}.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,6 @@ def test_a_query_that_fails_leaves_no_files(
             "NOT_SUPPORTED",
             "column a, which is array<int>",
         ),
-        ("SELECT 1 AS a", {"output": "gs://b/x"}, "NOT_SUPPORTED", "gs://b/x"),
     ],
 )
 def test_what_is_refused(

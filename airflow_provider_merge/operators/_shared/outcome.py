@@ -14,6 +14,7 @@ from airflow_provider_merge.metadata.operations import (
     read_result,
     read_result_of_try,
     remove_leftovers,
+    remove_result,
     result_location,
     store_result,
 )
@@ -34,7 +35,9 @@ def job_outcome(
         JobError: the result cannot be read, or is OPERATION_ID_REUSED.
         AirflowException: the job failed, or nothing is known of it.
     """
-    read = read_result_of_try if failure else read_result
+    # A query is not done once: every try reads anew.
+    only_own = failure is not None or request.target is None
+    read = read_result_of_try if only_own else read_result
     result = _left(request, hook, read(request, hook.workspace_options()))
     if result is None:
         raise AirflowException(no_result(result_location(request), failure))
@@ -70,6 +73,14 @@ def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
         forget_tries(request, hook.workspace_options())
     except OSError as error:
         log.warning("If this task is cleared, it will take this try for an ended one: %s", error)
+
+
+def forget_rows(request: JobRequest, hook: CatalogHook) -> None:
+    """Remove the result of a query, which has rows in it and which no retry looks for."""
+    try:
+        remove_result(request, hook.workspace_options())
+    except OSError as error:
+        log.warning("%s stays behind: %s", result_location(request), error)
 
 
 def give_up(requests: Iterable[JobRequest], hook: CatalogHook) -> None:
