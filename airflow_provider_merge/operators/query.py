@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
@@ -29,7 +29,7 @@ from airflow_provider_merge.templates import (
     is_template,
     with_placeholders,
 )
-from spark_jobs.contract.query import QueryReport, QuerySpec
+from spark_jobs.contract.query import ROWS, OutputFormat, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobOptions, JobRequest, Source
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 
@@ -49,7 +49,7 @@ class QueryOperator(SparkJobOperator):
     :param sources: name → source; ``sql`` uses the names like tables
     :param database: the database of tables that ``sql`` names without a database
     :param limit: the maximum number of rows in XCom, at most 10,000; default: 100
-    :param output: a folder, absolute path or URI; all rows go to files in a new folder below it
+    :param output_path: a folder, absolute path or URI; all rows go to files in a new folder below it
         instead of XCom
     :param output_format: of these files: ``parquet`` (default) or ``csv``
     :param check: fail unless the rows are as they should be: ``all_true``, one row in which every
@@ -63,7 +63,7 @@ class QueryOperator(SparkJobOperator):
         "sources",
         "database",
         "limit",
-        "output",
+        "output_path",
         "output_format",
         "check",
         "session_time_zone",
@@ -83,7 +83,7 @@ class QueryOperator(SparkJobOperator):
         sources: Mapping[str, Any] | None = None,
         database: str | None = None,
         limit: int | str | None = None,
-        output: str | None = None,
+        output_path: str | None = None,
         output_format: str | None = None,
         check: str | None = None,
         session_time_zone: str | None = None,
@@ -94,7 +94,7 @@ class QueryOperator(SparkJobOperator):
         self.sources = sources
         self.database = database
         self.limit = limit
-        self.output = output
+        self.output_path = output_path
         self.output_format = output_format
         self.check = check
         self.session_time_zone = session_time_zone
@@ -159,27 +159,28 @@ class QueryOperator(SparkJobOperator):
 
     def _spec(self, source: str) -> QuerySpec:
         """The statement; a parameter that is still a template counts as left out."""
-        known = {
-            name: None if is_template(getattr(self, name)) else getattr(self, name)
-            for name in ("limit", "output", "output_format")
-        }
-        output = text("output", known["output"])
-        if output and holds_secret(output):
+        limit, path, format_ = (
+            None if is_template(value) else value
+            for value in (self.limit, self.output_path, self.output_format)
+        )
+        output_path = text("output_path", path)
+        if output_path and holds_secret(output_path):
             remedy = "Give access by the catalog connection."
-            raise invalid("output", "holds a secret, which would be seen there", remedy)
-        given = {
-            "limit": whole_number("limit", known["limit"]),
-            "output": output,
-            "output_format": text("output_format", known["output_format"]),
-        }
-        return QuerySpec(source, **{name: value for name, value in given.items() if value})
+            raise invalid("output_path", "holds a secret, which would be seen there", remedy)
+        most = whole_number("limit", limit)
+        return QuerySpec(
+            source,
+            limit=ROWS if most is None else most,
+            output_path=output_path,
+            output_format=cast("OutputFormat", text("output_format", format_) or "parquet"),
+        )
 
     def _check(self) -> str | None:
         check = text("check", self.check)
         if check is not None and check not in CHECKS:
             raise invalid("check", f"{check!r} is not one of: {', '.join(CHECKS)}")
-        if check == ALL_TRUE and self.output:
-            raise invalid("check", "the rows of output are not checked", "Leave out one of them.")
+        if check == ALL_TRUE and self.output_path:
+            raise invalid("check", "the rows in files are not checked", "Leave out one of them.")
         return check
 
     def _check_parameters(self) -> None:
@@ -198,5 +199,6 @@ class QueryOperator(SparkJobOperator):
             announce_sources(self, self._query()[1])
 
     def _reads_later(self) -> bool:
-        is_file = isinstance(self.sql, str) and self.sql.endswith(tuple(self.template_ext))
-        return is_file or is_template(self.sql)
+        sql: Any = self.sql
+        is_file = isinstance(sql, str) and sql.endswith(tuple(self.template_ext))
+        return is_file or is_template(sql)

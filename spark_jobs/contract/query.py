@@ -10,6 +10,8 @@ from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, require_absolute, s
 
 OutputFormat = Literal["parquet", "csv"]
 
+# The rows in a result, unless a query says otherwise.
+ROWS: Final = 100
 # What a result can hold: it becomes an XCom, which lies in Airflow's database.
 MOST_ROWS: Final = 10_000
 MOST_BYTES: Final = 4 * 1024 * 1024
@@ -19,13 +21,13 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 class QuerySpec:
     """The rows of ``source``, one of the request's sources: in the result, or in files.
 
-    ``limit`` is the maximum number of rows in the result. With ``output``, an absolute path or URI
+    ``limit`` is the maximum number of rows in the result. With ``output_path``, an absolute path or URI
     of a folder, all rows go to files of the format ``output_format`` in a new folder below it.
     """
 
     source: str
-    limit: int = 100
-    output: str | None = None
+    limit: int = ROWS
+    output_path: str | None = None
     output_format: OutputFormat = "parquet"
     kind: ClassVar[str] = "query"
 
@@ -34,18 +36,18 @@ class QuerySpec:
         require(
             1 <= self.limit <= MOST_ROWS,
             f"limit: {self.limit} is not between 1 and {MOST_ROWS:,}",
-            "Write more rows to files, with output.",
+            "Write more rows to files, with output_path.",
         )
         formats = get_args(OutputFormat)
         require(
             self.output_format in formats,
             f"output_format: {self.output_format!r} is not one of: {', '.join(formats)}",
         )
-        if self.output is not None:
-            require_absolute("output", self.output)
+        if self.output_path is not None:
+            require_absolute("output_path", self.output_path)
             require(
-                scheme_of(self.output) in WAREHOUSE_SCHEMES,
-                f"output: jobs cannot write to {scheme_of(self.output)}://",
+                scheme_of(self.output_path) in WAREHOUSE_SCHEMES,
+                f"output_path: jobs cannot write to {scheme_of(self.output_path)}://",
                 f"Write a path, or a URI of: {', '.join(WAREHOUSE_SCHEMES)}.",
             )
 

@@ -143,7 +143,7 @@ def test_rows_that_are_too_large_for_a_result(spark: SparkSession, warehouse: Pa
 
     assert error is not None
     assert error.code == "RESULT_TOO_LARGE"
-    assert "with output" in error.remedy
+    assert "with output_path" in error.remedy
     assert not error.retryable
 
 
@@ -188,8 +188,8 @@ def test_parquet_files_of_a_retry_have_each_row_once(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
-    first = found(run(request(warehouse, ROWS, output=str(output), limit=1), spark))
-    report = found(run(request(warehouse, ROWS, output=str(output), try_number=2), spark))
+    first = found(run(request(warehouse, ROWS, output_path=str(output), limit=1), spark))
+    report = found(run(request(warehouse, ROWS, output_path=str(output), try_number=2), spark))
 
     assert (report.row_count, report.rows, report.truncated) == (3, None, False)
     assert report.location != first.location
@@ -205,7 +205,7 @@ def test_csv_files_are_read_as_the_rows_that_were_written(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
     output = f"file://{tmp_path}/out"
-    report = found(run(request(warehouse, ROWS, output=output, output_format="csv"), spark))
+    report = found(run(request(warehouse, ROWS, output_path=output, output_format="csv"), spark))
 
     folder = Path(str(report.location).removeprefix("file://"))
     (text, *_) = [each.read_text() for each in sorted(folder.iterdir())]
@@ -224,7 +224,7 @@ def test_files_without_rows_tell_the_columns(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
     query = "SELECT id, v FROM orders WHERE id > 5"
-    report = found(run(request(warehouse, query, output=str(tmp_path / "out")), spark))
+    report = found(run(request(warehouse, query, output_path=str(tmp_path / "out")), spark))
 
     assert report.row_count == 0
     assert pq.read_table(report.location).schema.names == ["id", "v"]
@@ -234,7 +234,7 @@ def test_a_query_that_fails_leaves_no_files(
     spark: SparkSession, warehouse: Path, tmp_path: Path
 ) -> None:
     query = "SELECT id, 1 / (id - 2) AS x FROM orders"
-    result = run(request(warehouse, query, output=str(tmp_path / "out")), spark)
+    result = run(request(warehouse, query, output_path=str(tmp_path / "out")), spark)
 
     assert result.error is not None
     assert result.error.code == "EXPRESSION_FAILED"
@@ -247,11 +247,11 @@ def test_a_query_that_fails_leaves_no_files(
     ("query", "spec", "code", "text"),
     [
         ("SELECT nothing FROM orders", {}, "SOURCE_UNREADABLE", "nothing"),
-        ("SELECT 1 AS a, 2 AS A", {"output": "{}"}, "AMBIGUOUS_REFERENCE", "called a"),
-        ("SELECT INTERVAL '1' DAY AS a", {"output": "{}"}, "NOT_SUPPORTED", "column a"),
+        ("SELECT 1 AS a, 2 AS A", {"output_path": "{}"}, "AMBIGUOUS_REFERENCE", "called a"),
+        ("SELECT INTERVAL '1' DAY AS a", {"output_path": "{}"}, "NOT_SUPPORTED", "column a"),
         (
             "SELECT array(1) AS a",
-            {"output": "{}", "output_format": "csv"},
+            {"output_path": "{}", "output_format": "csv"},
             "NOT_SUPPORTED",
             "column a, which is array<int>",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,7 +40,7 @@ from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,11 @@ class SparkJobOperator(BaseOperator):
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {"conf": "json"}
     ui_color = "#d7ecff"
-    operator_extra_links = (SnapshotLink(), QuarantineLink(), SparkApplicationLink())
+    operator_extra_links: Collection[BaseOperatorLink] = (
+        SnapshotLink(),
+        QuarantineLink(),
+        SparkApplicationLink(),
+    )
 
     def __init__(
         self,

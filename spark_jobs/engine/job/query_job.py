@@ -98,6 +98,6 @@ class QueryJob:
                 ErrorCode.RESULT_TOO_LARGE,
                 f"limit: {len(rows):,} rows of the query have {size:,} bytes as JSON; a result can "
                 f"hold {MOST_BYTES:,}",
-                "Select fewer columns or rows, or write the rows to files, with output.",
+                "Select fewer columns or rows, or write the rows to files, with output_path.",
             )
         return QueryReport(columns, len(rows), rows, truncated=len(collected) > limit)

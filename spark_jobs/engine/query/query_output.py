@@ -76,7 +76,7 @@ class QueryOutput:
             if names.count(field.name.lower()) > 1:
                 raise AnalysisError(
                     ErrorCode.AMBIGUOUS_REFERENCE,
-                    f"output: the query has two columns called {field.name}",
+                    f"output_path: the query has two columns called {field.name}",
                     "Give one of them another name, with AS.",
                 )
         if self.format != "csv":
@@ -99,7 +99,7 @@ class QueryOutput:
         except OSError as error:
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
-                f"output: the folder {self.location} cannot be made: {error}",
+                f"output_path: the folder {self.location} cannot be made: {error}",
                 "See that the job may write there.",
             ) from error
 
@@ -113,19 +113,19 @@ class QueryOutput:
 def query_output(
     spark: SparkSession, connector: Connector, spec: QuerySpec, operation_id: str
 ) -> QueryOutput | None:
-    """The folder for this run of the query, which is not made yet; None without ``output``.
+    """The folder for this run of the query, which is not made yet; None without ``output_path``.
 
     What earlier tries of the operation left is removed: no task has heard of it.
 
     Raises:
         NotSupportedError: Python cannot reach the place.
     """
-    if spec.output is None:
+    if spec.output_path is None:
         return None
-    place = located_folder(spark, connector, spec.output)
+    place = located_folder(spark, connector, spec.output_path)
     if place is None:
         raise NotSupportedError(
-            f"output: {spec.output} is neither a local path nor on a storage that the catalog "
+            f"output_path: {spec.output_path} is neither a local path nor on a storage that the catalog "
             "connection knows.",
             "Name a folder there.",
         )
@@ -133,5 +133,5 @@ def query_output(
         if is_scratch_of(operation_id, info.base_name):
             remove_folder(place.filesystem, info.path)
     folder = new_output_folder(operation_id)
-    location = f"{spec.output.rstrip('/')}/{folder}"
+    location = f"{spec.output_path.rstrip('/')}/{folder}"
     return QueryOutput(place.filesystem, f"{place.path}/{folder}", location, spec.output_format)
