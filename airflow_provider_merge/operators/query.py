@@ -49,8 +49,8 @@ class QueryOperator(SparkJobOperator):
     :param sources: name → source; ``sql`` uses the names like tables
     :param database: the database of tables that ``sql`` names without a database
     :param limit: the maximum number of rows in XCom, at most 10,000; default: 100
-    :param output_path: a folder, absolute path or URI; all rows go to files in a new folder below it
-        instead of XCom
+    :param output_path: a folder, absolute path or URI: all rows go to files in a new folder below
+        it, instead of XCom
     :param output_format: of these files: ``parquet`` (default) or ``csv``
     :param check: fail unless the rows are as they should be: ``all_true``, one row in which every
         value is TRUE; ``no_rows``
@@ -158,21 +158,18 @@ class QueryOperator(SparkJobOperator):
         return name, (*given, *own)
 
     def _spec(self, source: str) -> QuerySpec:
-        """The statement; a parameter that is still a template counts as left out."""
-        limit, path, format_ = (
-            None if is_template(value) else value
-            for value in (self.limit, self.output_path, self.output_format)
-        )
-        output_path = text("output_path", path)
+        """The statement, of the parameters that are known."""
+        most = whole_number("limit", _known(self.limit))
+        output_path = text("output_path", _known(self.output_path))
+        format_ = text("output_format", _known(self.output_format)) or "parquet"
         if output_path and holds_secret(output_path):
             remedy = "Give access by the catalog connection."
             raise invalid("output_path", "holds a secret, which would be seen there", remedy)
-        most = whole_number("limit", limit)
         return QuerySpec(
             source,
             limit=ROWS if most is None else most,
             output_path=output_path,
-            output_format=cast("OutputFormat", text("output_format", format_) or "parquet"),
+            output_format=cast("OutputFormat", format_),
         )
 
     def _check(self) -> str | None:
@@ -202,3 +199,8 @@ class QueryOperator(SparkJobOperator):
         sql: Any = self.sql
         is_file = isinstance(sql, str) and sql.endswith(tuple(self.template_ext))
         return is_file or is_template(sql)
+
+
+def _known(value: Any) -> Any:
+    """The value of a parameter; None for a template, which is rendered later."""
+    return None if is_template(value) else value

@@ -21,8 +21,8 @@ MOST_BYTES: Final = 4 * 1024 * 1024
 class QuerySpec:
     """The rows of ``source``, one of the request's sources: in the result, or in files.
 
-    ``limit`` is the maximum number of rows in the result. With ``output_path``, an absolute path or URI
-    of a folder, all rows go to files of the format ``output_format`` in a new folder below it.
+    ``limit`` is the maximum number of rows in the result. With ``output_path``, an absolute path or
+    URI of a folder, all rows go to files of the format ``output_format`` in a new folder below it.
     """
 
     source: str

@@ -125,8 +125,8 @@ def query_output(
     place = located_folder(spark, connector, spec.output_path)
     if place is None:
         raise NotSupportedError(
-            f"output_path: {spec.output_path} is neither a local path nor on a storage that the catalog "
-            "connection knows.",
+            f"output_path: {spec.output_path} is neither a local path nor on a storage that the "
+            "catalog connection knows.",
             "Name a folder there.",
         )
     for info in place.filesystem.get_file_info(pafs.FileSelector(place.path, allow_not_found=True)):
