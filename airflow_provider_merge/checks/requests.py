@@ -49,12 +49,17 @@ class MetadataCheck:
                 EXPRESSION_INVALID.
         """
         found = Relation("", str(target), self._columns(target))
-        views: dict[str, Relation] = {}
-        for source in sources:
-            views[source.name.lower()] = self._relation(source, views)
+        views = self.require_sources(sources)
         keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}
         StatementCheck(found, by_name, keys).statement(spec)
+
+    def require_sources(self, sources: Sequence[Source]) -> Mapping[str, Relation]:
+        """Check what is read; the sources by lower-case name. Raises as ``require_valid``."""
+        views: dict[str, Relation] = {}
+        for source in sources:
+            views[source.name.lower()] = self._relation(source, views)
+        return views
 
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)

@@ -214,7 +214,7 @@ class StatementsOperator(SparkJobOperator):
     ) -> None:
         """Check what metadata tells; tables may be created by a statement of the list."""
         made = [
-            each.target for each in requests.values() if isinstance(each.statement, CreateTableSpec)
+            each.table for each in requests.values() if isinstance(each.statement, CreateTableSpec)
         ]
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         for name, operator in operators.items():

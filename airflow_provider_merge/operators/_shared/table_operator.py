@@ -106,7 +106,7 @@ class TableOperator(TableRequestOperator):
         if not isinstance(request.statement, RowStatement | PartitionStatement):
             return
         try:
-            check.require_valid(request.target, request.statement, request.sources)
+            check.require_valid(request.table, request.statement, request.sources)
         except JobError as error:
             if not _may_be_done(request, check.hook):
                 raise self.located(error) from None
@@ -141,6 +141,6 @@ def _may_be_done(request: JobRequest, hook: CatalogHook) -> bool:
         return False
     try:
         known = read_result(request, hook.workspace_options())
-        return (known or hook.recorded_result(request.target, request.operation_id)) is not None
+        return (known or hook.recorded_result(request.table, request.operation_id)) is not None
     except (JobError, OSError):
         return True

@@ -83,7 +83,7 @@ class Job:
         return self._result("unchanged", Metrics())
 
     def _check(self, log: OperationLog) -> None:
-        table = self.connector.metadata.load_table(self.request.target)
+        table = self.connector.metadata.load_table(self.request.table)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
         scratch = new_scratch_folder(self.request.operation_id)
@@ -110,7 +110,7 @@ class Job:
     def _attempted(self, log: OperationLog, runs: StatementRuns, attempt: int) -> JobResult:
         """Run the statement on fresh snapshots, unless it has been committed already."""
         with self.progress.phase("catalog"):
-            table = self.connector.metadata.load_table(self.request.target)
+            table = self.connector.metadata.load_table(self.request.table)
         if self.request.dry_run:
             return self._tried(log, runs, table)
         with self.progress.phase("history"):
@@ -147,7 +147,7 @@ class Job:
         """Release the guard: with a stored result, no retry searches from the base snapshot."""
         # Also when nothing changed: an earlier try that was killed may have left a guard.
         if result.error is None:
-            table = self.connector.metadata.load_table(self.request.target)
+            table = self.connector.metadata.load_table(self.request.table)
             self.connector.writes.release_guard(table, self.request.operation_id)
 
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
@@ -159,7 +159,7 @@ class Job:
         return None if commit is None else self._recorded(commit)
 
     def _recorded(self, commit: CommittedSnapshot) -> JobResult:
-        target = str(self.request.target)
+        target = str(self.request.table)
         return result_of_snapshot(target, commit.snapshot_id, commit.properties)
 
     def _changed(

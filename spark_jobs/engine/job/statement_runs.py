@@ -65,7 +65,7 @@ class StatementRuns:
                 spark=self.spark,
                 sources=sources,
                 moment=moment,
-                reads_itself=_is_among(request.target, request.sources),
+                reads_itself=_is_among(request.table, request.sources),
                 **common,
             )
         finally:
