@@ -125,7 +125,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         return query_lineage(self.catalog_conn_id, self._query()[1], self.sql or "")
 
     def _report(self, request: JobRequest, hook: CatalogHook, context: Context) -> QueryReport:
-        self._require_valid(request, hook)
+        self.require_valid(request, hook)
         ended = self.submit(request, hook, context)
         result = job_outcome(request, hook, ended.failure)
         forget_rows(request, hook)
@@ -137,7 +137,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
             )
         return result.query
 
-    def _require_valid(self, request: JobRequest, hook: CatalogHook) -> None:
+    def require_valid(self, request: JobRequest, hook: CatalogHook) -> None:
         """Check what metadata tells of the query; raises JobError with its line."""
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()))
         try:

@@ -31,6 +31,7 @@ import pytest  # noqa: E402
 
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator  # noqa: E402
 from airflow_provider_merge.operators._shared.table_operator import TableOperator  # noqa: E402
+from airflow_provider_merge.operators.query import QueryOperator  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
 
 
@@ -63,7 +64,8 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def submitter(monkeypatch: pytest.MonkeyPatch) -> FakeSubmitter:
     """Takes the place of Spark behind every operator, and of the tables that its jobs change."""
     fake = FakeSubmitter()
-    monkeypatch.setattr(TableOperator, "require_valid", lambda *_: None)
+    for operator in (TableOperator, QueryOperator):
+        monkeypatch.setattr(operator, "require_valid", lambda *_: None)
     monkeypatch.setattr(SparkJobOperator, "get_submitter", lambda _: fake)
     return fake
 

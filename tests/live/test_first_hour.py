@@ -12,7 +12,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.live.orders import Orders
+from tests.live.table import Table
 from tests.live.waiting import wait_for
 
 DAG = "mistakes"
@@ -113,9 +113,9 @@ IMPORT_ERRORS = {
         "timedelta(days=2)",
     ),
 }
-_CREATE_CHANGES = """
-other = TableName("shop", "changes")
-tables.create(connector, {"id": "BIGINT", "n": "BIGINT"}, name=other)
+_CREATE = """
+for each in (name, TableName("shop", "changes")):
+    tables.create(connector, {"id": "BIGINT", "n": "BIGINT"}, name=each)
 """
 _JAVA = re.compile(r"spark-submit|\d\d/\d\d/\d\d \d\d:\d\d:\d\d (INFO|WARN)")
 
@@ -123,12 +123,9 @@ _JAVA = re.compile(r"spark-submit|\d\d/\d\d/\d\d \d\d:\d\d:\d\d (INFO|WARN)")
 @pytest.fixture(scope="module")
 def run_id(server, spark_python):
     """A run of all tasks, which has ended."""
-    table = Orders(server, server.folder / "warehouse", spark_python, DAG)
-    table.create()
-    table.python(_CREATE_CHANGES)
+    Table(server, server.folder / "warehouse", spark_python, DAG).python(_CREATE)
     (server.dags / "wrong.sql").write_text(_WRONG_FILE)
     server.add_dag(DAG, _HEADER + _TASKS)
-    wait_for("the tasks", lambda: "sensor" in str(server.client.call("GET", f"/dags/{DAG}/tasks")))
     server.client.trigger(DAG, "all")
     assert server.client.ended(DAG, "all") == "failed"
     return "all"
