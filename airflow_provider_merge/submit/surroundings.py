@@ -26,8 +26,8 @@ from spark_jobs.errors import RequestError
 
 log = logging.getLogger(__name__)
 
-# Folders of settings that may name another default file system.
-_FILE_SYSTEM_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")
+_HADOOP_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_DEFAULT_STORE = "defaultfs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,8 @@ def shares_local_files(settings: SparkSettings) -> bool:
     connection = spark_connection(settings.spark_conn_id)
     if not connection.has_local_master or deploy_mode(settings, connection.extra) != "client":
         return False
-    configured = any(os.environ.get(name) for name in _FILE_SYSTEM_VARIABLES)
-    configured |= any("defaultfs" in name.lower() for name in settings.conf)
-    return not configured and environment_of(settings, connection.extra) is not None
+    has_pyspark = environment_of(settings, connection.extra) is not None
+    return has_pyspark and not _may_have_default_store(settings.conf)
 
 
 def environment_of(settings: SparkSettings, extra: Mapping[str, Any]) -> SparkEnvironment | None:
@@ -131,6 +130,20 @@ def history_server(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
     except RequestError as error:
         log.warning("There will be no link to the history server: %s", error)
         return ""
+
+
+def _may_have_default_store(conf: Mapping[str, str]) -> bool:
+    """Whether Spark may look for paths without a scheme elsewhere than in local files."""
+    if any(_DEFAULT_STORE in name.lower() for name in conf):
+        return True
+    if any(os.environ.get(name) for name in _HADOOP_FOLDERS):
+        return True
+    spark = Path(os.environ.get("SPARK_CONF_DIR") or os.devnull)
+    try:
+        text = (spark / "spark-defaults.conf").read_text(errors="replace")
+    except OSError:
+        text = ""
+    return _DEFAULT_STORE in text.lower() or (spark / "core-site.xml").exists()
 
 
 def environment_of_jobs() -> dict[str, str]:

@@ -191,7 +191,7 @@ def test_a_dry_run_leaves_nothing(warehouse: Path) -> None:
         (
             DropPartitionsSpec(({"day": f"'{DAY}'"}, {"day": "'2020-01-01'"})),
             "PARTITION_NOT_FOUND",
-            "no partition Day = 2020-01-01",
+            "no partition Day = DATE '2020-01-01'",
         ),
         (TruncateTableSpec({"id": "1"}), "COLUMN_NOT_FOUND", "id is not a partition column"),
         (TruncateTableSpec({"q": "a + 1"}), "COLUMN_NOT_FOUND", "q is not a column"),

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+# tests/live runs these DAGs too: the repair by the form, the days by backfills.
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "dags_examples" / "daily_summary.py"
 

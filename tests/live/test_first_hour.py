@@ -12,6 +12,7 @@ from datetime import datetime
 
 import pytest
 
+from tests.live.orders import Orders
 from tests.live.table import Table
 from tests.live.waiting import wait_for
 
@@ -47,7 +48,7 @@ MISTAKES = {
     "ambiguous": ("AMBIGUOUS_REFERENCE", "n is a column of", "Write t.n or s.n."),
     "assigned": ("COLUMN_NOT_FOUND", "line 1: clause 1 (WHEN MATCHED): m is not", "Columns: id, n"),
     "file": ("COLUMN_NOT_FOUND", "sql (wrong.sql), line 3: condition of clause 1", "Did you mean"),
-    "type": ("TYPE_MISMATCH", "column n: a value of type boolean cannot be stored", "Cast the"),
+    "type": ("TYPE_MISMATCH", "column n: a value of type BOOLEAN cannot be stored", "Cast the"),
     "values": ("EXPRESSION_INVALID", "INSERT has 1 values for 2 columns", "Name the columns"),
     "path": (
         "SOURCE_NOT_FOUND",
@@ -58,7 +59,7 @@ MISTAKES = {
     "partition": ("COLUMN_NOT_FOUND", "shop.mistakes has no partitions", "Leave it out."),
     "catalog": ("REQUEST_INVALID", "there is no connection 'lake'", "Create it with"),
     "spark": ("REQUEST_INVALID", "spark_conn_id: there is no connection 'yarn'", "Create it with"),
-    "template": ("SYNTAX_ERROR", "sql: line 1, column 27: expected", ""),
+    "template": ("SYNTAX_ERROR", "sql: line 1, column 32: expected the end", ""),
     "sensor": ("TABLE_NOT_FOUND", "no table shop.orderz", "Correct the table's name"),
 }
 _TASKS = """
@@ -150,6 +151,17 @@ def test_what_metadata_tells_takes_seconds(server, run_id):
         began, ended = (datetime.fromisoformat(task[each]) for each in ("start_date", "end_date"))
         seconds[task_id] = (ended - began).total_seconds()
     sys.stdout.write(f"seconds from a task's start to its error: {seconds}\n")
+
+
+def test_a_success_is_short(server, spark_python):
+    orders = Orders(server, server.folder / "warehouse", spark_python, "short_log")
+    orders.create()
+    orders.trigger("once")
+    assert orders.ended("once") == "success", orders.log("once")
+    log = orders.log("once")
+    lines = log[log.index("Operation ") :].splitlines()
+    assert len(lines) <= 25, log
+    assert not [line for line in lines if line.startswith(("error", "critical"))], log
 
 
 def test_import_errors_name_task_and_remedy(server):

@@ -11,6 +11,8 @@ import json
 import re
 import shutil
 
+import pytest
+
 from dags_examples.demo import find_places, unpack_data
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
@@ -54,6 +56,8 @@ print(json.dumps([ordered(found), ordered(expected)], default=str))
 """
 
 
+# Its gates are those of test_gates, its DAG runs with a fake submitter in tests/airflow.
+@pytest.mark.extended
 def test_a_report_waits_for_each_whole_day(server, spark_python, tmp_path):
     flights = find_places(tmp_path)
     unpack_data(flights)
