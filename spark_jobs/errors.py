@@ -68,6 +68,8 @@ class ErrorCode(Enum):
     PARTITION_NOT_FOUND = ("PARTITION_NOT_FOUND", False)
     SOURCE_EMPTY = ("SOURCE_EMPTY", False)
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", False)
+    RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", False)
+    CHECK_FAILED = ("CHECK_FAILED", False)
 
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
@@ -187,6 +189,8 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.PARTITION_NOT_FOUND,
             ErrorCode.SOURCE_EMPTY,
             ErrorCode.TOO_MANY_BAD_ROWS,
+            ErrorCode.RESULT_TOO_LARGE,
+            ErrorCode.CHECK_FAILED,
         ),
         DataError,
     ),

@@ -13,13 +13,16 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.statements import CreateTableSpec, RowStatement
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.create_table_job import CreateTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
+from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -70,6 +73,8 @@ def run(
             f"Start the job without {NO_SESSION}.",
         )
         return OperationLog.failed(request, problem)
+    if isinstance(statement, QuerySpec):
+        return QueryJob(request, statement, spark, connector, progress, redaction).run()
     return Job(request, spark, connector, progress, redaction, answers).run()
 
 
@@ -85,7 +90,7 @@ def run_all(
     """
 
     def check_one(request: JobRequest) -> JobResult | None:
-        if isinstance(request.statement, CreateTableSpec):
+        if not isinstance(request.statement, RowStatement | PartitionStatement):
             return None
         return _checked(request, spark.newSession(), credentials or {})
 
@@ -137,6 +142,8 @@ def summary(result: JobResult) -> str:
     metrics = result.metrics
     if result.maintenance is not None:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
+    if result.query is not None:
+        return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
     cells = {
         "status": result.status,
         "snapshot": f"{result.base_snapshot_id} -> {result.new_snapshot_id}",

@@ -51,10 +51,8 @@ class TaskFacts:
         from airflow.providers.common.compat.openlineage.facet import SQLJobFacet
         from airflow.providers.openlineage.extractors import OperatorLineage
 
-        names = {of_source(self.catalog_conn_id, each) for each in self.sources}
-        inputs = sorted(name for name in names if name is not None)
         return OperatorLineage(
-            inputs=[_dataset(name) for name in inputs],
+            inputs=_inputs(self.catalog_conn_id, self.sources),
             outputs=[] if self.is_dry_run else [self._output(result)],
             job_facets={"sql": SQLJobFacet(query=self.text)} if self.text else {},
         )
@@ -139,6 +137,18 @@ def task_lineage(
     return facts.lineage(result)
 
 
+def query_lineage(
+    catalog_conn_id: str, sources: Sequence[Source], text: str
+) -> OperatorLineage[Any, Any]:
+    """What a query reads."""
+    from airflow.providers.common.compat.openlineage.facet import SQLJobFacet
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    return OperatorLineage(
+        inputs=_inputs(catalog_conn_id, sources), job_facets={"sql": SQLJobFacet(query=text)}
+    )
+
+
 def batch_lineage(
     operators: Mapping[str, TableOperator], results: Mapping[str, JobResult]
 ) -> OperatorLineage[Any, Any]:
@@ -156,6 +166,11 @@ def batch_lineage(
         outputs=[each for one in found for each in one.outputs],
         job_facets={"sql": SQLJobFacet(query=query)} if query else {},
     )
+
+
+def _inputs(catalog_conn_id: str, sources: Sequence[Source]) -> list[Any]:
+    names = {of_source(catalog_conn_id, each) for each in sources}
+    return [_dataset(name) for name in sorted(name for name in names if name is not None)]
 
 
 def _dataset(name: DatasetName) -> Any:

@@ -85,6 +85,15 @@ def store_result(
     write_text(result_location(request), result.to_json(), storage_options)
 
 
+def remove_result(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Remove the result of a job that ended well.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    remove(result_location(request), storage_options)
+
+
 def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
     """Remove the temporary files, among them rows of the source, of jobs that were killed.
 

@@ -58,6 +58,25 @@ class Cursor:
         if not self.accept_symbol(*symbols):
             raise self.unexpected(symbols[0])
 
+    def expect_end(self) -> None:
+        """Step over semicolons at the end of the text.
+
+        Raises:
+            RequestError: SYNTAX_ERROR when something else comes next, or a second statement.
+        """
+        if not self.accept_symbol(";"):
+            if self.token.kind != "end":
+                raise self.unexpected("the end of the statement")
+            return
+        while self.accept_symbol(";"):
+            pass
+        if self.token.kind != "end":
+            raise self.sql.error(
+                self.token.start,
+                "a second statement begins",
+                "One task runs one statement: give each a task of its own.",
+            )
+
     def unexpected(self, wanted: str) -> JobError:
         """The syntax error for what comes next."""
         found = "the end" if self.token.kind == "end" else repr(self.token.text)

@@ -81,7 +81,7 @@ class StatementReader:
             target, statement = self._of_partitions(start).read_alter()
         else:
             raise self._other_statement()
-        self._require_end()
+        self.cursor.expect_end()
         return target, statement
 
     def read_expression(self, what: str) -> str:
@@ -99,25 +99,12 @@ class StatementReader:
             token.start,
             f"{token.text} starts no statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
-            "TABLE and ALTER TABLE … DROP PARTITION; CREATE TABLE by CreateTableOperator.",
+            "TABLE and ALTER TABLE … DROP PARTITION; CREATE TABLE by CreateTableOperator, SELECT "
+            "by QueryOperator.",
         )
 
     def _of_partitions(self, start: int) -> PartitionStatementReader:
         return PartitionStatementReader(self.cursor, self.queries, start)
-
-    def _require_end(self) -> None:
-        if not self.cursor.accept_symbol(";"):
-            if self.cursor.token.kind != "end":
-                raise self.cursor.unexpected("the end of the statement")
-            return
-        while self.cursor.accept_symbol(";"):
-            pass
-        if self.cursor.token.kind != "end":
-            raise self.sql.error(
-                self.cursor.token.start,
-                "a second statement begins",
-                "One task runs one statement: give each a task of its own.",
-            )
 
     def _common_table_expressions(self) -> None:
         cursor, scope = self.cursor, self.views.scope

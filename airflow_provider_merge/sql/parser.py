@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_provider_merge.sql.grammar import StatementReader
+from airflow_provider_merge.sql.select import read_query
 from airflow_provider_merge.sql.settings import OverwritePolicy
 from airflow_provider_merge.sql.text import SqlText
 from airflow_provider_merge.sql.views import Views
@@ -54,6 +55,22 @@ def parse_statement(
     _refuse_table_qualifiers(text, views)
     text.refuse_hints()
     return ParsedStatement(target, statement, tuple(views.sources), reader.overwrites)
+
+
+def parse_query(
+    sql: str, source_names: Iterable[str] = (), database: str | None = None
+) -> tuple[str, tuple[Source, ...]]:
+    """The one query in ``sql``: the sources that it needs and is, and the name of the last one.
+
+    Raises:
+        RequestError, NotSupportedError: as ``parse_statement`` does.
+    """
+    text = SqlText(sql)
+    views = Views(text, source_names, database)
+    name = read_query(text, views)
+    _refuse_table_qualifiers(text, views)
+    text.refuse_hints()
+    return name, tuple(views.sources)
 
 
 def parse_where(

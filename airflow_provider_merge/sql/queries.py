@@ -14,7 +14,8 @@ from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.text import FROM_FUNCTIONS, Edit, Span, SqlText
 from airflow_provider_merge.sql.views import Scope, Views
 
-_QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+# What a query begins with.
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 _SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "SETMINUS", "INTERSECT")
 _SELECTS = ("SELECT", "MAP", "REDUCE")
 # What ends a FROM clause, so that a comma behind it separates no tables.
@@ -84,7 +85,7 @@ class QueryText:
         while first < span.last and self.sql.tokens[first].is_symbol("("):
             first += 1
         token = self.sql.tokens[first]
-        if first >= span.last or not token.is_word(*_QUERY_WORDS):
+        if first >= span.last or not token.is_word(*QUERY_WORDS):
             raise self.sql.error(token.start, "expected a query in parentheses, such as SELECT …")
 
     def _scan(self, span: Span, scope: Scope, is_query: bool, state: _State) -> None:
@@ -134,7 +135,7 @@ class QueryText:
         inner = Span(opening + 1, closing)
         if inner.first == inner.last:
             return
-        starts_query = self.sql.tokens[inner.first].is_word(*_QUERY_WORDS)
+        starts_query = self.sql.tokens[inner.first].is_word(*QUERY_WORDS)
         if state is _State.TABLE:
             self._scan(inner, scope, True, _State.OTHER if starts_query else _State.TABLE)
             return
@@ -149,7 +150,7 @@ class QueryText:
         first = span.first
         while first < span.last and self.sql.tokens[first].is_symbol("("):
             first += 1
-        return first < span.last and self.sql.tokens[first].is_word(*_QUERY_WORDS)
+        return first < span.last and self.sql.tokens[first].is_word(*QUERY_WORDS)
 
     def _next_state(self, index: int, state: _State) -> _State:
         """The state behind a token outside of parentheses."""

@@ -70,6 +70,7 @@ def _depend(one: JobRequest, other: JobRequest) -> bool:
     return _is_among(one.target, other) or _is_among(other.target, one)
 
 
-def _is_among(table: TableName, request: JobRequest) -> bool:
+def _is_among(table: TableName | None, request: JobRequest) -> bool:
     read = [source.table for source in request.sources if isinstance(source, TableSource)]
-    return any(table.may_be(each) for each in (request.target, *read))
+    used = [each for each in (request.target, *read) if each is not None]
+    return table is not None and any(map(table.may_be, used))

@@ -1,8 +1,9 @@
 """Strict JSON for frozen dataclasses: nothing is guessed, nothing unknown is accepted.
 
 Supported field types: ``str``, ``int``, ``float``, ``bool``, ``Literal`` of strings, ``X | None``,
-``tuple[X, ...]``, ``Mapping[str, X]``, dataclasses, and unions of dataclasses that carry their JSON
-tag in a class variable ``kind``. An error names the JSON path (``$.statement.cases[1].action``).
+``tuple[X, ...]``, ``Mapping[str, X]``, ``Any`` (any JSON data), dataclasses, and unions of
+dataclasses that carry their JSON tag in a class variable ``kind``. An error names the JSON path
+(``$.statement.cases[1].action``).
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ def kind_of(cls: type) -> str | None:
 def _decode(annotation: Any, value: Any, path: str) -> Any:
     if isinstance(value, _RepeatedKey):
         raise invalid(f"{path}.{value.key}", "occurs more than once")
+    if annotation is Any:
+        return _decode_any(value, path)
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         return _decode_union(get_args(annotation), value, path)
@@ -84,6 +87,16 @@ def _decode(annotation: Any, value: Any, path: str) -> Any:
     if dataclasses.is_dataclass(annotation):
         return _decode_dataclass(typing.cast("type", annotation), value, path)
     return _decode_scalar(annotation, value, path)
+
+
+def _decode_any(value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return _decode_mapping(Any, value, path)
+    if isinstance(value, list):
+        return [_decode(Any, each, f"{path}[{i}]") for i, each in enumerate(value)]
+    if isinstance(value, str):
+        _require_text(value, path)
+    return value
 
 
 def _decode_scalar(annotation: Any, value: Any, path: str) -> Any:

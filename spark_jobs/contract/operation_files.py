@@ -51,7 +51,12 @@ def note_path(task_run: str) -> str:
 
 def new_scratch_folder(operation_id: str) -> str:
     """A folder for the temporary files of one run of an operation."""
-    return f"{FOLDER}/{operation_id}-{uuid.uuid4().hex}"
+    return f"{FOLDER}/{_run_of(operation_id)}"
+
+
+def new_output_folder(operation_id: str) -> str:
+    """The name of a folder for the rows of one run of a query."""
+    return _run_of(operation_id)
 
 
 def new_source_folder(scratch: str) -> str:
@@ -70,7 +75,7 @@ def is_scratch(name: str) -> bool:
 
 
 def is_scratch_of(operation_id: str, name: str) -> bool:
-    """Whether a folder in ``FOLDER`` holds the temporary files of a run of this operation."""
+    """Whether a folder has the name that one run of this operation gave its files."""
     return re.fullmatch(f"{re.escape(operation_id)}-{_RUN}", name) is not None
 
 
@@ -87,3 +92,7 @@ def is_unfinished_result_of(operation_id: str, name: str) -> bool:
 def is_memory(name: str) -> bool:
     """Whether a file in ``FOLDER`` is a result or a note, finished or not."""
     return _MEMORY.fullmatch(finished_name(name) or name) is not None
+
+
+def _run_of(operation_id: str) -> str:
+    return f"{operation_id}-{uuid.uuid4().hex}"

@@ -23,6 +23,7 @@ from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateTagSpec
 from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 
 VERSION = 1
@@ -34,6 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
+_WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
 
@@ -211,6 +213,7 @@ class JobOptions:
 class JobRequest:
     """Everything that a job needs to know, except secrets.
 
+    ``target`` is the table that the statement changes; None for a query, which changes none.
     ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
     retry that finds it there does not apply the statement again. ``dry_run``: everything but the
     commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
@@ -219,7 +222,7 @@ class JobRequest:
     """
 
     operation_id: str
-    target: TableName
+    target: TableName | None
     catalog: CatalogSpec
     statement: Statement
     sources: tuple[Source, ...] = ()
@@ -258,11 +261,30 @@ class JobRequest:
             "dry_run: a new tag has none",
             "Leave dry_run out: it removes nothing.",
         )
-        if isinstance(self.statement, MergeSpec | InsertIntoSpec | InsertOverwriteSpec):
+        self._check_query()
+        if isinstance(self.statement, _WITH_SOURCE):
             require(
                 self.statement.source in names,
                 f"statement.source: {self.statement.source!r} is not among the sources {names}",
             )
+
+    def _check_query(self) -> None:
+        is_query = isinstance(self.statement, QuerySpec)
+        require(
+            is_query == (self.target is None),
+            f"target: a query has none, every other statement one; this is {self.statement.kind}",
+        )
+        require(
+            not (self.dry_run and is_query),
+            "dry_run: a query has none",
+            "Leave dry_run out: a query changes nothing.",
+        )
+
+    @property
+    def table(self) -> TableName:
+        """The target of a statement that is no query."""
+        assert self.target is not None  # noqa: S101 - checked above for these statements
+        return self.target
 
     def to_json(self) -> str:
         """The request as a JSON document; keys in declaration order."""

@@ -9,6 +9,7 @@ from typing import Literal
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
+from spark_jobs.contract.query import QueryReport
 from spark_jobs.errors import JobError
 
 VERSION = 1
@@ -99,6 +100,7 @@ class JobResult:
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
     changed anything; None for other statements.
+    ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people.
     """
@@ -117,6 +119,7 @@ class JobResult:
     partitions: tuple[str, ...] = ()
     maintenance: MaintenanceReport | None = None
     warnings: tuple[str, ...] = ()
+    query: QueryReport | None = None
     version: int = VERSION
 
     def to_json(self) -> str:

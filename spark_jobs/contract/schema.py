@@ -84,6 +84,8 @@ def _object(cls: type, definitions: dict[str, Schema]) -> Schema:
 
 
 def _type(annotation: Any, definitions: dict[str, Schema]) -> Schema:
+    if annotation is Any:
+        return {}
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         return _union(get_args(annotation), definitions)

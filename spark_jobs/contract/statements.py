@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, get_args
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.spark_types import parse_type
 from spark_jobs.errors import RequestError
 
@@ -254,4 +255,4 @@ class CreateTableSpec:
 
 
 RowStatement = MergeSpec | DeleteSpec | UpdateSpec
-Statement = RowStatement | PartitionStatement | CreateTableSpec | MaintenanceStatement
+Statement = RowStatement | PartitionStatement | CreateTableSpec | QuerySpec | MaintenanceStatement

@@ -37,6 +37,7 @@ from airflow_provider_merge.operators.drop_partitions import DropPartitionsOpera
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
 from airflow_provider_merge.operators.statement_list import (
     create_table, delete_from, insert_overwrite, merge_into, sql_statement, update

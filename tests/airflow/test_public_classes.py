@@ -32,6 +32,7 @@ from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOpe
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
 from airflow_provider_merge.operators.rollback import RollbackOperator
 from airflow_provider_merge.operators.sources import table_source
@@ -100,7 +101,7 @@ def public_classes():
 
 
 def test_no_class_is_left_out():
-    others = {StatementsOperator, PaimonHook, TableTrigger}
+    others = {QueryOperator, StatementsOperator, PaimonHook, TableTrigger}
     assert public_classes() == {*OPERATORS, *SENSORS, *others}
 
 

@@ -30,6 +30,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.insert.task_clusters",
     "spark_jobs.engine.source.landing_report",
     "spark_jobs.engine.source.landing_task",
+    "spark_jobs.engine.query.output_writer",
     "spark_jobs.engine.runtime.lease",
     "spark_jobs.engine.runtime.spill",
     "spark_jobs.engine.write.task_sinks",

@@ -42,6 +42,8 @@ class _Node:
 def mutations(document: Any, schema: dict[str, Any]) -> Iterator[Mutation]:
     """All single mutations of ``document``, which fits ``schema``."""
     for node in _nodes(document, schema, schema, "$", ()):
+        if not node.schema:  # any JSON data
+            continue
         yield from _wrong_types(document, node)
         if isinstance(node.value, dict):
             yield from _broken_objects(document, node)
@@ -56,6 +58,8 @@ def _nodes(
 ) -> Iterator[_Node]:
     schema = _resolve(value, schema, root)
     yield _Node(schema, path, steps, value)
+    if not schema:
+        return
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _nodes(item, schema["items"], root, f"{path}[{index}]", (*steps, index))

@@ -21,6 +21,7 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
+from spark_jobs.contract.query import QueryColumn, QueryReport, QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
@@ -186,6 +187,13 @@ def overwrites(draw: st.DrawFn, source: str) -> InsertOverwriteSpec:
     )
 
 
+def queries(source: str) -> st.SearchStrategy[QuerySpec]:
+    """A query that is ``source``."""
+    outputs = st.none() | st.sampled_from(["/out", "s3://b/out"])
+    formats = st.sampled_from(["parquet", "csv"])
+    return st.builds(QuerySpec, st.just(source), st.integers(1, 10_000), outputs, formats)
+
+
 @st.composite
 def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     """A CREATE TABLE with keys that are columns."""
@@ -232,14 +240,14 @@ def requests(draw: st.DrawFn) -> JobRequest:
         for name in source_names
     )
     source = draw(st.sampled_from(source_names))
-    of_source = (merges(source), inserts_into(source), overwrites(source))
+    of_source = (merges(source), inserts_into(source), overwrites(source), queries(source))
     statement = draw(
         st.one_of(*of_source, deletes, updates, truncates, drops, create_tables(), maintenance)
     )
     operation_id = draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,12}", fullmatch=True))
     return JobRequest(
         operation_id,
-        draw(table_names),
+        None if isinstance(statement, QuerySpec) else draw(table_names),
         draw(catalogs),
         statement,
         sources,
@@ -268,6 +276,23 @@ reports = st.builds(
     _kept,
     st.lists(texts, max_size=2).map(tuple),
 )
+_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+_found = st.builds(
+    QueryReport,
+    st.lists(st.builds(QueryColumn, texts, texts), max_size=2).map(tuple),
+    counts,
+    st.none() | st.lists(st.lists(_values, max_size=2).map(tuple), max_size=2).map(tuple),
+    st.booleans(),
+    st.none() | texts,
+)
 results = st.builds(
     JobResult,
     texts,
@@ -284,4 +309,5 @@ results = st.builds(
     st.lists(texts, max_size=3).map(tuple),
     st.none() | reports,
     st.lists(texts, max_size=2).map(tuple),
+    st.none() | _found,
 )

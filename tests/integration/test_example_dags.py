@@ -31,7 +31,8 @@ def run(lake, dag_id):
             copy = lake.folder / "dags" / name
             copy.parent.mkdir(exist_ok=True)
             shutil.copyfile(EXAMPLES / name, copy)
-    conf = json.dumps({"landing": str(lake.folder / "landing")})
+    folders = {name: str(lake.folder / name) for name in ("landing", "reports")}
+    conf = json.dumps(folders)
     done = lake.airflow("dags", "test", dag_id, DAY, "--conf", conf)
     assert done.returncode == 0, done.stdout[-8000:]
     return done.stdout
@@ -82,4 +83,8 @@ def test_merge_update_delete(lake):
     land(lake, "forget", "customer\nbob\nnobody\n")
     assert "inserted 0 | updated 0 | deleted 1" in run(lake, "forget_customers")
     assert sorted(orders(lake)) == [1, 5]
+
+    assert "1 open orders: " in run(lake, "check_orders")
+    (report,) = (lake.folder / "reports").glob("open_orders/*/*.csv")
+    assert report.read_text() == '"order_id","customer","amount"\n5,"eve","50.00"\n'
     assert not list((lake.folder / "tmp").glob("merge-job-*")), "request files are removed"

@@ -1,4 +1,4 @@
-"""The id under which a piece of work is applied at most once."""
+"""The id under which a piece of work is applied at most once, and the task that asks for it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_merge.exceptions import invalid
+from spark_jobs.contract.request import Origin
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -40,6 +41,20 @@ def operation_id(
         parts.append(["statement", statement])
     name = json.dumps([*parts, "dry run"] if dry_run else parts)
     return str(uuid.uuid5(_NAMESPACE, name))
+
+
+def task_origin(context: Context, retries: int, statement: str = "") -> Origin:
+    """The running task as a request names it, or its ``statement`` of that name."""
+    ti = context["ti"]
+    return Origin(
+        dag_id=ti.dag_id,
+        run_id=ti.run_id,
+        task_id=ti.task_id,
+        map_index=-1 if ti.map_index is None else ti.map_index,
+        try_number=ti.try_number,
+        retries=retries,
+        statement=statement,
+    )
 
 
 def task_operation_id(context: Context, *, statement: str = "", dry_run: bool = False) -> str:

@@ -14,6 +14,7 @@ from airflow_provider_merge.metadata.operations import (
     read_result,
     read_result_of_try,
     remove_leftovers,
+    remove_result,
     result_location,
     store_result,
 )
@@ -34,7 +35,9 @@ def job_outcome(
         JobError: the job failed, its result cannot be read, or is OPERATION_ID_REUSED.
         AirflowException: nothing is known of the job.
     """
-    read = read_result_of_try if failure else read_result
+    # A query is not done once: every try reads anew.
+    only_own = failure is not None or request.target is None
+    read = read_result_of_try if only_own else read_result
     result = _left(request, hook, read(request, hook.workspace_options()))
     if result is None:
         raise AirflowException(no_result(result_location(request), failure))
@@ -72,6 +75,14 @@ def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
         log.warning("If this task is cleared, it will take this try for an ended one: %s", error)
 
 
+def forget_rows(request: JobRequest, hook: CatalogHook) -> None:
+    """Remove the result of a query, which has rows in it and which no retry looks for."""
+    try:
+        remove_result(request, hook.workspace_options())
+    except OSError as error:
+        log.warning("%s stays behind: %s", result_location(request), error)
+
+
 def give_up(requests: Iterable[JobRequest], hook: CatalogHook) -> None:
     """Take from a job that may run on what its requests need to publish."""
     for request in requests:
@@ -85,7 +96,7 @@ def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> J
     """What the job left: the result that it stored, else what the table tells, checked."""
     if request.dry_run:
         _clean_up(request, hook)
-    elif result is None:
+    elif result is None and request.target is not None:
         result = _recorded(request, hook)
     if result is None:
         return None
@@ -99,13 +110,13 @@ def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> J
 def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
     """The result of a job that died between its commit and the end, from the table's snapshots."""
     try:
-        result = hook.recorded_result(request.target, request.operation_id)
+        result = hook.recorded_result(request.table, request.operation_id)
     except JobError as error:
         log.warning("The table could not be asked for the job's outcome: %s", error)
         return None
     if result is None:
         return None
-    snapshot = f"snapshot {result.new_snapshot_id} of {request.target}"
+    snapshot = f"snapshot {result.new_snapshot_id} of {request.table}"
     if result.request_digest != request.digest():
         raise _reused(snapshot, "belongs to another request")
     if result.retries != request.origin.retries or result.try_number > request.origin.try_number:
@@ -131,7 +142,7 @@ def _settle(request: JobRequest, hook: CatalogHook, result: JobResult) -> None:
     options = hook.workspace_options()
     try:
         store_result(request, result, options)
-        hook.release_guard(request.target, request.operation_id)
+        hook.release_guard(request.table, request.operation_id)
         remove_leftovers(request, options)
     except OSError as error:
         log.warning("Files of operation %s stay behind: %s", request.operation_id, error)

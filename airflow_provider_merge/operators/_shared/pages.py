@@ -14,14 +14,16 @@ from spark_jobs.errors import JobError
 log = logging.getLogger(__name__)
 
 
-def pages_of_result(hook: CatalogHook, target: TableName, result: JobResult) -> dict[str, str]:
+def pages_of_result(
+    hook: CatalogHook, target: TableName | None, result: JobResult
+) -> dict[str, str]:
     """The pages of the snapshot and of the quarantined rows, by the XCom of their link.
 
-    A wrong address is only a warning in the log.
+    ``target`` is None for a query. A wrong address is only a warning in the log.
     """
     pages: dict[str, str] = {}
     snapshot_id, file = result.new_snapshot_id, quarantine_file(result)
-    if snapshot_id is not None:
+    if target is not None and snapshot_id is not None:
         page = _page("snapshot", lambda: hook.snapshot_page(target, snapshot_id))
         pages[SNAPSHOT_PAGE] = page
     if file is not None:

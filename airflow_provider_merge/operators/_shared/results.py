@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
+from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.source_names import called
@@ -72,6 +73,18 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         "metrics": codec.encode(result.metrics),
         "partitions": list(result.partitions),
     }
+
+
+def query_value(operation_id: str, report: QueryReport) -> dict[str, Any]:
+    """The fields of ``QueryReport``, with ``operation_id``."""
+    return {"operation_id": operation_id, **codec.encode(report)}
+
+
+def query_line(report: QueryReport, seconds: float) -> str:
+    """What a query found, for the task's log; no values."""
+    place = f" in {report.location}" if report.location else ""
+    more = ", and there are more" if report.truncated else ""
+    return f"{report.row_count:,} rows{place}{more}; {seconds:.1f} seconds"
 
 
 def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -41,7 +41,7 @@ from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,11 @@ class SparkJobOperator(NamesItsTask, BaseOperator):
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {"conf": "json"}
     ui_color = "#d7ecff"
-    operator_extra_links = (SnapshotLink(), QuarantineLink(), SparkApplicationLink())
+    operator_extra_links: Collection[BaseOperatorLink] = (
+        SnapshotLink(),
+        QuarantineLink(),
+        SparkApplicationLink(),
+    )
 
     def __init__(
         self,
@@ -192,7 +196,8 @@ class SparkJobOperator(NamesItsTask, BaseOperator):
         )
         require_workspace(requests[0], hook.workspace_options())
         for request in requests:
-            self.log.info("Operation %s on %s", request.operation_id, request.target)
+            place = f" on {request.target}" if request.target else ""
+            self.log.info("Operation %s%s", request.operation_id, place)
         self._submitter = self.get_submitter()
         if self._killed:
             raise AirflowException("The task was ended before the job was started.")

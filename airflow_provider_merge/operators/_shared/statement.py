@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.assignments import check_assignments
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.source_parameters import (
     require_read,
     to_named_sources,
@@ -18,16 +18,14 @@ from airflow_provider_merge.operators._shared.source_parameters import (
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
-from airflow_provider_merge.table_names import quoted_name
 from airflow_provider_merge.templates import (
-    PLACEHOLDER,
     chosen_later,
     has_template,
     is_template,
     with_placeholders,
 )
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
@@ -164,27 +162,18 @@ class StatementOperator(SqlOperator, DryRunOperator):
         if self.sql is None:
             if not is_template(self.target):
                 self.announce_target()
-            self._announce_sources(self.check_parts())
+            announce_sources(self, self.check_parts())
         elif self.reads_later():
             return
         elif not (is_template(self.database) or is_template(self.sources)):
-            self._announce_sources(self.parsed().sources)
+            announce_sources(self, self.parsed().sources)
             self.announce_target()
             require_read(self.sources, self.texts())
         if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
-            self._announce_sources(to_named_sources(with_placeholders(self.sources)))
+            announce_sources(self, to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
 
-    def _announce_sources(self, sources: Iterable[Source]) -> None:
-        """Make the tables among the sources inlets of the task, if the catalog is known by now."""
-        if is_template(self.catalog_conn_id):
-            return
-        for source in sources:
-            if isinstance(source, TableSource) and str(source.table) != PLACEHOLDER:
-                asset = table_asset(self.catalog_conn_id, quoted_name(source.table))
-                if same_asset(self.inlets, asset) is None:
-                    self.inlets = [*self.inlets, asset]
 
     def _require_one_way(self) -> None:
         if self.sql is None:

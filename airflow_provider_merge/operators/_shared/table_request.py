@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.operators._shared.operation_id import task_operation_id
+from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.values import share, whole_number
 from airflow_provider_merge.table_names import parse_table_name
@@ -18,7 +18,6 @@ from spark_jobs.contract.request import (
     Isolation,
     JobOptions,
     JobRequest,
-    Origin,
     Source,
     TableName,
 )
@@ -120,7 +119,6 @@ class TableRequestOperator(SparkJobOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        ti = context["ti"]
         dry_run = self.is_dry_run()
         return JobRequest(
             operation_id=task_operation_id(context, statement=statement, dry_run=dry_run),
@@ -129,15 +127,7 @@ class TableRequestOperator(SparkJobOperator):
             statement=self.statement(),
             sources=self.request_sources(),
             options=self._options(),
-            origin=Origin(
-                dag_id=ti.dag_id,
-                run_id=ti.run_id,
-                task_id=ti.task_id,
-                map_index=-1 if ti.map_index is None else ti.map_index,
-                try_number=ti.try_number,
-                retries=self.retries or 0,
-                statement=statement,
-            ),
+            origin=task_origin(context, self.retries or 0, statement),
             dry_run=dry_run,
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
         )

@@ -38,7 +38,7 @@ class CreateTableJob:
 
     def _done(self) -> JobResult:
         with self.progress.phase("create"):
-            created = self.connector.metadata.create_table(self.request.target, self.spec)
-        self.progress.say(f"{self.request.target} {'created' if created else 'exists'}")
+            created = self.connector.metadata.create_table(self.request.table, self.spec)
+        self.progress.say(f"{self.request.table} {'created' if created else 'exists'}")
         metrics = Metrics(seconds=self.progress.seconds)
         return OperationLog.ended(self.request, "committed" if created else "unchanged", metrics)

@@ -69,7 +69,7 @@ class EndedTries:
             log.clear_leftovers(operation_id)
             commit = self._commit(table, operation_id)
             if commit is not None:
-                target, properties = str(self.request.target), commit.properties
+                target, properties = str(self.request.table), commit.properties
                 found.append(result_of_snapshot(target, commit.snapshot_id, properties))
         return found
 

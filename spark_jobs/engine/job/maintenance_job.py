@@ -80,7 +80,7 @@ class MaintenanceJob:
 
     def _report(self) -> MaintenanceReport:
         maintenance = self.connector.maintenance
-        target, dry_run = self.request.target, self.request.dry_run
+        target, dry_run = self.request.table, self.request.dry_run
         if maintenance is None:
             raise NotSupportedError(
                 f"{self.request.catalog.connector}: there is no table maintenance on this catalog.",

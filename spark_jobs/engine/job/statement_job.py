@@ -98,7 +98,7 @@ class Job:
 
     def _check(self, log: OperationLog) -> None:
         statement = self._statement
-        table = self.connector.metadata.load_table(self.request.target)
+        table = self.connector.metadata.load_table(self.request.table)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
         scratch = new_scratch_folder(self.request.operation_id)
@@ -134,7 +134,7 @@ class Job:
     ) -> JobResult:
         """Run the statement on fresh snapshots, unless it has been committed already."""
         with self.progress.phase("catalog"):
-            table = self.connector.metadata.load_table(self.request.target)
+            table = self.connector.metadata.load_table(self.request.table)
         if self.request.dry_run:
             return self._tried(log, statement, table, moment)
         with self.progress.phase("history"):
@@ -177,7 +177,7 @@ class Job:
         """Release the guard: with a stored result, no retry searches from the base snapshot."""
         # Also when nothing changed: an earlier try that was killed may have left a guard.
         if result.error is None:
-            table = self.connector.metadata.load_table(self.request.target)
+            table = self.connector.metadata.load_table(self.request.table)
             self.connector.writes.release_guard(table, self.request.operation_id)
 
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
@@ -189,7 +189,7 @@ class Job:
         return None if commit is None else self._recorded(commit)
 
     def _recorded(self, commit: CommittedSnapshot) -> JobResult:
-        target = str(self.request.target)
+        target = str(self.request.table)
         return result_of_snapshot(target, commit.snapshot_id, commit.properties)
 
     def _operation(self, table: TableHandle) -> Operation:
@@ -242,7 +242,7 @@ class Job:
             moment=sources.moment,
             last_look=LastLook(self.request.operation_id, self.answers),
             attempt=attempt,
-            reads_itself=_is_among(self.request.target, self.request.sources),
+            reads_itself=_is_among(self.request.table, self.request.sources),
             dry_run=self.request.dry_run,
         )
 

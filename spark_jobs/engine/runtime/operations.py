@@ -121,7 +121,7 @@ class OperationLog:
         return JobResult(
             operation_id=request.operation_id,
             status=status,
-            target=str(request.target),
+            target=str(request.target or ""),
             request_digest=request.digest(),
             metrics=metrics,
             try_number=request.origin.try_number,
@@ -150,7 +150,7 @@ def require_same_work(request: JobRequest, earlier: JobResult) -> None:
     if differences:
         raise CommitError(
             ErrorCode.OPERATION_ID_REUSED,
-            f"operation {request.operation_id} has already been done on {request.target}, "
+            f"operation {request.operation_id} has already been done on {request.table}, "
             f"but {' and '.join(differences)}",
             "Use a new operation id for new work; in Airflow, clear the task.",
         )

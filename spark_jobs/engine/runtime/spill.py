@@ -5,10 +5,10 @@ Imported by executors: nothing here needs a table library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -19,6 +19,8 @@ from spark_jobs.errors import marked_errors
 
 REPORT_SCHEMA = "file string, row_count bigint, byte_size bigint"
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
+
+OpenWriter = Callable[[pa.NativeFile, pa.Schema], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +56,23 @@ class SpillWriter:
 
 
 class Spill:
-    """A Parquet file, created with its first rows; ``byte_size`` is its rows' size as Arrow.
+    """A file, created with its first rows; ``byte_size`` is its rows' size as Arrow.
 
-    Batches are combined into row groups of a bounded size.
+    Batches are combined into row groups of a bounded size. ``open_writer`` makes pyarrow's writer
+    of the format for a stream and a schema; by default, Parquet for files that are read once.
     """
 
-    def __init__(self, filesystem: pafs.FileSystem, path: str) -> None:
+    def __init__(
+        self,
+        filesystem: pafs.FileSystem,
+        path: str,
+        open_writer: OpenWriter | None = None,
+    ) -> None:
         self._filesystem = filesystem
         self._path = path
+        self._open_writer = open_writer or _parquet_writer
         self._opened = ExitStack()
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: Any = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
         self.row_count = 0
@@ -93,13 +102,16 @@ class Spill:
         table = pa.Table.from_batches(self._waiting)
         if self._writer is None:
             sink = self._opened.enter_context(self._filesystem.open_output_stream(self._path))
-            # Building dictionaries takes longer than they save in files that are read once.
-            writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=False)
-            self._writer = self._opened.enter_context(writer)
+            self._writer = self._opened.enter_context(self._open_writer(sink, table.schema))
         self._writer.write_table(table)
         self.row_count += table.num_rows
         self.byte_size += self._waiting_bytes
         self._waiting, self._waiting_bytes = [], 0
+
+
+def _parquet_writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
+    # Building dictionaries takes longer than they save in files that are read once.
+    return pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def materialize(
     """
     schema = source.schema
     fields = [schema[name] for name in sorted(columns)]
-    _refuse_unstorable(fields)
+    refuse_unstorable(fields)
     # The constant carries the row count if no column is needed. Generated names avoid characters
     # that Parquet readers treat specially.
     kept = [field for field in fields if not isinstance(field.dataType, NullType)]
@@ -148,7 +148,12 @@ def _null(name: str) -> Column:
     return F.lit(None).alias(name)
 
 
-def _refuse_unstorable(fields: Sequence[StructField]) -> None:
+def refuse_unstorable(fields: Sequence[StructField]) -> None:
+    """Refuse columns that Parquet cannot hold.
+
+    Raises:
+        NotSupportedError: naming the column.
+    """
     for each in fields:
         if _holds_interval(each.dataType):
             raise NotSupportedError(

@@ -17,9 +17,8 @@ import pyarrow.fs as pafs
 
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.unfinished_files import finished_name
-from spark_jobs.engine.source.source_files import default_uri
+from spark_jobs.engine.source.source_files import located_folder
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
-from spark_jobs.spi.storage import FileLocation
 from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ def quarantine_of(
     """
     if source.on_bad_rows != "quarantine" or source.quarantine is None:
         return None
-    location = connector.locate(default_uri(spark, source.quarantine))
-    location = location or _local(spark, source.quarantine)
+    location = located_folder(spark, connector, source.quarantine)
     if location is None:
         raise NotSupportedError(
             f"{source_text(source)}: quarantine: {source.quarantine} is neither a local path nor "
@@ -99,11 +97,6 @@ def quarantine_of(
     below = f"{_task_folder(request)}/{_safe(source.name)}.jsonl"
     name = f"{source.quarantine.rstrip('/')}/{below}"
     return Quarantine(location.filesystem, f"{location.path}/{below}", name, request.dry_run)
-
-
-def _local(spark: SparkSession, folder: str) -> FileLocation | None:
-    path = default_uri(spark, folder).removeprefix("file://")
-    return FileLocation(pafs.LocalFileSystem(), path.rstrip("/")) if path.startswith("/") else None
 
 
 def _task_folder(request: JobRequest) -> str:

@@ -18,6 +18,7 @@ from spark_jobs.engine.source.arrow_source import listed, spark_knows
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, LandedFile, changed
 from spark_jobs.landing.options import LISTING
+from spark_jobs.spi.storage import FileLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.contract.request import FileSource
     from spark_jobs.spi.connector import Connector
-    from spark_jobs.spi.storage import FileLocation
 
 _NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 _FOLDER: Final = re.compile(r"([^/=]+)=([^/]*)")
@@ -126,6 +126,14 @@ def files_of_frame(
         location = connector.locate(paths[0])
         filesystem = location.filesystem if location else None
     return SourceFiles(source, filesystem, _landed(filesystem, paths, types), types)
+
+
+def located_folder(spark: SparkSession, connector: Connector, folder: str) -> FileLocation | None:
+    """Where Python reaches ``folder``, an absolute path or URI; None if it cannot."""
+    uri = default_uri(spark, folder)
+    path = uri.removeprefix("file://")
+    local = FileLocation(pafs.LocalFileSystem(), path.rstrip("/")) if path.startswith("/") else None
+    return connector.locate(uri) or local
 
 
 def default_uri(spark: SparkSession, path: str) -> str:

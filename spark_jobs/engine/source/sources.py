@@ -27,15 +27,15 @@ class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
     A SQL source sees the sources before it. Each table is pinned once, however many sources name
-    it; ``target`` is pinned already. ``scratch`` is a folder for temporary files, relative to the
-    workspace; ``moment`` is the statement's current time. ``metrics`` describe the file sources,
-    once ``land`` has run.
+    it; ``target``, of a statement that has one, is pinned already. ``scratch`` is a folder for
+    temporary files, relative to the workspace; ``moment`` is the statement's current time.
+    ``metrics`` describe the file sources, once ``land`` has run.
     """
 
     spark: SparkSession
     connector: Connector
     request: JobRequest
-    target: TableHandle
+    target: TableHandle | None
     scratch: str
     progress: Progress
     moment: StatementTime
@@ -58,7 +58,7 @@ class Sources(Mapping[str, OpenSource]):
         Raises:
             JobError: as ``open_source``.
         """
-        self._pinned = {self.target.name: self.target}
+        self._pinned = {} if self.target is None else {self.target.name: self.target}
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
 

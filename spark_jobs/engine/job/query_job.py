@@ -1,0 +1,103 @@
+"""A query from start to end: it reads tables at their latest snapshots and changes nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.operation_files import new_scratch_folder
+from spark_jobs.contract.query import MOST_BYTES, QueryColumn, QueryReport, QuerySpec
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.query.json_values import json_frame, json_value
+from spark_jobs.engine.query.query_output import query_output
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.errors import DataError, ErrorCode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.engine.runtime.lease import Lease
+    from spark_jobs.spi.connector import Connector
+
+
+@dataclass(frozen=True, slots=True)
+class QueryJob:
+    """A request for rows, on an open catalog and session; every try reads anew."""
+
+    request: JobRequest
+    spec: QuerySpec
+    spark: SparkSession
+    connector: Connector
+    progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
+
+    def run(self) -> JobResult:
+        """Run the query and store its result; a failure is a result too."""
+        log = OperationLog(self.connector.storage)
+        settings = meaningful_settings(self.request.options.session_time_zone)
+        try:
+            with fixed_settings(self.spark, settings):
+                result = replace(self._done(log), settings=settings)
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+        log.store(result)
+        return result
+
+    def _done(self, log: OperationLog) -> JobResult:
+        log.clear_leftovers(self.request.operation_id)
+        scratch = new_scratch_folder(self.request.operation_id)
+        lease = log.lease(scratch)
+        lease.take()
+        sources = Sources(
+            self.spark,
+            self.connector,
+            self.request,
+            None,
+            scratch,
+            self.progress,
+            StatementTime(self.spark),
+        )
+        try:
+            with self.progress.phase("analyze"):
+                sources.open()
+            with self.progress.phase("source"):
+                sources.land()
+                report = self._report(sources[self.spec.source].frame, lease)
+                sources.require_unchanged()
+        finally:
+            sources.close()
+            with self.progress.phase("clean"):
+                log.clear(scratch)
+        metrics = Metrics(
+            source_rows=report.row_count, sources=sources.metrics, seconds=self.progress.seconds
+        )
+        return replace(OperationLog.ended(self.request, "unchanged", metrics), query=report)
+
+    def _report(self, frame: DataFrame, lease: Lease) -> QueryReport:
+        columns = tuple(QueryColumn(f.name, f.dataType.simpleString()) for f in frame.schema)
+        output = query_output(self.spark, self.connector, self.spec, self.request.operation_id)
+        if output is not None:
+            return QueryReport(columns, output.write(frame, lease), location=output.location)
+        limit = self.spec.limit
+        # One more row tells whether there are more.
+        collected = json_frame(frame).limit(limit + 1).collect()
+        rows = tuple(tuple(map(json_value, row)) for row in collected[:limit])
+        size = len(json.dumps(rows, ensure_ascii=False).encode())
+        if size > MOST_BYTES:
+            raise DataError(
+                ErrorCode.RESULT_TOO_LARGE,
+                f"limit: {len(rows):,} rows of the query have {size:,} bytes as JSON; a result can "
+                f"hold {MOST_BYTES:,}",
+                "Select fewer columns or rows, or write the rows to files, with output_path.",
+            )
+        return QueryReport(columns, len(rows), rows, truncated=len(collected) > limit)

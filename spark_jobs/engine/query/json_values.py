@@ -1,0 +1,90 @@
+"""Values of Spark's types as JSON values. Driver only.
+
+Numbers and booleans stay what they are. What JSON lacks becomes text, as Spark's CAST writes it;
+bytes become base64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+)
+
+_AS_THEY_ARE: Final = (BooleanType, IntegralType, DoubleType, StringType)
+
+
+def json_frame(frame: DataFrame) -> DataFrame:
+    """The same rows, with columns by position that are collected for ``json_value``."""
+    types = [field.dataType for field in frame.schema]
+    names = [f"c{position}" for position in range(len(types))]
+    columns = [_json(F.col(name), type_) for name, type_ in zip(names, types, strict=True)]
+    return frame.toDF(*names).select(
+        *[column.alias(name) for name, column in zip(names, columns, strict=True)]
+    )
+
+
+def json_value(value: Any) -> Any:
+    """A collected value of such a column; NaN and the infinities are text."""
+    if isinstance(value, Row):
+        return {name: json_value(each) for name, each in zip(value.__fields__, value, strict=True)}
+    if isinstance(value, dict):
+        return {key: json_value(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [json_value(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def csv_column(column: Column, type_: DataType) -> Column:
+    """``column`` as CSV files have it; the type is not nested."""
+    if isinstance(type_, BooleanType | IntegralType):
+        return column
+    return _text(column, type_)
+
+
+def is_nested(type_: DataType) -> bool:
+    """Whether values of a type have parts."""
+    return isinstance(type_, ArrayType | MapType | StructType)
+
+
+def _json(column: Column, type_: DataType) -> Column:
+    if isinstance(type_, _AS_THEY_ARE):
+        return column
+    if isinstance(type_, FloatType):
+        # Through text, or else 0.1 would be 0.10000000149011612.
+        return column.cast("string").cast("double")
+    if isinstance(type_, ArrayType):
+        element = type_.elementType
+        return F.transform(column, lambda each: _json(each, element))
+    if isinstance(type_, MapType):
+        key, value = type_.keyType, type_.valueType
+        named = F.transform_keys(column, lambda each, _: _text(each, key))
+        return F.transform_values(named, lambda _, each: _json(each, value))
+    if isinstance(type_, StructType):
+        fields = [
+            _json(column.getField(field.name), field.dataType).alias(field.name) for field in type_
+        ]
+        return F.when(column.isNotNull(), F.struct(*fields))
+    return _text(column, type_)
+
+
+def _text(column: Column, type_: DataType) -> Column:
+    if isinstance(type_, BinaryType):
+        # Some releases of Spark break the lines of base64.
+        return F.regexp_replace(F.base64(column), r"\s", "")
+    return column.cast("string")

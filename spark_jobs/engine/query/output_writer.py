@@ -1,0 +1,86 @@
+"""The executor side of a query's files: each task writes its rows to one file.
+
+Imported by executors: nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.engine.runtime.spill import Spill
+from spark_jobs.engine.runtime.tasks import partition_number, task_key
+from spark_jobs.errors import JobError, marked_errors
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.query import OutputFormat
+
+OUTPUT_REPORT: Final = "file string, row_count bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWriter:
+    """A function for ``mapInArrow``: takes rows, yields one report on the file. Picklable.
+
+    A task that finds the run's lease gone removes its file and fails.
+    """
+
+    filesystem: pafs.FileSystem
+    folder: str
+    format: OutputFormat
+    lease: Lease
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write all rows of a task.
+
+        Yields:
+            ``file`` (string, its name in ``folder``) and ``row_count`` (bigint). Nothing for a
+            task without rows.
+        """
+        with marked_errors():
+            yield from self._written(batches)
+
+    def write_empty(self, schema: pa.Schema) -> None:
+        """Write a file without rows, so that the folder tells the columns."""
+        path = f"{self.folder}/part-00000.{self.format}"
+        with (
+            self.filesystem.open_output_stream(path) as sink,
+            _opened(self.format, sink, schema) as writer,
+        ):
+            writer.write_table(schema.empty_table())
+
+    def _written(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # The rows of a sorted query are in the order of the names.
+        name = f"part-{partition_number():05}-{task_key()}.{self.format}"
+        path = f"{self.folder}/{name}"
+        with Spill(self.filesystem, path, self._open) as spill:
+            for batch in batches:
+                spill.add(batch)
+        if not spill.row_count:
+            return
+        try:
+            self.lease.require()
+        except JobError:
+            with suppress(FileNotFoundError):
+                self.filesystem.delete_file(path)
+            raise
+        yield pa.RecordBatch.from_pydict({"file": [name], "row_count": [spill.row_count]})
+
+    def _open(self, sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter | pacsv.CSVWriter:
+        return _opened(self.format, sink, schema)
+
+
+def _opened(
+    format_: OutputFormat, sink: pa.NativeFile, schema: pa.Schema
+) -> pq.ParquetWriter | pacsv.CSVWriter:
+    if format_ == "csv":
+        return pacsv.CSVWriter(sink, schema)
+    return pq.ParquetWriter(sink, schema, compression="zstd")
