@@ -174,7 +174,6 @@ class StatementOperator(SqlOperator, DryRunOperator):
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
 
-
     def _require_one_way(self) -> None:
         if self.sql is None:
             for name in self.required_parts:
