@@ -135,32 +135,19 @@ def run_and_hand_over(
 
 
 def summary(result: JobResult) -> str:
-    """The result as a short table for the log."""
+    """The result in one line of the log; the operator's log has all counts."""
     if result.error is not None:
         error = result.error
         return f"{error.code}: {error.message}" + (
             f" Remedy: {error.remedy}" if error.remedy else ""
         )
-    metrics = result.metrics
     if result.maintenance is not None:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
     if result.query is not None:
         return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
-    cells = {
-        "status": result.status,
-        "snapshot": f"{result.base_snapshot_id} -> {result.new_snapshot_id}",
-        "source rows": metrics.source_rows,
-        "matched": metrics.matched,
-        "inserted": metrics.inserted,
-        "updated": metrics.updated,
-        "deleted": metrics.deleted,
-        "carried": metrics.carried,
-        "partitions": metrics.partitions_changed,
-        "files": f"{metrics.files_scanned} of {metrics.files_total} scanned, "
-        f"{metrics.files_rewritten} rewritten, {metrics.files_added} added, "
-        f"{metrics.files_removed} removed",
-        "seconds": ", ".join(f"{name} {value}" for name, value in metrics.seconds.items()),
-    }
-    width = max(map(len, cells))
-    lines = [f"  {name:<{width}}  {value}" for name, value in cells.items()]
-    return "\n".join([f"{result.target}: operation {result.operation_id}", *lines])
+    metrics = result.metrics
+    return (
+        f"{result.target}: {result.status}, snapshot {result.base_snapshot_id} -> "
+        f"{result.new_snapshot_id}, inserted {metrics.inserted:,}, updated {metrics.updated:,}, "
+        f"deleted {metrics.deleted:,}"
+    )
