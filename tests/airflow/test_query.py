@@ -200,5 +200,5 @@ def test_openlineage_is_told_what_is_read():
 def test_what_the_dag_file_refuses(parameters, problem):
     with pytest.raises(JobError) as caught:
         made(**parameters)
-    assert caught.value.message.startswith(problem)
+    assert caught.value.message.startswith(f"task 'q': {problem}")
     assert "hunter2" not in str(caught.value)
