@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,24 +12,22 @@ from unittest import mock
 import pyarrow as pa
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.properties import metrics_property
+from spark_jobs.contract.properties import metrics_property, operation_properties
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import (
     DeleteAction,
     MergeCase,
     MergeSpec,
-    RowStatement,
 )
-from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.job import statement_job as job_module
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
-from spark_jobs.spi.writes import Fragment, MergeWrite
+from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 from spark_jobs.storage import warehouse as paimon
 from tests.faults.storage import visible_file_system
 from tests.support.paimon_tables import NAME, append_with_pypaimon, change_rows, create, inserts
@@ -106,15 +104,12 @@ class PreparedJob(Job):
     __slots__ = ("between", "work")
 
     def _changed(
-        self,
-        spec: RowStatement | PartitionStatement,
-        table: TableHandle,
-        scratch: str,
-        attempt: int,
-        moment: StatementTime,
+        self, runs: StatementRuns, table: TableHandle, scratch: str, attempt: int
     ) -> JobResult:
-        del spec, scratch, moment
-        writes, operation = self.connector.writes, self._operation(table)
+        del runs, scratch
+        properties = operation_properties(self.request, table.snapshot_id)
+        operation = Operation(self.request.operation_id, self.request.digest(), properties)
+        writes = self.connector.writes
         files = self.connector.metadata.plan_files(table)
         assigned = (("v",), ()) if self.work.changes else ((),)
         write = MergeWrite(operation, files, assigned, (), 2**27)
@@ -124,7 +119,7 @@ class PreparedJob(Job):
             sink.store_merged_rows(batch)
         fragments = [Fragment.from_json(each.to_json()) for each in sink.finish()]
         self.between()
-        properties: Mapping[str, str] = {**operation.properties, **metrics_property(Metrics())}
+        properties |= metrics_property(Metrics())
         try:
             snapshot = writes.finish_merge(table, handle, fragments, properties)
         except JobError as error:
