@@ -18,7 +18,7 @@ def check_query(query: str, views: Views, place: str) -> None:
         AnalysisError: COLUMN_NOT_FOUND.
     """
     tree = parsed(query)
-    if tree is None:
+    if tree is None or _renames_columns(tree):
         return
     aliases = _aliases(tree)
     for select, relations in _selects(tree, views):
@@ -32,6 +32,8 @@ def query_columns(query: str, views: Views) -> dict[str, str] | None:
     from sqlglot import exp
 
     tree = parsed(query)
+    if tree is None or _renames_columns(tree):
+        return None
     while isinstance(tree, exp.SetOperation):
         tree = tree.left
     if not isinstance(tree, exp.Select):
@@ -100,13 +102,19 @@ def _returned(query: Tree) -> dict[str, str] | None:
     return dict.fromkeys(names, "") if all(names) else None
 
 
+def _renames_columns(tree: Tree) -> bool:
+    """Whether a part of a query gives its columns other names: ``AS t(x, y)``, PIVOT, UNPIVOT."""
+    from sqlglot import exp
+
+    renamed = any(alias.columns for alias in tree.find_all(exp.TableAlias))
+    return renamed or tree.find(exp.Pivot) is not None
+
+
 def _aliases(tree: Tree) -> set[str]:
     """All names that a query gives, in lower case: a name of these may mean a computed value."""
     from sqlglot import exp
 
-    given: list[str] = [each.alias for each in tree.find_all(exp.Alias)]
-    for alias in tree.find_all(exp.TableAlias):
-        given += [alias.name, *(column.name for column in alias.columns)]
+    given: list[str] = [each.alias for each in tree.find_all(exp.Alias, exp.TableAlias)]
     for several in tree.find_all(exp.Aliases):
         given += map(str, several.aliases)
     return {name.lower() for name in given}

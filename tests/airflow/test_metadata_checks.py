@@ -163,6 +163,14 @@ RIGHT = {
         "INSERT INTO shop.orders BY NAME SELECT id, word AS note FROM shop.changes "
         "LATERAL VIEW explode(split(note, ',')) AS word"
     ),
+    "names of a derived table": (
+        "INSERT INTO shop.orders BY NAME SELECT t.x AS id "
+        "FROM (SELECT id FROM shop.changes) AS t(x)"
+    ),
+    "pivoted rows": (
+        "INSERT INTO shop.orders BY NAME SELECT yes AS note FROM (SELECT note, gone FROM "
+        "shop.changes) PIVOT (max(note) FOR gone IN (TRUE AS yes))"
+    ),
     "partition": "INSERT OVERWRITE shop.orders PARTITION (DAY = '2026-01-31') (id) SELECT 1",
 }
 
