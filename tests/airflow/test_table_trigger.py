@@ -97,22 +97,6 @@ def test_a_gate_opens(orders):
     assert event["seen"].startswith("snapshot 2 (APPEND")
 
 
-def test_what_a_gate_waits_for_is_logged_once(orders, caplog):
-    caplog.set_level("INFO")
-    gate = gate_arguments(PartitionGate(({"day": "2026-01-31"},), min_rows=3))
-
-    async def story():
-        trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=gate)
-        waiting = asyncio.create_task(first(trigger))
-        orders.add({"2026-01-31": 2})
-        await asyncio.sleep(6 * FAST)
-        orders.add({"2026-01-31": 1})
-        return await asyncio.wait_for(waiting, 300)
-
-    assert asyncio.run(story())["status"] == "open"
-    assert caplog.text.count("day=2026-01-31 has 2 rows, expected at least 3") == 1
-
-
 def at_each_poll(monkeypatch, act):
     """``act`` is called with the table whenever the newest snapshot is looked up."""
     latest = PaimonTable.latest
@@ -122,6 +106,30 @@ def at_each_poll(monkeypatch, act):
         return latest(table)
 
     monkeypatch.setattr(PaimonTable, "latest", acting)
+
+
+def test_what_a_gate_waits_for_is_logged_once(orders, caplog, monkeypatch):
+    caplog.set_level("INFO")
+    gate = gate_arguments(PartitionGate(({"day": "2026-01-31"},), min_rows=3))
+    waits = "day=2026-01-31 has 2 rows, expected at least 3"
+    polls = []
+    at_each_poll(monkeypatch, polls.append)
+    orders.add({"2026-01-31": 2})
+
+    async def story():
+        trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=gate)
+        waiting = asyncio.create_task(first(trigger))
+        while waits not in caplog.text:
+            await asyncio.sleep(FAST)
+        for _ in range(3):
+            polled = len(polls)
+            while len(polls) == polled:
+                await asyncio.sleep(FAST)
+        orders.add({"2026-01-31": 1})
+        return await asyncio.wait_for(waiting, 300)
+
+    assert asyncio.run(asyncio.wait_for(story(), 300))["status"] == "open"
+    assert caplog.text.count(waits) == 1
 
 
 def test_a_gate_is_given_up(orders, monkeypatch):

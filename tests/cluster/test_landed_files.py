@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import fastavro
+import pytest
 
 from spark_jobs.contract.request import FileSource
 from spark_jobs.contract.result import JobResult
@@ -49,6 +50,8 @@ def test_csv_with_bad_records(merges: ClusterMerges, tmp_path: Path) -> None:
     assert sorted(found) == [f"x{part},bad" for part in range(4)]
 
 
+# tests/landing and tests/engine show the same error without a cluster.
+@pytest.mark.extended
 def test_avro_where_executors_lack_its_package(merges: ClusterMerges, tmp_path: Path) -> None:
     fields = [{"name": "id", "type": "long"}, {"name": "v", "type": "string"}]
     with (tmp_path / "a.avro").open("wb") as file:

@@ -17,6 +17,10 @@ from tests.live.table import Table
 from tests.live.waiting import wait_for
 
 DAG = "mistakes"
+PHASES = {
+    *("prepare", "launcher", "jvm", "imports", "session", "catalog", "history", "analyze", "plan"),
+    *("source", "prune", "write", "commit", "clean", "end"),
+}
 _HEADER = """
 from datetime import datetime, timedelta
 from airflow.sdk import DAG
@@ -162,6 +166,8 @@ def test_a_success_is_short(server, spark_python):
     lines = log[log.index("Operation ") :].splitlines()
     assert len(lines) <= 25, log
     assert not [line for line in lines if line.startswith(("error", "critical"))], log
+    (phases,) = [line.partition(" seconds: ")[2] for line in lines if " seconds: " in line]
+    assert {phase.split()[0] for phase in phases.split(" | ")} == PHASES
 
 
 def test_import_errors_name_task_and_remedy(server):

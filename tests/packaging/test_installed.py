@@ -55,6 +55,8 @@ def test_airflow_shows_the_provider(installation):
     assert provider["Version"] == "0.1.0"
 
 
+# The tutorial runs operators of the wheel as well.
+@pytest.mark.extended
 def test_operators_run_from_a_folder_of_the_user(installation):
     (installation.dags / "users_own.py").write_text(DAG)
 
