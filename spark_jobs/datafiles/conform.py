@@ -76,7 +76,7 @@ def _conform_struct(array: pa.Array, kind: pa.StructType, path: str) -> pa.Array
 
 def _conform_list(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     values = conform(array.flatten(), kind.value_field, f"{path}.element")
-    offsets = _offsets(array)
+    offsets = list_offsets(array)
     if pa.types.is_large_list(kind):
         return pa.LargeListArray.from_arrays(offsets, values, type=kind, mask=array.is_null())
     narrow = offsets.cast(pa.int32())
@@ -89,11 +89,11 @@ def _conform_map(array: pa.Array, kind: pa.MapType, path: str) -> pa.Array:
     entries = lists.flatten()
     keys = conform(entries.field(0), kind.key_field, f"{path}.key")
     items = conform(entries.field(1), kind.item_field, f"{path}.value")
-    offsets = _offsets(lists).cast(pa.int32())
+    offsets = list_offsets(lists).cast(pa.int32())
     return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=array.is_null())
 
 
-def _offsets(lists: pa.Array) -> pa.Array:
+def list_offsets(lists: pa.Array) -> pa.Array:
     """Offsets into ``lists.flatten()``, which omits values hidden by NULL lists and slices."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int64())
     return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.damage import reading_file
 
 
 def read_row(
-    filesystem: pafs.FileSystem, path: str, position: int, columns: Sequence[str]
+    filesystem: pafs.FileSystem,
+    path: str,
+    position: int,
+    columns: Sequence[str],
+    mappings: Sequence[FieldMapping] | None = None,
 ) -> dict[str, Any]:
     """``columns`` of the row at ``position`` (from 0) as Python values.
+
+    ``mappings`` are of a file that was written with an older schema.
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, also when the file has no such row.
     """
     with reading_file(path):
-        return _read_row(filesystem, path, position, columns)
+        if mappings is None:
+            return _read_row(filesystem, path, position, columns)
+        wanted = [each for each in mappings if each.field.name in columns]
+        stored = [each.source.name for each in wanted if each.source is not None]
+        row = _read_row(filesystem, path, position, stored)
+        return {each.field.name: _value(each, row) for each in wanted}
+
+
+def _value(mapping: FieldMapping, row: Mapping[str, Any]) -> Any:
+    if mapping.source is None:
+        return None
+    stored = pa.array([row[mapping.source.name]], mapping.source.type)
+    return mapping.values(stored)[0].as_py()
 
 
 def _read_row(

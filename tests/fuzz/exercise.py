@@ -90,7 +90,7 @@ def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
         ScannedFile(each.ordinal, each.path, vectors.get(each.path.rpartition("/")[2]))
         for each in files
     )
-    reader = ArrowScan(filesystem, tuple(paimon_tables.schema_of(table)), {})
+    reader = ArrowScan(filesystem, tuple(paimon_tables.schema_of(table)), {}, {})
     scan = ScanTasks(reader, (task,))
     try:
         list(scan([pa.RecordBatch.from_pydict({"task": [0]})]))

@@ -43,6 +43,7 @@ import org.apache.paimon.options.ExpireConfig;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.reader.RecordReader;
 import org.apache.paimon.schema.Schema;
+import org.apache.paimon.schema.SchemaChange;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.paimon.table.BucketMode;
@@ -66,6 +67,7 @@ import org.apache.paimon.types.RowType;
  *
  * <pre>
  * {"mode": "create", "fields": [["id", "BIGINT"]], "partition_keys": [], "options": {}}
+ * {"mode": "alter", "changes": [["add", ["n"], "INT"], ["rename", ["s", "x"], "y"]]}
  * {"mode": "append", "rows": [[1], [2]]}
  * {"mode": "delete", "column": "id", "values": [1]}
  * {"mode": "branch", "name": "b", "tag": "start"}
@@ -117,6 +119,12 @@ public final class WritePaimon {
                 String branch = request.get("branch").asText();
                 name = new Identifier(name.getDatabaseName(), name.getTableName(), branch);
             }
+            if (mode.equals("alter")) {
+                List<SchemaChange> changes = new ArrayList<>();
+                request.get("changes").forEach(change -> changes.add(schemaChange(change)));
+                catalog.alterTable(name, changes, false);
+                return;
+            }
             FileStoreTable table = (FileStoreTable) catalog.getTable(name);
             switch (mode) {
                 case "append":
@@ -138,6 +146,31 @@ public final class WritePaimon {
                 default:
                     throw new IllegalArgumentException("no mode " + mode);
             }
+        }
+    }
+
+    private static SchemaChange schemaChange(JsonNode change) {
+        List<String> names = new ArrayList<>();
+        change.get(1).forEach(name -> names.add(name.asText()));
+        String[] path = names.toArray(new String[0]);
+        JsonNode argument = change.get(2);
+        switch (change.get(0).asText()) {
+            case "add":
+                DataType added = DataTypeJsonParser.parseDataType(argument);
+                return SchemaChange.addColumn(path, added, null, null);
+            case "rename":
+                return SchemaChange.renameColumn(path, argument.asText());
+            case "drop":
+                return SchemaChange.dropColumn(path);
+            case "type":
+                DataType type = DataTypeJsonParser.parseDataType(argument);
+                return SchemaChange.updateColumnType(path, type, true);
+            case "nullable":
+                return SchemaChange.updateColumnNullability(path, argument.asBoolean());
+            case "first":
+                return SchemaChange.updateColumnPosition(SchemaChange.Move.first(path[0]));
+            default:
+                throw new IllegalArgumentException("no change " + change);
         }
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pypaimon import Schema
+from pypaimon import CatalogFactory, Schema
 
 from tests.judge.jvm import server
 from tests.judge.values import from_arrow
@@ -38,6 +38,35 @@ class JavaTable:
         """A new table with the Paimon types that pypaimon finds for the Arrow types."""
         fields = Schema.from_pyarrow_schema(schema).fields
         kinds = {field.name: field.type.to_dict() for field in fields}
+        return cls.of_types(warehouse, name, kinds, partition_keys, options)
+
+    def append(self, rows: pa.Table) -> None:
+        """One commit with these rows."""
+        self.append_rows(from_arrow(rows))
+
+    def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """One commit with rows whose values are as in ``tests.judge.values``."""
+        found = [[to_java(kind, row[name]) for name, kind in self.kinds.items()] for row in rows]
+        self._ask(mode="append", rows=found)
+
+    def alter(self, *changes: Sequence[Any]) -> JavaTable:
+        """The table after an ALTER: ``("rename", ("s", "x"), "y")`` and others (WritePaimon)."""
+        self._ask(mode="alter", changes=changes)
+        catalog = CatalogFactory.create({"warehouse": str(self.warehouse)})
+        fields = catalog.get_table(self.name).table_schema.fields
+        kinds = {field.name: field.type.to_dict() for field in fields}
+        return JavaTable(self.warehouse, self.name, kinds, self.branch)
+
+    @classmethod
+    def of_types(
+        cls,
+        warehouse: Path,
+        name: str,
+        kinds: Mapping[str, Any],
+        partition_keys: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+    ) -> JavaTable:
+        """A new table with columns of Paimon's types in JSON form."""
         table = cls(warehouse, name, kinds)
         table._ask(
             mode="create",
@@ -46,14 +75,6 @@ class JavaTable:
             options=dict(options or {}),
         )
         return table
-
-    def append(self, rows: pa.Table) -> None:
-        """One commit with these rows."""
-        found = [
-            [to_java(kind, row[name]) for name, kind in self.kinds.items()]
-            for row in from_arrow(rows)
-        ]
-        self._ask(mode="append", rows=found)
 
     def delete(self, column: str, values: Iterable[Any]) -> None:
         """One commit that deletes, by deletion vectors, the rows with one of these values."""

@@ -29,12 +29,15 @@ _EXACTNESS: Final = (StatisticsField.MAX_IS_EXACT, StatisticsField.MIN_IS_EXACT)
 class ChunkStatistics:
     """Collects the exact statistics of a file from the chunks that are written to it.
 
+    ``columns`` are those of the new file; chunks that are copied come from ``source``.
+
     Bounds that a chunk lacks or only approximates are computed from its values, and so are those of
     floating-point columns, whose chunks do not say whether they hold NaN.
     """
 
-    def __init__(self, source: Footer) -> None:
+    def __init__(self, source: Footer, columns: Sequence[TopColumn]) -> None:
         self._source = source
+        self._columns = columns
         self._collector = StatisticsCollector()
         self._bounds: dict[str, list[bytes]] = {}
 
@@ -65,7 +68,7 @@ class ChunkStatistics:
 
     def result(self) -> Mapping[str, ColumnStatistics]:
         """The statistics of all chunks so far, by column."""
-        for column in self._source.columns:
+        for column in self._columns:
             raw = self._bounds.pop(column.name, [])
             if raw:
                 values = _typed(column.elements[0], raw)

@@ -7,11 +7,14 @@ with pyarrow; it is for files with features that ``splice`` does not support.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.field_mapping import FieldMapping, require_no_null, table_columns
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError
@@ -30,8 +33,11 @@ def rewrite(
     target: str,
     changes: FileChanges,
     compression: Compression,
+    mappings: Sequence[FieldMapping] | None = None,
 ) -> WrittenFile | None:
     """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
+
+    ``mappings`` are of a file that was written with an older schema; the new file has the table's.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
@@ -40,7 +46,7 @@ def rewrite(
         CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file.
     """
     with reading_file(source):
-        return _rewrite(filesystem, source, target, changes, compression)
+        return _rewrite(filesystem, source, target, changes, compression, mappings)
 
 
 def _rewrite(
@@ -49,6 +55,7 @@ def _rewrite(
     target: str,
     changes: FileChanges,
     compression: Compression,
+    mappings: Sequence[FieldMapping] | None,
 ) -> WrittenFile | None:
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata = plain.metadata
@@ -57,9 +64,9 @@ def _rewrite(
         return None
     ParquetOptions.like(metadata)
     try:
-        return splice(filesystem, source, target, changes, compression)
+        return splice(filesystem, source, target, changes, compression, mappings)
     except NotSpliceableError:
-        return rewrite_whole(filesystem, source, target, changes, compression)
+        return rewrite_whole(filesystem, source, target, changes, compression, mappings)
 
 
 def rewrite_whole(
@@ -68,23 +75,32 @@ def rewrite_whole(
     target: str,
     changes: FileChanges,
     compression: Compression,
+    mappings: Sequence[FieldMapping] | None = None,
 ) -> WrittenFile:
     """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row."""
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
         options = ParquetOptions.like(metadata)
         texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
+    if mappings is not None:
+        options, texts = ParquetOptions.for_new_file(), []
     with pq.ParquetFile(
         filesystem.open_input_file(source), metadata=metadata, read_dictionary=texts
     ) as file:
-        writer = ParquetFileWriter(filesystem, target, file.schema_arrow, options, compression)
+        schema = file.schema_arrow if mappings is None else pa.schema(m.field for m in mappings)
+        writer = ParquetFileWriter(filesystem, target, schema, options, compression)
         try:
             start = 0
             for number in range(file.num_row_groups):
                 group = file.read_row_group(number, use_threads=False)
                 local = changes.of_group(start, group.num_rows)
                 start += group.num_rows
-                writer.write_row_group(_changed(group, local, changes))
+                if mappings is not None:
+                    group = table_columns(group, mappings)
+                rows = _changed(group, local, changes)
+                for field, column in zip(rows.schema, rows.columns, strict=True):
+                    require_no_null(field, column, source)
+                writer.write_row_group(rows)
             return writer.finish()
         except BaseException:
             writer.close_quietly()

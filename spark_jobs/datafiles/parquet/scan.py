@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
@@ -25,14 +26,16 @@ from spark_jobs.datafiles.parquet.stored_decimals import as_stored, decimals
 
 @dataclass(frozen=True, slots=True)
 class FileScan:
-    """What to read from a file: ``fields`` have the file's column names and the wanted Arrow types.
+    """What to read from a file: ``fields`` have the wanted columns and Arrow types.
 
-    ``probes`` are by column name; only rows that all of them find are read.
+    ``probes`` are by column name; only rows that all of them find are read. ``mappings``, by column
+    name, are for files that were written with an older schema.
     """
 
     filesystem: pafs.FileSystem
     fields: Sequence[pa.Field]
     probes: Mapping[str, KeyProbe]
+    mappings: Mapping[str, FieldMapping] | None = None
 
     def rows(self, path: str, deleted: Positions) -> Iterator[tuple[Positions, pa.Table]]:
         """Positions (from 0) and columns of the chosen rows, for each row group that has any.
@@ -43,7 +46,7 @@ class FileScan:
             file, decimal_types = _opened(stream)
             start = 0
             for number in range(file.num_row_groups):
-                group = _RowGroup(file, number, decimal_types)
+                group = _RowGroup(file, number, decimal_types, self.mappings)
                 yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
                 start += group.row_count
 
@@ -57,7 +60,10 @@ class FileScan:
         probed = {}
         for name, probe in self.probes.items():
             if live.any():
-                probed[name] = group.values(group.column(name), pa.field(name, probe.type))
+                stored = group.column(name)
+                if stored is None:
+                    return
+                probed[name] = group.values(stored, pa.field(name, probe.type))
                 live &= probe.found(probed[name])
         chosen = np.flatnonzero(live)
         if not len(chosen):
@@ -66,6 +72,9 @@ class FileScan:
         for field in self.fields:
             values = probed.get(field.name)
             stored = group.column(field.name) if values is None else values
+            if stored is None:
+                columns.append(pa.chunked_array([pa.nulls(len(chosen), field.type)]))
+                continue
             if len(chosen) < group.row_count:
                 stored = stored.take(pa.array(chosen))
             columns.append(group.values(stored, field) if values is None else stored)
@@ -76,35 +85,56 @@ class _RowGroup:
     """One row group, whose columns are decoded on demand."""
 
     def __init__(
-        self, file: pq.ParquetFile, number: int, decimal_types: Mapping[str, pa.Decimal128Type]
+        self,
+        file: pq.ParquetFile,
+        number: int,
+        decimal_types: Mapping[str, pa.Decimal128Type],
+        mappings: Mapping[str, FieldMapping] | None,
     ) -> None:
         self._file = file
         self._number = number
         self._decimal_types = decimal_types
+        self._mappings = mappings
         self._metadata = file.metadata.row_group(number)
         self.row_count: int = self._metadata.num_rows
 
     def may_hold(self, name: str, probe: KeyProbe) -> bool:
         """False if the statistics of a column without nested fields exclude all values."""
-        (leaf, *_) = self._leaves(name)
+        source = self._name_in_file(name)
+        if source is None:
+            return False
+        (leaf, *_) = self._leaves(source)
         statistics = self._metadata.column(leaf).statistics
         if statistics is None or not statistics.has_min_max:
             return True
         return probe.may_be_within(statistics.min, statistics.max)
 
-    def column(self, name: str) -> pa.ChunkedArray:
-        """A column for all rows, as decoded; ``values`` converts it."""
+    def column(self, name: str) -> pa.ChunkedArray | None:
+        """A column for all rows, as decoded; ``values`` converts it. None: the file has none."""
+        source = self._name_in_file(name)
+        if source is None:
+            return None
         # By index: in a column name, pyarrow takes dots for paths to nested fields.
-        leaves = list(self._leaves(name))
+        leaves = list(self._leaves(source))
         reader = self._file.reader
         return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)[0]
 
     def values(self, decoded: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         """The ``decoded`` rows of a column as values of ``field``."""
         chunks = decoded.chunks
-        if field.name in self._decimal_types:
-            chunks = [decimals(chunk, self._decimal_types[field.name]) for chunk in chunks]
+        kind = self._decimal_types.get(self._name_in_file(field.name) or "")
+        if kind is not None:
+            chunks = [decimals(chunk, kind) for chunk in chunks]
+        if self._mappings is not None:
+            mapping = self._mappings[field.name]
+            chunks = [mapping.arranged(chunk) for chunk in chunks]
         return pa.chunked_array([conform(chunk, field) for chunk in chunks], field.type)
+
+    def _name_in_file(self, name: str) -> str | None:
+        if self._mappings is None:
+            return name
+        source = self._mappings[name].source
+        return None if source is None else str(source.name)
 
     def _leaves(self, name: str) -> range:
         start = 0

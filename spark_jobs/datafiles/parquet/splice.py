@@ -13,11 +13,13 @@ from __future__ import annotations
 import contextlib
 import posixpath
 from collections.abc import Sequence
+from itertools import repeat
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.field_mapping import FieldMapping, require_no_null
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet import thrift
@@ -35,8 +37,9 @@ from spark_jobs.datafiles.parquet.footer import (
     TopColumn,
     number,
 )
+from spark_jobs.datafiles.parquet.new_columns import NewColumn, file_fields, new_columns
 from spark_jobs.datafiles.parquet.options import Compression
-from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
+from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, Value, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.storage.files import make_folder
 
@@ -52,10 +55,12 @@ def splice(
     target: str,
     changes: FileChanges,
     compression: Compression,
+    mappings: Sequence[FieldMapping] | None = None,
 ) -> WrittenFile:
     """Apply ``changes`` to ``source`` and write the result to ``target``.
 
-    The changes must be valid and leave a row.
+    The changes must be valid and leave a row. ``mappings`` are of a file that was written with an
+    older schema.
 
     Raises:
         NotSpliceableError: the file is damaged or has a feature that is not supported; ``target``
@@ -65,7 +70,8 @@ def splice(
     with filesystem.open_input_file(source) as file:
         footer = footers.read_footer(file)
         try:
-            splicer = _Splicer(file, footer, changes, compression)
+            columns = new_columns(footer, mappings)
+            splicer = _Splicer(source, file, footer, columns, changes, compression)
         except _MISUNDERSTOOD as error:
             raise NotSpliceableError(f"its footer contradicts itself: {error!r}") from error
         make_folder(filesystem, posixpath.dirname(target))
@@ -86,10 +92,18 @@ class _Splicer:
     """Copies one file into another, with changes."""
 
     def __init__(
-        self, file: pa.NativeFile, footer: Footer, changes: FileChanges, compression: Compression
+        self,
+        path: str,
+        file: pa.NativeFile,
+        footer: Footer,
+        columns: Sequence[NewColumn],
+        changes: FileChanges,
+        compression: Compression,
     ) -> None:
         self.rows = 0
-        self.statistics = ChunkStatistics(footer)
+        self.statistics = ChunkStatistics(footer, [each.column for each in columns])
+        self._path = path
+        self._columns = columns
         self._file = file
         self._footer = footer
         self._changes = changes
@@ -99,7 +113,9 @@ class _Splicer:
             if number(group, GroupField.NUM_ROWS):
                 _range_of(group)
         self._values = {
-            name: self._stored(name, change.values) for name, change in changes.columns.items()
+            each.column.name: self._new_values(each, changes.columns[each.column.name].values)
+            for each in columns
+            if each.column.name in changes.columns
         }
 
     def write(self, stream: pa.NativeFile) -> int:
@@ -113,9 +129,8 @@ class _Splicer:
             start += row_count
             if len(local.gone) < row_count:
                 groups.append(self._write_group(stream, group, local, len(groups)))
-        rows = {FileField.NUM_ROWS: i64(self.rows)}
-        fields = {**self._footer.fields, **rows, FileField.ROW_GROUPS: list_of(STRUCT, groups)}
-        stream.write(footers.framed(fields))
+        rows = {FileField.NUM_ROWS: i64(self.rows), FileField.ROW_GROUPS: list_of(STRUCT, groups)}
+        stream.write(footers.framed({**file_fields(self._footer, self._columns), **rows}))
         return int(stream.tell())
 
     def _checked_codecs(self) -> dict[str, ColumnCodec]:
@@ -123,18 +138,23 @@ class _Splicer:
         loses_rows = bool(self._changes.deleted.any())
         created_by = self._footer.fields.get(FileField.CREATED_BY)
         codecs = {}
-        for column in self._footer.columns:
-            if loses_rows or column.name in self._changes.columns:
+        for new in self._columns:
+            column = new.column
+            encodes = column.name in self._changes.columns or not new.is_copy
+            if loses_rows or encodes:
                 codec = ColumnCodec.for_column(column, created_by, self._compression)
-                if column.name in self._changes.columns or not codec.physical:
+                if encodes or not codec.physical:
                     codec.require_writable()
                 codecs[column.name] = codec
         if not set(self._changes.columns) <= codecs.keys():
             raise NotSpliceableError("it lacks a column that changes")
         return codecs
 
-    def _stored(self, name: str, values: pa.Array) -> pa.Array:
-        codec = self._codecs[name]
+    def _new_values(self, column: NewColumn, values: pa.Array) -> pa.Array:
+        """The values that the statement assigns: as stored, unless the column is converted."""
+        if column.mapping is not None and not column.is_copy:
+            return conform(values, column.mapping.field)
+        codec = self._codecs[column.column.name]
         return codec.stored(conform(values, codec.column.field))
 
     def _write_group(
@@ -147,18 +167,21 @@ class _Splicer:
         window = self._window(group)
         old = footers.chunks_of(group)
         new: list[Struct] = []
-        for column in self._footer.columns:
-            metas = [footers.meta_of(old[leaf]) for leaf in column.leaves]
+        for column in self._columns:
+            metas = [footers.meta_of(old[leaf]) for leaf in column.old_leaves]
             chunks, values = self._new_chunks(column, window, metas, rows, keep, local)
-            self.statistics.add(column, chunks, left, values)
-            for leaf, chunk in zip(column.leaves, chunks, strict=True):
-                new.append(_write_chunk(stream, old[leaf], chunk))
+            self.statistics.add(column.column, chunks, left, values)
+            replaced = [old[leaf] for leaf in column.old_leaves] if column.is_copy else repeat({})
+            paths = repeat(None) if column.paths is None else column.paths
+            for chunk, before, path in zip(chunks, replaced, paths, strict=False):
+                new.append(_write_chunk(stream, before, path, chunk))
         self.rows += left
-        return _new_group(group, new, left, start, ordinal, updated=bool(local.columns))
+        unsorted = bool(local.columns) or any(each.mapping for each in self._columns)
+        return _new_group(group, new, left, start, ordinal, unsorted=unsorted)
 
     def _new_chunks(
         self,
-        column: TopColumn,
+        new: NewColumn,
         window: Window,
         metas: Sequence[Struct],
         rows: int,
@@ -166,7 +189,11 @@ class _Splicer:
         local: GroupChanges,
     ) -> tuple[list[EncodedChunk], pa.ChunkedArray | None]:
         """The column's chunks after the change, and their values; None if none were decoded."""
+        column = new.column
         updated = column.name in local.columns
+        if new.mapping is not None and not new.is_copy:
+            values = self._converted(new.source, new.mapping, window, metas, rows)
+            return self._encoded(new.mapping.field, values, metas, keep, local)
         if keep is None and not updated:
             return [_copied(window, meta) for meta in metas], None
         if keep is not None and not updated and can_lose_rows(column, metas[0], self._compression):
@@ -174,14 +201,53 @@ class _Splicer:
             if chunk is not None:
                 return [chunk], None
         codec = self._codecs[column.name]
-        values = codec.decode(window, metas, rows)
-        if updated:
-            changed_rows, places = local.columns[column.name]
-            new_values = self._values[column.name][places]
-            values = pa.chunked_array([replace_rows(values, changed_rows, new_values)])
-        if keep is not None:
-            values = values.filter(keep)
+        values = self._changed(column.name, codec.decode(window, metas, rows), keep, local)
         return codec.encode(values, any(map(footers.is_all_dictionary, metas))), values
+
+    def _converted(
+        self,
+        source: TopColumn | None,
+        mapping: FieldMapping,
+        window: Window,
+        metas: Sequence[Struct],
+        rows: int,
+    ) -> pa.ChunkedArray:
+        """The values of a column that the source stores otherwise or does not have."""
+        if source is None:
+            return pa.chunked_array([mapping.missing(rows)])
+        created_by = self._footer.fields.get(FileField.CREATED_BY)
+        codec = ColumnCodec(source, created_by, self._compression, physical=False)
+        chunks = codec.decode(window, metas, rows).chunks
+        return pa.chunked_array([mapping.values(each) for each in chunks], mapping.field.type)
+
+    def _encoded(
+        self,
+        field: pa.Field,
+        values: pa.ChunkedArray,
+        metas: Sequence[Struct],
+        keep: pa.BooleanArray | None,
+        local: GroupChanges,
+    ) -> tuple[list[EncodedChunk], pa.ChunkedArray]:
+        """The chunks of a converted column after the change, and their values."""
+        codec = self._codecs[field.name]
+        changed = self._changed(field.name, values, keep, local)
+        require_no_null(field, changed, self._path)
+        stored = pa.chunked_array([codec.stored(pa.concat_arrays(changed.chunks))])
+        return codec.encode(stored, any(map(footers.is_all_dictionary, metas))), stored
+
+    def _changed(
+        self,
+        name: str,
+        values: pa.ChunkedArray,
+        keep: pa.BooleanArray | None,
+        local: GroupChanges,
+    ) -> pa.ChunkedArray:
+        """The values of a column with its changes."""
+        if name in local.columns:
+            changed_rows, places = local.columns[name]
+            new_values = self._values[name][places]
+            values = pa.chunked_array([replace_rows(values, changed_rows, new_values)])
+        return values if keep is None else values.filter(keep)
 
     def _window(self, group: Struct) -> Window:
         start, end = _range_of(group)
@@ -208,13 +274,18 @@ def _copied(window: Window, meta: Struct) -> EncodedChunk:
     return EncodedChunk(footers.moved(meta, len(MAGIC) - start), [window.pages(meta)])
 
 
-def _write_chunk(stream: pa.NativeFile, old: Struct, chunk: EncodedChunk) -> Struct:
-    """Write the pages of a chunk; returns its ColumnChunk, made from the one that it replaces."""
+def _write_chunk(
+    stream: pa.NativeFile, old: Struct, path: Value | None, chunk: EncodedChunk
+) -> Struct:
+    """Write the pages of a chunk; returns its ColumnChunk, made from the one that it replaces.
+
+    ``path`` is its path in the schema; None: that of ``old``.
+    """
     start = int(stream.tell())
     for page in chunk.pages:
         stream.write(page)
     meta = footers.moved(chunk.meta, start - len(MAGIC))
-    meta[MetaField.PATH] = footers.meta_of(old)[MetaField.PATH]
+    meta[MetaField.PATH] = footers.meta_of(old)[MetaField.PATH] if path is None else path
     kept = {k: v for k, v in old.items() if k not in ChunkField.PAGE_INDEXES}
     # Deprecated: today's writers store 0; older ones point at the chunk or right behind it.
     offset = start if number(old, ChunkField.FILE_OFFSET) else 0
@@ -226,7 +297,7 @@ def _write_chunk(stream: pa.NativeFile, old: Struct, chunk: EncodedChunk) -> Str
 
 
 def _new_group(
-    old: Struct, chunks: list[Struct], rows: int, start: int, ordinal: int, *, updated: bool
+    old: Struct, chunks: list[Struct], rows: int, start: int, ordinal: int, *, unsorted: bool
 ) -> Struct:
     metas = [footers.meta_of(chunk) for chunk in chunks]
     new: Struct = {
@@ -241,6 +312,6 @@ def _new_group(
     }
     kept = {k: v for k, v in new.items() if k in old}
     group = {**old, **kept}
-    if updated:
+    if unsorted:
         group.pop(GroupField.SORTING_COLUMNS, None)
     return group

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from pypaimon.schema.data_types import AtomicType
+from pypaimon.schema.schema_change import SchemaChange
 
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.tables import ColumnRange
+from spark_jobs.spi.tables import ColumnRange, TableHandle
 from tests.support.paimon_tables import NAME, append, append_with_pypaimon, create
 
 DAY = dt.date(2024, 2, 29)
@@ -108,17 +111,49 @@ def test_the_plan_is_that_of_the_pinned_snapshot(connector: Connector) -> None:
     assert len(connector.metadata.plan_files(table)) == 1
 
 
-def test_files_of_an_older_schema_are_refused(connector: Connector) -> None:
-    from pypaimon.schema.data_types import AtomicType
-    from pypaimon.schema.schema_change import SchemaChange
+def alter(table: TableHandle, *changes: SchemaChange) -> None:
+    catalog = table.native.table.catalog_environment.catalog_loader.load()
+    catalog.alter_table(str(NAME), list(changes))
 
+
+def test_ranges_of_older_files_are_those_of_the_same_column(connector: Connector) -> None:
+    table = create(connector, {"id": "int", "n": "int", "t": "int"})
+    append(connector, [{"id": 1, "n": 5, "t": None}, {"id": 2, "n": 7, "t": 3}])
+    alter(table, SchemaChange.drop_column("n"), SchemaChange.rename_column("t", "n"))
+    alter(table, SchemaChange.add_column("t", AtomicType("INT")))
+    alter(table, SchemaChange.update_column_type("n", AtomicType("DECIMAL(12, 1)")))
+
+    (file,) = connector.metadata.plan_files(connector.metadata.load_table(NAME))
+
+    assert file.ranges["id"] == ColumnRange(1, 2, 0)
+    assert file.ranges["n"] == ColumnRange(Decimal(3), Decimal(3), 1)
+    assert isinstance(file.ranges["n"].minimum, Decimal)
+    assert file.ranges["t"] == ColumnRange(None, None, 2), "all NULL: another column of that name"
+
+
+def test_a_type_that_was_not_widened_is_refused(connector: Connector) -> None:
+    table = create(connector, {"id": "int", "n": "int"})
+    append(connector, [{"id": 1, "n": 5}])
+    alter(table, SchemaChange.update_column_type("n", AtomicType("STRING")))
+
+    with pytest.raises(NotSupportedError) as raised:
+        connector.metadata.plan_files(connector.metadata.load_table(NAME))
+
+    problem = f"Column n of {NAME} is of type STRING, but of type INT in data file data-"
+    assert raised.value.message.startswith(problem)
+
+
+def test_a_schema_that_is_missing_is_named(connector: Connector) -> None:
     table = create(connector, {"id": "int"})
     append(connector, [{"id": 1}])
-    catalog = table.native.table.catalog_environment.catalog_loader.load()
-    catalog.alter_table(str(NAME), [SchemaChange.add_column("n", AtomicType("INT"))])
+    alter(table, SchemaChange.add_column("n", AtomicType("INT")))
+    Path(f"{table.native.path}/schema/schema-0").unlink()
 
-    with pytest.raises(NotSupportedError, match="with schema 0, the table now has 1"):
+    with pytest.raises(CatalogError) as raised:
         connector.metadata.plan_files(connector.metadata.load_table(NAME))
+
+    assert raised.value.code is ErrorCode.METADATA_UNREADABLE
+    assert "schema 0" in raised.value.message
 
 
 @pytest.mark.parametrize(

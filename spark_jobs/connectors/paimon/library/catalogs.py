@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from spark_jobs.connectors.paimon.library.checked_files import CheckedFiles
+from spark_jobs.connectors.paimon.library.table_paths import table_path
+from spark_jobs.connectors.paimon.library.table_schema import CheckedSchemas
 from spark_jobs.contract.request import TableName
 
 
@@ -40,6 +42,7 @@ def find_table(catalog: Any, name: TableName) -> Any | None:
 def _opened(catalog: Any, name: TableName) -> Any:
     table = catalog.get_table(_identifier(name))
     table.file_io = CheckedFiles(table.file_io)
+    table.schema_manager = CheckedSchemas(table.schema_manager, table_path(table))
     return table
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.field_ids import with_field_id
+from spark_jobs.connectors.paimon.format.schema_history import SchemaField
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_sound_schema,
 )
-from spark_jobs.connectors.paimon.library.table_paths import table_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,28 @@ class PaimonSchema:
         return tuple(name.strip() for name in names if name.strip())
 
 
+class CheckedSchemas:
+    """pypaimon's manager of a table's schemas, for which a missing schema is an error."""
+
+    def __init__(self, real: Any, path: str) -> None:
+        self._real = real
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def get_schema(self, schema_id: int) -> Any:
+        """The schema.
+
+        Raises:
+            FileNotFoundError: there is none with this id.
+        """
+        schema = self._real.get_schema(schema_id)
+        if schema is None:
+            raise FileNotFoundError(f"schema {schema_id} of {self._path} does not exist")
+        return schema
+
+
 def schema_of(table: Any) -> PaimonSchema:
     """The schema that the table object was loaded with.
 
@@ -67,13 +89,18 @@ def schema_id(table: Any) -> int:
     return int(table.table_schema.id)
 
 
-def has_same_columns(table: Any, schema_id: int) -> bool:
-    """Whether a schema of the table has the same columns as the current one."""
+def columns_of(table: Any, schema_id: int) -> list[Any] | None:
+    """Pypaimon's fields of an earlier schema; None if files have the same columns today.
+
+    Raises:
+        FileNotFoundError: there is no such schema.
+    """
     schema = table.schema_manager.get_schema(schema_id)
-    if schema is None:
-        raise FileNotFoundError(f"schema {schema_id} of {table_path(table)} does not exist")
     now = table.table_schema.fields
-    return [_physical(field) for field in schema.fields] == [_physical(field) for field in now]
+    if [_physical(field) for field in schema.fields] == [_physical(field) for field in now]:
+        return None
+    require_sound_schema(schema)
+    return list(schema.fields)
 
 
 def _physical(field: Any) -> tuple[Any, ...]:
@@ -83,16 +110,21 @@ def _physical(field: Any) -> tuple[Any, ...]:
 
 def arrow_schema(table: Any) -> pa.Schema:
     """The Arrow schema of the table's data files, with Paimon's field ids and without comments."""
+    return pa.schema([field.arrow for field in schema_fields(table.table_schema.fields)])
+
+
+def schema_fields(fields: Sequence[Any]) -> list[SchemaField]:
+    """Pypaimon's fields with their types in JSON form and in Arrow, without comments."""
     from pypaimon.schema.data_types import PyarrowFieldParser
 
-    fields = table.table_schema.fields
     schema = PyarrowFieldParser.from_paimon_schema(fields)
-    return pa.schema(
-        [
-            with_field_id(arrow.remove_metadata(), field.id, field.type.to_dict())
-            for arrow, field in zip(schema, fields, strict=True)
-        ]
-    )
+    found = []
+    for arrow, field in zip(schema, fields, strict=True):
+        kind = field.type.to_dict()
+        found.append(
+            SchemaField(field.id, kind, with_field_id(arrow.remove_metadata(), field.id, kind))
+        )
+    return found
 
 
 def all_options(table: Any) -> list[Mapping[str, str]]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
@@ -25,11 +26,15 @@ _MOST_ROWS: Final = 16_384
 
 
 class ScannedFile(NamedTuple):
-    """A data file and its deletion vector; a tuple, because there may be many."""
+    """A data file and its deletion vector; a tuple, because there may be many.
+
+    ``schema_id`` is None if its columns are the table's.
+    """
 
     ordinal: int
     path: str
     vector: VectorLocation | None
+    schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,13 @@ class ArrowScan:
     """Implements ``PartReader`` for the live rows of data files. Picklable.
 
     ``fields`` are the columns to read. Rows are left out unless they have, in each column of
-    ``keys``, one of its values.
+    ``keys``, one of its values. ``mappings`` are those of older schemas, by id.
     """
 
     filesystem: pafs.FileSystem
     fields: tuple[pa.Field, ...]
     keys: Mapping[str, pa.Array]
+    mappings: Mapping[int, tuple[FieldMapping, ...]]
 
     def read(self, parts: Sequence[ScannedFile]) -> Iterator[pa.RecordBatch]:
         """Read the files of one task.
@@ -51,9 +57,14 @@ class ArrowScan:
             The columns of ``fields`` in order, then the row id, named ``c0``, ``c1`` ….
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
-        scan = FileScan(self.filesystem, self.fields, probes)
         for file in parts:
-            yield from self._rows(scan, file)
+            mappings = self._mappings_of(file)
+            yield from self._rows(FileScan(self.filesystem, self.fields, probes, mappings), file)
+
+    def _mappings_of(self, file: ScannedFile) -> Mapping[str, FieldMapping] | None:
+        if file.schema_id is None:
+            return None
+        return {each.field.name: each for each in self.mappings[file.schema_id]}
 
     def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:
         deleted = self._deleted(file)

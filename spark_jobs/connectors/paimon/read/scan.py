@@ -115,19 +115,22 @@ class PaimonScan:
     ) -> ScanTasks[ScannedFile]:
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
-        return ScanTasks(ArrowScan(self._filesystem, fields, keys), tasks)
+        mappings = pinned_table(table).older_columns
+        return ScanTasks(ArrowScan(self._filesystem, fields, keys, mappings), tasks)
 
     def _scan_tasks(
         self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
     ) -> tuple[tuple[ScannedFile, ...], ...]:
         """The files that each task reads."""
-        vectors = pinned_table(table).vectors
+        pinned = pinned_table(table)
+        vectors = pinned.vectors
         sizes = {file.ordinal: file.size for file in files}
         wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
         scanned = {}
         for file in files:
             vector = vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
-            scanned[file.ordinal] = ScannedFile(file.ordinal, file.path, vector)
+            schema_id = pinned.older_schema(pinned.located_entries[file.ordinal][1])
+            scanned[file.ordinal] = ScannedFile(file.ordinal, file.path, vector, schema_id)
         tasks = scan_tasks(sizes, wanted)
         return tuple(tuple(scanned[ordinal] for ordinal in task) for task in tasks)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.connectors.paimon.read.live_rows import VectorOfFile, without_deleted
+from spark_jobs.connectors.paimon.read.spark_columns import ReadColumns, columns_by_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
@@ -22,7 +25,7 @@ from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _NAME: Final = f"{RESERVED_PREFIX}file_name"
 _ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
@@ -55,25 +58,31 @@ def read_by_spark(
 
     Executors read deletion vectors from ``filesystem``; ``prefix`` turns its paths into Spark's.
     """
-    schema = spark_schema(table)
     if not files:
-        empty = spark.createDataFrame([], schema)
+        empty = spark.createDataFrame([], spark_schema(table))
         return empty.select(*map(quote, columns), _row_id(F.lit(0), F.lit(0)))
-    reader = spark.read.schema(schema).options(**_READER_OPTIONS)
-    with _files_looked_up_on_the_driver(spark):
-        raw = reader.parquet(*(escape_glob(f"{prefix}{file.path}") for file in files))
-    # Not by the name _metadata, because a table column may have that name too.
-    metadata = _metadata_column(raw)
-    rows = raw.select(
-        *map(quote, columns),
-        metadata["file_name"].alias(_NAME),
-        metadata["row_index"].alias(_POSITION),
-    )
+    groups = columns_by_schema(table, files, columns)
+    frames = [_rows(spark, group, prefix) for group in groups]
+    rows = functools.reduce(DataFrame.union, frames)
     # Not an inner join: it would silently drop the rows of a file whose name does not match.
     ordinals = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME, "left")
     located = ordinals.withColumn(_ORDINAL, F.coalesce(_ORDINAL, _unknown_file()))
     live = without_deleted(located, _ORDINAL, _POSITION, _vectors(table, files), filesystem)
     return live.select(*map(quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
+
+
+def _rows(spark: SparkSession, group: ReadColumns, prefix: str) -> DataFrame:
+    """The rows of files with one schema, the name of each row's file and its position there."""
+    reader = spark.read.schema(group.schema).options(**_READER_OPTIONS)
+    with _files_looked_up_on_the_driver(spark):
+        raw = reader.parquet(*(escape_glob(f"{prefix}{file.path}") for file in group.files))
+    # Not by the name _metadata, because a table column may have that name too.
+    metadata = _metadata_column(raw)
+    return raw.select(
+        *group.columns,
+        metadata["file_name"].alias(_NAME),
+        metadata["row_index"].alias(_POSITION),
+    )
 
 
 def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfFile]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
@@ -61,24 +62,15 @@ def refuse_rescaled(
             )
 
 
-def refuse_file(
-    table: PinnedTable,
-    name: TableName,
-    entry: Any,
-    current_schema: int,
-    differing_schemas: Collection[int],
-) -> None:
+def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
     """Refuse a data file that Spark's Parquet reader would not read correctly.
-
-    ``differing_schemas`` are the ids of schemas with other columns than ``current_schema``.
 
     Raises:
         NotSupportedError: the file cannot be read; gives the reason and the file.
     """
     file = entry.file
-    if file.schema_id in differing_schemas:
-        problem = f"was written with schema {file.schema_id}, the table now has {current_schema}"
-    elif not file.file_name.endswith(".parquet"):
+    _refuse_changed_types(table, name, file)
+    if not file.file_name.endswith(".parquet"):
         problem = "is not a parquet file"
     elif file.file_name.startswith(("_", ".")):
         problem = "has a name that Spark takes for a hidden file"
@@ -90,3 +82,15 @@ def refuse_file(
         f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
         _COMPACT,
     )
+
+
+def _refuse_changed_types(table: PinnedTable, name: TableName, file: Any) -> None:
+    try:
+        table.columns_in(file.schema_id)
+    except ChangedTypeError as error:
+        raise NotSupportedError(
+            f"Column {error.column} of {name} is of type {error.new}, but of type {error.old} in "
+            f"data file {file.file_name} at {table.path}, which is older; this change of type is "
+            "not supported.",
+            _COMPACT,
+        ) from None

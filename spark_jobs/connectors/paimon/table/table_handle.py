@@ -15,6 +15,7 @@ from spark_jobs.connectors.paimon.format.external_paths import (
     external_roots,
 )
 from spark_jobs.connectors.paimon.format.locations import filesystem_path, path_beside
+from spark_jobs.connectors.paimon.format.schema_history import mappings
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
 from spark_jobs.connectors.paimon.library import (
@@ -30,6 +31,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_within,
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
@@ -44,6 +46,9 @@ class PinnedTable:
     table: Any
     snapshot: Any | None
     schema: PaimonSchema = field(repr=False)
+    _columns_in: dict[int, tuple[FieldMapping, ...] | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -128,6 +133,38 @@ class PinnedTable:
         """The directory for a bucket's data files, within the table's directory."""
         location = table_paths.bucket_directory(self.table, place.partition, place.bucket)
         return filesystem_path(location)
+
+    @cached_property
+    def older_columns(self) -> Mapping[int, tuple[FieldMapping, ...]]:
+        """``columns_in`` of the files' schemas whose columns differ from today's, by schema id."""
+        schemas = {entry.file.schema_id for _, entry in self.located_entries}
+        found = {each: self.columns_in(each) for each in schemas}
+        return {each: mappings for each, mappings in found.items() if mappings is not None}
+
+    def older_schema(self, entry: Any) -> int | None:
+        """The schema id of a data file, if it is one of ``older_columns``."""
+        schema_id = int(entry.file.schema_id)
+        return schema_id if schema_id in self.older_columns else None
+
+    def columns_in(self, schema_id: int) -> tuple[FieldMapping, ...] | None:
+        """How the columns are found in files of a schema; None: as in those of today's schema.
+
+        Raises:
+            ChangedTypeError: the type of a column was changed otherwise than by widening.
+            FileNotFoundError: there is no such schema.
+        """
+        if schema_id not in self._columns_in:
+            self._columns_in[schema_id] = self._columns_of(schema_id)
+        return self._columns_in[schema_id]
+
+    def _columns_of(self, schema_id: int) -> tuple[FieldMapping, ...] | None:
+        if schema_id == table_schema.schema_id(self.table):
+            return None
+        old = table_schema.columns_of(self.table, schema_id)
+        if old is None:
+            return None
+        now = table_schema.schema_fields(self.table.table_schema.fields)
+        return mappings(table_schema.schema_fields(old), now)
 
     @cached_property
     def index_files(self) -> tuple[IndexFile, ...]:

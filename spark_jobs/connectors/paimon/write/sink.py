@@ -21,6 +21,7 @@ from spark_jobs.connectors.paimon.format.vectors import (
     read_vector,
 )
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
@@ -35,8 +36,9 @@ class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
     ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is the
-    table directory for files that replace or accompany this one; None: beside it. A tuple, because
-    every task unpickles all files of the statement.
+    table directory for files that replace or accompany this one; None: beside it. ``schema_id`` is
+    None if its columns are the table's. A tuple, because every task unpickles all files of the
+    statement.
     """
 
     path: str
@@ -45,16 +47,18 @@ class SourceFile(NamedTuple):
     bucket: int
     vector: VectorLocation | None = None
     directory: str | None = None
+    schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PaimonSinkFactory:
     """Makes the sinks of one write.
 
-    ``files`` are by ordinal, ``assigned_columns`` by case number. ``name_prefix`` begins the names
-    of all data files that sinks of this write create, and of no other files. ``index_prefix`` does
-    the same for index files, which belong in ``index_directory`` (None: beside the data files). A
-    file is rewritten if its share of deleted rows is above ``rewrite_share``; None: always.
+    ``files`` are by ordinal, ``mappings`` by id of an older schema, ``assigned_columns`` by case
+    number. ``name_prefix`` begins the names of all data files that sinks of this write create, and
+    of no other files. ``index_prefix`` does the same for index files, which belong in
+    ``index_directory`` (None: beside the data files). A file is rewritten if its share of deleted
+    rows is above ``rewrite_share``; None: always.
     """
 
     name_prefix: str
@@ -62,6 +66,7 @@ class PaimonSinkFactory:
     index_directory: str | None
     rewrite_share: float | None
     files: Mapping[int, SourceFile]
+    mappings: Mapping[int, tuple[FieldMapping, ...]]
     assigned_columns: tuple[tuple[str, ...], ...]
     layout: NewFileLayout
 
@@ -122,8 +127,12 @@ class PaimonMergeSink:
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """The values of ``columns`` in the target row, as Python values."""
-        path = self._factory.files[row_id[FILE_FIELD]].path
-        return read_row(self._filesystem, path, row_id[POSITION_FIELD], columns)
+        file = self._factory.files[row_id[FILE_FIELD]]
+        position, mappings = row_id[POSITION_FIELD], self._mappings_of(file)
+        return read_row(self._filesystem, file.path, position, columns, mappings)
+
+    def _mappings_of(self, file: SourceFile) -> tuple[FieldMapping, ...] | None:
+        return None if file.schema_id is None else self._factory.mappings[file.schema_id]
 
     def _new_path(self, directory: str) -> str:
         number = len(self._paths)
@@ -157,7 +166,8 @@ class PaimonMergeSink:
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         target = self._new_path(_directory(source))
         compression = self._factory.layout.files.compression
-        written = rewrite(self._filesystem, source.path, target, changes, compression)
+        mappings = self._mappings_of(source)
+        written = rewrite(self._filesystem, source.path, target, changes, compression, mappings)
         carried = source.row_count - len(changes.positions)
         self._fragments.append(_replacement(ordinal, source, written, carried))
 

@@ -1,0 +1,169 @@
+"""How the columns of a table are found in a data file that was written with an older schema.
+
+The connector pairs columns and nested fields by their ids; this module does not know ids. Runs on
+executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.datafiles.conform import conform, list_offsets
+from spark_jobs.errors import DataError, ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMapping:
+    """A column or nested field of the table, and the one in the file that has its values.
+
+    ``source`` is None if the file has none: all values are NULL. ``parts`` are the mappings of a
+    struct's fields, of a list's element, or of a map's key and value. Values of a fixed length are
+    padded to ``padded_to`` characters or bytes; 0: as they are.
+    """
+
+    field: pa.Field
+    source: pa.Field | None
+    parts: tuple[FieldMapping, ...] = ()
+    padded_to: int = 0
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the values are stored in the file as the table stores them; the name may differ.
+
+        Values that may be NULL are not stored as required ones are.
+        """
+        if self.source is None or self.padded_to or self.source.nullable != self.field.nullable:
+            return False
+        if not self.source.type.equals(self.field.type):
+            return False
+        named = pa.types.is_struct(self.field.type)
+        return all(
+            part.is_copy and (not named or part.stored.name == part.field.name)
+            for part in self.parts
+        )
+
+    @property
+    def stored(self) -> pa.Field:
+        """The field in the file, which must have one."""
+        assert self.source is not None  # noqa: S101
+        return self.source
+
+    def values(self, array: pa.Array) -> pa.Array:
+        """The values of the table's field, of its type, from those of the file's field.
+
+        NULLs stay, even if they are older than a NOT NULL of the column.
+
+        Raises:
+            pa.ArrowInvalid: the file does not hold what its schema says.
+            DataError: NOT_NULL_VIOLATION: a required nested value is NULL; names the field.
+        """
+        return conform(self.arranged(array), self.field.with_nullable(nullable=True))
+
+    def missing(self, count: int) -> pa.Array:
+        """``count`` NULLs, for a field that the file does not have."""
+        return pa.nulls(count, self.field.type)
+
+    def arranged(self, array: pa.Array) -> pa.Array:
+        """``array`` with the nested fields of the table, of the types that the file has.
+
+        Raises:
+            pa.ArrowInvalid: the file does not hold what its schema says.
+        """
+        kind = self.field.type
+        if not self.parts:
+            self.require_stored_as_recorded(array.type)
+            return _padded(array, kind, self.padded_to) if self.padded_to else array
+        if array.type.id != self.stored.type.id:
+            raise self._not_as_recorded(array.type)
+        if pa.types.is_struct(kind):
+            children = [part.part_of(array) for part in self.parts]
+            names = [child.name for child in kind]
+            return pa.StructArray.from_arrays(children, names, mask=array.is_null())
+        if pa.types.is_map(kind):
+            return _rearranged_map(array, *self.parts)
+        (element,) = self.parts
+        values = element.arranged(array.flatten())
+        offsets = list_offsets(array).cast(pa.int32())
+        return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
+
+    def require_stored_as_recorded(self, found: pa.DataType) -> None:
+        """Check that a column without nested fields is stored as the schema of the file says.
+
+        Raises:
+            pa.ArrowInvalid: it is of another type.
+        """
+        if pa.types.is_dictionary(found):
+            found = found.value_type
+        recorded = self.stored.type
+        # Writers choose the unit of timestamps.
+        both_timestamps = pa.types.is_timestamp(found) and pa.types.is_timestamp(recorded)
+        if not (found.equals(recorded) or both_timestamps):
+            raise self._not_as_recorded(found)
+
+    def _not_as_recorded(self, found: pa.DataType) -> pa.ArrowInvalid:
+        return pa.ArrowInvalid(
+            f"column {self.stored.name} holds {found}, but its schema says {self.stored.type}"
+        )
+
+    def part_of(self, array: pa.StructArray) -> pa.Array:
+        """This field of a struct, from the file's."""
+        if self.source is None:
+            return self.missing(len(array))
+        return self.arranged(array.field(self.source.name))
+
+
+def table_columns(rows: pa.Table, mappings: Sequence[FieldMapping]) -> pa.Table:
+    """The table's columns, from those of a file.
+
+    Raises:
+        pa.ArrowInvalid: the file does not hold what its schema says.
+    """
+    columns = []
+    for each in mappings:
+        if each.source is None:
+            columns.append(each.missing(rows.num_rows))
+            continue
+        index = rows.schema.get_field_index(each.source.name)
+        if index < 0:
+            raise pa.ArrowInvalid(f"it has no column {each.source.name}, which its schema has")
+        chunks = [each.values(chunk) for chunk in rows.column(index).chunks]
+        columns.append(pa.chunked_array(chunks, each.field.type))
+    return pa.Table.from_arrays(columns, schema=pa.schema(each.field for each in mappings))
+
+
+def require_no_null(field: pa.Field, values: pa.ChunkedArray, path: str) -> None:
+    """Check the carried values of a column of the file at ``path``.
+
+    Raises:
+        DataError: NOT_NULL_VIOLATION: the column became NOT NULL after NULLs had been written.
+    """
+    if not field.nullable and values.null_count:
+        raise DataError(
+            ErrorCode.NOT_NULL_VIOLATION,
+            f"Column {field.name} must not be NULL, but data file {path}, which is older, holds "
+            f"{values.null_count} NULLs in rows that this statement has to write again.",
+            "Update those rows in the same statement, or let the column be NULL again.",
+        )
+
+
+def _rearranged_map(array: pa.MapArray, key: FieldMapping, value: FieldMapping) -> pa.MapArray:
+    entry = pa.struct([array.type.key_field, array.type.item_field])
+    lists = array.cast(pa.list_(pa.field("entries", entry, nullable=False)))
+    entries = lists.flatten()
+    keys, items = key.arranged(entries.field(0)), value.arranged(entries.field(1))
+    offsets = list_offsets(lists).cast(pa.int32())
+    kind = pa.map_(keys.type, items.type)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=array.is_null())
+
+
+def _padded(array: pa.Array, kind: pa.DataType, length: int) -> pa.Array:
+    """Texts padded with blanks, or bytes padded with zeros."""
+    plain = array.cast(kind)
+    if pa.types.is_string(kind):
+        return pc.utf8_rpad(plain, width=length, padding=" ")
+    values = [None if value is None else value.ljust(length, b"\0") for value in plain.to_pylist()]
+    return pa.array(values, kind)
