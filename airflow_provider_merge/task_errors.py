@@ -46,10 +46,15 @@ def task_prefix(task_id: str) -> str:
 
 def task_failure(error: JobError | ErrorInfo, context: Context, file: str = "") -> AirflowException:
     """The exception that ends a task; it names the task and the ``file`` of its statement."""
+    task = task_place(context)
+    return airflow_exception(error, f"{task}, file {file}" if file else task)
+
+
+def task_place(context: Context) -> str:
+    """What errors call the task."""
     ti = context["ti"]
     index = f"[{ti.map_index}]" if (ti.map_index or -1) >= 0 else ""
-    task = f"task {ti.dag_id}.{ti.task_id}{index}"
-    return airflow_exception(error, f"{task}, file {file}" if file else task)
+    return f"task {ti.dag_id}.{ti.task_id}{index}"
 
 
 def _naming(constructor: Callable[..., None]) -> Callable[..., None]:

@@ -32,7 +32,7 @@ from airflow_provider_merge.operators.statement_list import (
     operator_of,
 )
 from airflow_provider_merge.submit.surroundings import shares_local_files
-from airflow_provider_merge.task_errors import naming_task, task_failure
+from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
@@ -137,7 +137,7 @@ class StatementsOperator(SparkJobOperator):
         self._outcome = outcome
         note_for_next(context, ended.had_both_compilers, outcome.results.values())
         self._tell(outcome, operators, hook)
-        outcome.require_all()
+        outcome.require_all(task_place(context))
         if self._is_dry_run():
             # Airflow sends an event for every outlet of a task that succeeds.
             self.outlets = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 
-from airflow_provider_merge.submit.endings import ending
+from airflow_provider_merge.submit.endings import process_failure
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
@@ -15,7 +15,6 @@ from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
     SparkJob,
     SparkSettings,
-    SubmissionError,
     Submitter,
 )
 from airflow_provider_merge.submit.surroundings import (
@@ -93,4 +92,4 @@ class PlainPythonSubmitter(LocalSubmitter):
                 self.kill()
                 raise
         if code != 0:
-            raise SubmissionError(ending("The job's Python", code))
+            raise process_failure("The job's Python", code)

@@ -19,7 +19,7 @@ from airflow_provider_merge.submit.class_archive import (
     usable_archive,
 )
 from airflow_provider_merge.submit.compilers import compiler_options
-from airflow_provider_merge.submit.endings import ending
+from airflow_provider_merge.submit.endings import process_failure
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
@@ -103,7 +103,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         except AirflowException as error:
             # The launcher's end is not the driver's: from here on nothing may be committed.
             self._end_processes()
-            raise SubmissionError(self._how_it_ended(hook, error)) from error
+            raise self._failure(hook, error) from error
         except FileNotFoundError as error:
             raise invalid(
                 "spark_env",
@@ -118,16 +118,18 @@ class SparkSubmitSubmitter(LocalSubmitter):
         finally:
             _close_output(hook)
 
-    def _how_it_ended(self, hook: SparkSubmitHook, error: AirflowException) -> str:
+    def _failure(self, hook: SparkSubmitHook, error: AirflowException) -> SubmissionError:
         """The launcher's end and its last lines; the hook's own text has the whole command too."""
         process = hook._submit_sp  # noqa: SLF001
         if process is None or not process.returncode:
-            return str(error)
+            return SubmissionError(str(error))
         what = "spark-submit" if self._cluster else "The driver"
         # Older versions of the Spark provider keep none.
         lines = getattr(hook, "_submit_log_tail", "")
         memory = self._settings.driver_memory or "Spark's default, 1g"
-        return ending(what, process.returncode, f"driver_memory is {memory}") + lines
+        return process_failure(
+            what, process.returncode, memory=f"driver_memory is {memory}", last_lines=lines
+        )
 
     def _new_hook(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None

@@ -16,7 +16,14 @@ _DEPLOY_MODES = ("client", "cluster")
 
 
 class SubmissionError(Exception):
-    """The job's process ended with an error; what happened stands in the job's result, if any."""
+    """The job's process ended with an error; what happened stands in the job's result, if any.
+
+    ``remedy`` says what the reader can do where the end itself tells that.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 @dataclass(frozen=True, slots=True)

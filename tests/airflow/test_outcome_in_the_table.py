@@ -116,7 +116,7 @@ def test_table_that_can_not_be_read_does_not_hide_the_failure(run, caplog, capsy
 
     assert run(job=dies).state == "failed"
     assert "METADATA_UNREADABLE" in caplog.text
-    assert "The Spark job failed" in capsys.readouterr().out
+    assert "SPARK_FAILED: " in capsys.readouterr().out
 
 
 def test_storage_that_refuses_to_be_tidied_up_spoils_nothing(run, monkeypatch, caplog):

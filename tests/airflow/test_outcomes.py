@@ -70,7 +70,9 @@ def test_no_result_is_retryable_and_says_where_to_look(dag_file, submitter, caps
     assert ti.state == "failed"
     assert len(submitter.jobs) == 2
     log = capsys.readouterr().out
+    assert "SPARK_FAILED: Cannot execute: spark-submit." in log
     assert f"/_operations/{submitter.jobs[0].work.operation_id}.json" in log
+    assert f"Where: task {ti.dag_id}.{ti.task_id}" in log
     assert "driver's log" in log
 
 

@@ -151,6 +151,7 @@ def test_a_driver_that_was_killed(tmp_path, launcher, end, memory, said):
     with pytest.raises(SubmissionError) as caught:
         submit(killed, driver_memory=memory)
     assert str(caught.value).startswith(f"The driver was killed {said}")
+    assert ("the launcher's last words" in str(caught.value)) == ("SIGTERM" in said)
 
 
 def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):

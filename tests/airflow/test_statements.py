@@ -156,7 +156,7 @@ def test_a_driver_that_died_without_a_word_is_told(dag_file, submitter, capsys):
 
     assert run.state == "failed"
     said = capsys.readouterr().out
-    assert "The Spark job failed: Cannot execute: spark-submit." in said
+    assert "SPARK_FAILED: Cannot execute: spark-submit." in said
     assert "No result: old, done, gone. Done, and not repeated by a retry: none." in said
 
 

@@ -255,9 +255,15 @@ public final class ReadPaimon {
         return files;
     }
 
-    /** By column: [minimum, maximum, null count]; only columns of which the file has statistics. */
+    /**
+     * By column: [minimum, maximum, null count]; only columns of which the file has statistics, and
+     * only of files with the table's columns.
+     */
     private static Map<String, Object> statistics(FileStoreTable table, DataFileMeta file) {
         RowType type = table.schemaManager().schema(file.schemaId()).logicalRowType();
+        if (!type.equals(table.rowType())) {
+            return new LinkedHashMap<>();
+        }
         if (file.valueStatsCols() != null) {
             type = type.project(file.valueStatsCols());
         }

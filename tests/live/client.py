@@ -175,13 +175,28 @@ class Client:
         self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1
     ) -> str:
         """The log of one try, one event a line."""
-        path = f"{_run(dag_id, run_id)}/taskInstances/{task_id}/logs/{try_number}"
         try:
-            query = {"full_content": "true", "map_index": map_index}
-            content = self.call("GET", path, **query)["content"]
+            events = self._events(dag_id, run_id, task_id, try_number, map_index)
         except urllib.error.HTTPError as error:
             return f"no log: {error}"
-        return "\n".join(_line(each) for each in content)
+        return "\n".join(map(_line, events))
+
+    def error_block(self, dag_id: str, run_id: str, task_id: str, try_number: int) -> str:
+        """The error that the log of a failed try ends with: the text of its only exception."""
+        events = self._events(dag_id, run_id, task_id, try_number)
+        told = [each for each in events if isinstance(each, dict) and each.get("error_detail")]
+        assert len(told) == 1, told
+        assert not [each for each in events[events.index(told[0]) + 1 :] if _is_problem(each)]
+        (error,) = told[0]["error_detail"]
+        return str(error["exc_value"])
+
+    def _events(
+        self, dag_id: str, run_id: str, task_id: str, try_number: int, map_index: int = -1
+    ) -> list[Any]:
+        path = f"{_run(dag_id, run_id)}/taskInstances/{task_id}/logs/{try_number}"
+        query = {"full_content": "true", "map_index": map_index}
+        content: list[Any] = self.call("GET", path, **query)["content"]
+        return content
 
     def _backfill(self, dag_id: str, body: Any, known: set[str]) -> bool:
         """Make a backfill, or nothing while SQLite is locked."""
@@ -253,6 +268,10 @@ def _was_done(method: str, code: int) -> bool:
 
 def _run(dag_id: str, run_id: str) -> str:
     return f"/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}"
+
+
+def _is_problem(event: Any) -> bool:
+    return isinstance(event, dict) and event.get("level") in ("warning", "error", "critical")
 
 
 def _line(event: Any) -> str:

@@ -140,9 +140,10 @@ def run_id(server, spark_python):
 def test_a_task_ends_with_one_block(server, run_id, task_id):
     code, problem, remedy = MISTAKES[task_id]
     log = server.client.log(DAG, run_id, task_id, 1)
-    block = log[log.rindex(f"{code}: ") :]
+    block = server.client.error_block(DAG, run_id, task_id, 1)
+    assert block.startswith(f"{code}: "), log
     assert problem in block, log
-    assert f"Where: task {DAG}.{task_id}" in block, log
+    assert f"\nWhere: task {DAG}.{task_id}" in block, log
     assert remedy in block, log
     assert len(block.splitlines()) < 40, "fits on a screen"
     assert not _JAVA.search(log), log

@@ -20,6 +20,7 @@ _DAG = """
 from datetime import datetime
 from airflow.sdk import DAG
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.sources import sql_source
 
 CONF = {{
@@ -30,7 +31,7 @@ CONF = {{
 }}
 IDS = {{"good": "2", "failing": "CAST(raise_error('{in_the_open}') AS BIGINT)"}}
 
-with DAG("keys_on_s3", schedule=None, start_date=datetime(2024, 1, 1), max_active_tasks=1):
+with DAG("keys_on_s3", schedule=None, start_date=datetime(2024, 1, 1), max_active_tasks=1) as dag:
     for task_id, id_ in IDS.items():
         InsertIntoOperator(
             task_id=task_id,
@@ -39,6 +40,16 @@ with DAG("keys_on_s3", schedule=None, start_date=datetime(2024, 1, 1), max_activ
             source=sql_source(f"SELECT {{id_}} AS id, DATE '2026-02-01' AS day", sources={{}}),
             conf=CONF,
         )
+    dag.get_task("good") >> [
+        QueryOperator(
+            task_id=task_id,
+            sql="SELECT * FROM shop.planted",
+            catalog_conn_id="keys_on_s3",
+            output_path=output_path,
+            conf=CONF,
+        )
+        for task_id, output_path in {{"rows": None, "report": "s3://lake/reports"}}.items()
+    ]
 """
 
 
@@ -73,13 +84,17 @@ def test_keys_are_in_no_artefact_of_a_run(server, store, tmp_path):
 
     results = [json.loads(path.read_text()) for path in store.bucket.glob("_operations/*.json")]
     assert sorted(each["status"] for each in results) == ["committed", "failed"]
+    assert client.xcom("keys_on_s3", "run", "rows")["rows"] == [[2, "2026-02-01"]]
+    (report,) = store.bucket.glob("reports/*/*.parquet")
+    location = client.xcom("keys_on_s3", "run", "report")["location"]
+    assert location == f"s3://lake/reports/{report.parent.name}"
     files = {
         name: text for name, text in files_below(server.folder).items() if "airflow.db" not in name
     }
     # Airflow keeps passwords encrypted, but not logins: the access key.
     database = content(server, without={"connection"})
     logs = {f"log of {task}": client.log("keys_on_s3", "run", task, 1).encode()
-            for task in ("good", "failing")}  # fmt: skip
+            for task in ("good", "failing", "rows", "report")}  # fmt: skip
     bucket = {f"bucket/{name}": text for name, text in files_below(store.bucket).items()}
     seen = {**files, "database": database, **logs, **bucket, **watch.seen}
 

@@ -30,8 +30,8 @@ class BatchOutcome:
     failure: SubmissionError | None
     location: str
 
-    def require_all(self) -> None:
-        """Fail unless each statement has a result.
+    def require_all(self, where: str) -> None:
+        """Fail, with the place of the task, unless each statement has a result.
 
         Raises:
             AirflowFailException: all errors are final.
@@ -40,10 +40,10 @@ class BatchOutcome:
         if self.errors:
             final = all(isinstance(each, AirflowFailException) for each in self.errors.values())
             kind = AirflowFailException if final else AirflowException
-            raise kind(self._told())
+            raise kind(f"{self._told()}\nWhere: {where}")
         if self.missing:
             missing = f"No result: {', '.join(self.missing)}. {self._done()}"
-            raise AirflowException(f"{no_result(self.location, self.failure)}\n{missing}")
+            raise airflow_exception(no_result(self.location, self.failure, missing), where)
 
     def _told(self) -> str:
         total = len(self.results) + len(self.errors) + len(self.missing)

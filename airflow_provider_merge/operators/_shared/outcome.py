@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from airflow.providers.common.compat.sdk import AirflowException
-
 from airflow_provider_merge.exceptions import job_error
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import (
@@ -21,7 +19,7 @@ from airflow_provider_merge.metadata.operations import (
 from airflow_provider_merge.submit.submitter import SubmissionError
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +30,15 @@ def job_outcome(
     """The result of a job that has done its work; ``failure`` is how its process ended.
 
     Raises:
-        JobError: the job failed, its result cannot be read, or is OPERATION_ID_REUSED.
-        AirflowException: nothing is known of the job.
+        JobError: the job failed, its result cannot be read, or is OPERATION_ID_REUSED; or nothing
+            is known of it.
     """
     # A query is not done once: every try reads anew.
     only_own = failure is not None or request.target is None
     read = read_result_of_try if only_own else read_result
     result = _left(request, hook, read(request, hook.workspace_options()))
     if result is None:
-        raise AirflowException(no_result(result_location(request), failure))
+        raise no_result(result_location(request), failure)
     if failure is not None:
         log.warning("The job was done, then its process failed: %s", failure)
     return result
@@ -52,7 +50,7 @@ def statement_outcome(request: JobRequest, hook: CatalogHook) -> JobResult | Non
     None: it was not run, or died without a trace.
 
     Raises:
-        JobError, AirflowException: as ``job_outcome``.
+        JobError: the statement failed, its result cannot be read, or is OPERATION_ID_REUSED.
     """
     options = hook.workspace_options()
     result = read_result_of_try(request, options) or read_result(request, options)
@@ -156,11 +154,15 @@ def _reused(what: str, problem: str) -> CommitError:
     )
 
 
-def no_result(location: str, failure: SubmissionError | None) -> str:
-    """What is said of a job that left nothing of this try at ``location``."""
-    ended = f"The Spark job failed: {failure}" if failure else "The Spark job ended"
-    return (
-        f"{ended}\nIt left no result of this try at {location}. The reason stands "
-        "in the driver's log: above in client mode, in the cluster's application log in cluster "
-        "mode."
+def no_result(location: str, failure: SubmissionError | None, more: str = "") -> InternalError:
+    """The error of a job that left nothing of this try at ``location``."""
+    ended = str(failure) if failure else "The Spark job ended."
+    message = f"{ended}\nIt left no result of this try at {location}."
+    see_log = (
+        "See the driver's log: in client mode above, in cluster mode in the application's log."
+    )
+    return InternalError(
+        ErrorCode.SPARK_FAILED,
+        f"{message}\n{more}" if more else message,
+        (failure.remedy if failure else "") or see_log,
     )
