@@ -20,6 +20,9 @@ def conform(array: pa.Array, field: pa.Field, path: str = "") -> pa.Array:
         DataError: NOT_NULL_VIOLATION if a required value is NULL, VALUE_NOT_STORABLE if a value
             does not fit; both name the column.
     """
+    if len(array) == 0:
+        # Java leaves out the offsets of empty nested lists, so that pyarrow's flatten reads garbage.
+        return pa.nulls(0, field.type)
     path = path or field.name
     if not field.nullable and array.null_count:
         raise DataError(

@@ -74,6 +74,8 @@ class FieldMapping:
             pa.ArrowInvalid: the file does not hold what its schema says.
         """
         kind = self.field.type
+        if len(array) == 0:
+            return pa.nulls(0, kind)
         if not self.parts:
             self.require_stored_as_recorded(array.type)
             return _padded(array, kind, self.padded_to) if self.padded_to else array

@@ -95,3 +95,22 @@ def test_a_coarser_timestamp_is_floored(zone: str | None) -> None:
     target = pa.timestamp("s", None if zone is None else "UTC")
 
     assert conform(micros, pa.field("c", target)).cast(pa.int64()).to_pylist() == [-1, 1]
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.int32()), pa.map_(pa.int32(), pa.int32())])
+def test_an_empty_nested_list_without_offsets_as_java_sends_it(kind: pa.DataType) -> None:
+    # What lies behind the empty buffer is none of its values.
+    no_offsets = pa.array([1000], pa.int32()).buffers()[1].slice(0, 0)
+    values = pa.array([], pa.int32())
+    if pa.types.is_map(kind):
+        fields = [kind.key_field, kind.item_field]
+        values = pa.StructArray.from_arrays([values, values], fields=fields)
+    empty = pa.Array.from_buffers(kind, 0, [None, no_offsets], children=[values])
+    struct = pa.StructArray.from_arrays([empty], ["x"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 0, 0], pa.int32()), struct)
+
+    found = conform(lists, pa.field("c", lists.type))
+
+    found.validate(full=True)
+    assert pa.table({"c": found}).nbytes < 100
+    assert found.to_pylist() == [[], []]
