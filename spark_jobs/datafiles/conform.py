@@ -21,7 +21,7 @@ def conform(array: pa.Array, field: pa.Field, path: str = "") -> pa.Array:
             does not fit; both name the column.
     """
     if len(array) == 0:
-        # Java leaves out the offsets of empty nested lists, so that pyarrow's flatten reads garbage.
+        # Java sends no offsets of empty nested lists, and pyarrow's flatten would read garbage.
         return pa.nulls(0, field.type)
     path = path or field.name
     if not field.nullable and array.null_count:

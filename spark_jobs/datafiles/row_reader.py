@@ -1,4 +1,4 @@
-"""Reads a single row of a parquet file for an error message."""
+"""Reads a single row of a data file for an error message."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.row_groups import RowGroup, row_groups
 
 
 def read_row(
@@ -22,7 +22,7 @@ def read_row(
 ) -> dict[str, Any]:
     """``columns`` of the row at ``position`` (from 0) as Python values.
 
-    ``mappings`` are of a file that was written with an older schema.
+    ``mappings`` are of a file that does not have the table's columns.
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, also when the file has no such row.
@@ -46,15 +46,16 @@ def _value(mapping: FieldMapping, row: Mapping[str, Any]) -> Any:
 def _read_row(
     filesystem: pafs.FileSystem, path: str, position: int, columns: Sequence[str]
 ) -> dict[str, Any]:
-    with pq.ParquetFile(filesystem.open_input_file(path)) as file:
+    with filesystem.open_input_file(path) as stream:
         start = 0
-        for number in range(file.num_row_groups):
-            rows = file.metadata.row_group(number).num_rows
-            if position < start + rows:
-                group = file.read_row_group(number, columns=list(columns), use_threads=False)
-                if not set(columns) <= set(group.column_names):
-                    raise pa.ArrowInvalid(f"it lacks one of the columns {', '.join(columns)}")
-                (row,) = group.slice(position - start, 1).to_pylist()
-                return {name: row[name] for name in columns}
-            start += rows
+        for group in row_groups(path, stream):
+            if position < start + group.row_count:
+                return {name: _value_at(group, name, position - start) for name in columns}
+            start += group.row_count
     raise pa.ArrowInvalid(f"it has {start} rows, none at position {position}")
+
+
+def _value_at(group: RowGroup, name: str, position: int) -> Any:
+    chunks = group.column(name).slice(position, 1).chunks
+    (value,) = pa.concat_arrays([group.values(name, chunk) for chunk in chunks]).to_pylist()
+    return value

@@ -15,10 +15,10 @@ import pytest
 
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
+from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite, rewrite_whole
-from spark_jobs.datafiles.parquet.scan import FileScan
 from spark_jobs.datafiles.parquet.splice import splice
 from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.errors import CatalogError, DataError, ErrorCode

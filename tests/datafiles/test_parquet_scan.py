@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
-from spark_jobs.datafiles.parquet.scan import FileScan
 from spark_jobs.datafiles.parquet.stored_decimals import decimals
 from tests.datafiles.parquet_files import Layout, layouts
 from tests.datafiles.strategies import samples

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -67,13 +68,16 @@ class Field:
         return [self.name, *inner]
 
 
-def random_field(rng: random.Random, name: str, *, nested: bool = True) -> Field:
-    """A field of any type."""
+def random_field(
+    rng: random.Random, name: str, types: Sequence[str], *, nested: bool = True
+) -> Field:
+    """A field of any type; ``types`` are the atomic ones."""
     if nested and rng.random() < 0.35:
         kind = rng.choice(("ROW", "ROW", "ARRAY", "MAP"))
-        inner = [random_field(rng, f"{name}_{i}", nested=rng.random() < 0.3) for i in range(2)]
+        deeper = [rng.random() < 0.3 for _ in range(2)]
+        inner = [random_field(rng, f"{name}_{i}", types, nested=n) for i, n in enumerate(deeper)]
         return Field(name, kind, inner)
-    return Field(name, rng.choice(ATOMIC))
+    return Field(name, rng.choice(types))
 
 
 def random_value(rng: random.Random, kind: Field) -> Any:
@@ -117,15 +121,16 @@ def _random_atom(rng: random.Random, kind: str) -> Any:
 class AlteredTable:
     """The columns and the rows, by the value of the column ``id``."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, types: Sequence[str] = ATOMIC) -> None:
         self._rng = rng
+        self._types = types
         self._names = itertools.count()
         self.columns = [Field("id", "BIGINT"), Field("part", "STRING")]
         self.rows: dict[int, dict[int, Any]] = {}
         # The level and the name of the field that was dropped last.
         self._dropped: tuple[list[Field] | None, str] = None, ""
         for _ in range(4):
-            self.columns.append(random_field(rng, self._new_name()))
+            self.columns.append(random_field(rng, self._new_name(), types))
 
     def __repr__(self) -> str:
         return ", ".join(f"{each.name} {each.json}" for each in self.columns)
@@ -178,7 +183,7 @@ class AlteredTable:
         taken = {each.name for each in level}
         if dropped_from is level and dropped_name not in taken and self._rng.random() < 0.8:
             name = dropped_name
-        added = random_field(self._rng, name, nested=self._rng.random() < 0.5)
+        added = random_field(self._rng, name, self._types, nested=self._rng.random() < 0.5)
         level.append(added)
         return "add", [*way, name], added.json
 

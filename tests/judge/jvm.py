@@ -20,9 +20,14 @@ class JudgeError(Exception):
 class Server:
     """The JVM; ends with this process, whose end closes its standard input."""
 
-    def __init__(self, toolchain: Toolchain, program: str) -> None:
+    def __init__(self, toolchain: Toolchain, program: str, zone: str = "UTC") -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the JVM
-        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
+        options = [
+            "-Xmx512m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            f"-Duser.timezone={zone}",
+        ]
         self._process = subprocess.Popen(
             [toolchain.java, *options, "-cp", toolchain.classpath, program],
             stdin=subprocess.PIPE,
@@ -54,12 +59,12 @@ class Server:
 
 
 @cache
-def server(program: str) -> Server:
-    """The running program of this name, started on the first call.
+def server(program: str, zone: str = "UTC") -> Server:
+    """The running program of this name in a time zone, started on the first call.
 
     Raises:
         JudgeMissingError: there is no JDK, or Paimon's library cannot be fetched.
     """
-    started = Server(prepare(), program)
+    started = Server(prepare(), program, zone)
     atexit.register(started.close)
     return started

@@ -20,7 +20,7 @@ from spark_jobs.contract.statements import (
     MergeCase,
     UpdateAction,
 )
-from tests.judge.altered_table import AlteredTable, Field
+from tests.judge.altered_table import ATOMIC, AlteredTable, Field
 from tests.judge.merging import delete, merge, overwrite, update
 from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
@@ -29,6 +29,7 @@ COUNT = int(os.environ.get("MERGE_HISTORIES", "3"))
 FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", "1"))
 VECTORS = {"deletion-vectors.enabled": "true"}
 BUCKETS = {"bucket": "2", "bucket-key": "id"}
+ORC = {"file.format": "orc"}
 KINDS = (
     ([], {}),
     (["part"], {}),
@@ -36,7 +37,11 @@ KINDS = (
     (["part"], VECTORS),
     ([], BUCKETS),
     (["part"], {**BUCKETS, **VECTORS}),
+    ([], ORC),
+    (["part"], {**ORC, **VECTORS}),
 )
+# Without timestamps: those of nested fields have no statistics, and not all of them are read.
+ORC_TYPES = tuple(kind for kind in ATOMIC if "TIMESTAMP" not in kind)
 ROUNDS = 4
 
 
@@ -46,8 +51,9 @@ class History:
     def __init__(self, spark, warehouse, seed):
         self.rng = random.Random(seed)
         self.spark, self.warehouse = spark, warehouse
-        self.model = AlteredTable(self.rng)
         keys, options = KINDS[seed % len(KINDS)]
+        orc = options.get("file.format") == "orc"
+        self.model = AlteredTable(self.rng, ORC_TYPES if orc else ATOMIC)
         self.partitioned = bool(keys)
         kinds = {each.name: each.json for each in self.model.columns}
         self.java = JavaTable.of_types(warehouse.path, "d.t", kinds, keys, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ class JavaTable:
     name: str
     kinds: Mapping[str, Any]
     branch: str | None = None
+    zone: str = "UTC"
 
     @classmethod
     def create(
@@ -55,7 +56,7 @@ class JavaTable:
         catalog = CatalogFactory.create({"warehouse": str(self.warehouse)})
         fields = catalog.get_table(self.name).table_schema.fields
         kinds = {field.name: field.type.to_dict() for field in fields}
-        return JavaTable(self.warehouse, self.name, kinds, self.branch)
+        return replace(self, kinds=kinds)
 
     @classmethod
     def of_types(
@@ -97,7 +98,7 @@ class JavaTable:
 
     def _ask(self, **request: Any) -> None:
         where = {"warehouse": str(self.warehouse), "table": self.name, "branch": self.branch}
-        server("WritePaimon").ask(**where, **request)
+        server("WritePaimon", self.zone).ask(**where, **request)
 
 
 def to_java(kind: Any, value: Any) -> Any:

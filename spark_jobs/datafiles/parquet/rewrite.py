@@ -1,4 +1,4 @@
-"""Rewrites a parquet file with some rows changed or deleted, one row group at a time.
+"""Rewrites a data file with some rows changed or deleted, one row group at a time.
 
 Rows keep their order and row groups their boundaries; nothing passes through pandas or Spark rows.
 ``splice`` copies the chunks that do not change. ``rewrite_whole`` decodes and encodes everything
@@ -7,12 +7,13 @@ with pyarrow; it is for files with features that ``splice`` does not support.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from spark_jobs.datafiles import orc
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.field_mapping import FieldMapping, require_no_null, table_columns
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
@@ -37,7 +38,8 @@ def rewrite(
 ) -> WrittenFile | None:
     """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
 
-    ``mappings`` are of a file that was written with an older schema; the new file has the table's.
+    ``mappings`` are of a file that does not have the table's columns, or is ORC; the new file has
+    them, and is parquet.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
@@ -46,6 +48,8 @@ def rewrite(
         CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file.
     """
     with reading_file(source):
+        if mappings is not None and orc.is_orc(source):
+            return _rewrite_orc(filesystem, source, target, changes, compression, mappings)
         return _rewrite(filesystem, source, target, changes, compression, mappings)
 
 
@@ -89,22 +93,54 @@ def rewrite_whole(
     ) as file:
         schema = file.schema_arrow if mappings is None else pa.schema(m.field for m in mappings)
         writer = ParquetFileWriter(filesystem, target, schema, options, compression)
-        try:
-            start = 0
-            for number in range(file.num_row_groups):
-                group = file.read_row_group(number, use_threads=False)
-                local = changes.of_group(start, group.num_rows)
-                start += group.num_rows
-                if mappings is not None:
-                    group = table_columns(group, mappings)
-                rows = _changed(group, local, changes)
-                for field, column in zip(rows.schema, rows.columns, strict=True):
-                    require_no_null(field, column, source)
-                writer.write_row_group(rows)
-            return writer.finish()
-        except BaseException:
-            writer.close_quietly()
-            raise
+        numbers = range(file.num_row_groups)
+        groups = (file.read_row_group(number, use_threads=False) for number in numbers)
+        return _write(writer, groups, source, changes, mappings)
+
+
+def _rewrite_orc(
+    filesystem: pafs.FileSystem,
+    source: str,
+    target: str,
+    changes: FileChanges,
+    compression: Compression,
+    mappings: Sequence[FieldMapping],
+) -> WrittenFile | None:
+    """Like ``rewrite``, for an ORC file; the new file is parquet."""
+    with filesystem.open_input_file(source) as stream:
+        row_count = orc.row_count(stream)
+        changes.require_valid(row_count, source)
+        if int(changes.deleted.sum()) == row_count:
+            return None
+        schema = pa.schema(each.field for each in mappings)
+        options = ParquetOptions.for_new_file()
+        writer = ParquetFileWriter(filesystem, target, schema, options, compression)
+        groups = (stripe.table() for stripe in orc.stripes(stream))
+        return _write(writer, groups, source, changes, mappings)
+
+
+def _write(
+    writer: ParquetFileWriter,
+    groups: Iterable[pa.Table],
+    source: str,
+    changes: FileChanges,
+    mappings: Sequence[FieldMapping] | None,
+) -> WrittenFile:
+    """Write the row groups of ``source`` with the changes."""
+    try:
+        start = 0
+        for group in groups:
+            local = changes.of_group(start, group.num_rows)
+            start += group.num_rows
+            columns = group if mappings is None else table_columns(group, mappings)
+            rows = _changed(columns, local, changes)
+            for field, column in zip(rows.schema, rows.columns, strict=True):
+                require_no_null(field, column, source)
+            writer.write_row_group(rows)
+        return writer.finish()
+    except BaseException:
+        writer.close_quietly()
+        raise
 
 
 def _changed(group: pa.Table, local: GroupChanges, changes: FileChanges) -> pa.Table:

@@ -62,7 +62,7 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
         index_directory=index_manifest.index_directory(target.table),
         rewrite_share=rewrite_share(target, write.rewrite_share),
         files=_source_files(target, write.files),
-        mappings=target.older_columns,
+        mappings=target.mappings,
         assigned_columns=write.assigned_columns,
         layout=new_file_layout(target, sinks_write_to, write.target_file_size),
     )
@@ -115,6 +115,6 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             bucket=buckets.setdefault(place, len(buckets)),
             vector=table.vectors.get(entry.file.file_name),
             directory=table.bucket_directory(place) if is_external else None,
-            schema_id=table.older_schema(entry),
+            schema_id=table.mapped_schema(entry),
         )
     return found

@@ -16,9 +16,9 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.parquet.scan import FileScan
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 
 # The most rows in a batch for the JVM.

@@ -18,6 +18,7 @@ from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.datafiles.orc import is_orc
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
@@ -72,7 +73,11 @@ class PaimonScan:
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
-        return read_by_spark(spark, table, files, columns, self._filesystem, self._spark_prefix)
+        # Spark's ORC reader has no row positions.
+        orc = [file for file in files if is_orc(file.path)]
+        parquet = [file for file in files if not is_orc(file.path)]
+        rows = read_by_spark(spark, table, parquet, columns, self._filesystem, self._spark_prefix)
+        return rows.union(self._read_by_pyarrow(spark, table, orc, columns, {})) if orc else rows
 
     def _read_by_pyarrow(
         self,
@@ -115,7 +120,7 @@ class PaimonScan:
     ) -> ScanTasks[ScannedFile]:
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
-        mappings = pinned_table(table).older_columns
+        mappings = pinned_table(table).mappings
         return ScanTasks(ArrowScan(self._filesystem, fields, keys, mappings), tasks)
 
     def _scan_tasks(
@@ -129,7 +134,7 @@ class PaimonScan:
         scanned = {}
         for file in files:
             vector = vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
-            schema_id = pinned.older_schema(pinned.located_entries[file.ordinal][1])
+            schema_id = pinned.mapped_schema(pinned.located_entries[file.ordinal][1])
             scanned[file.ordinal] = ScannedFile(file.ordinal, file.path, vector, schema_id)
         tasks = scan_tasks(sizes, wanted)
         return tuple(tuple(scanned[ordinal] for ordinal in task) for task in tasks)

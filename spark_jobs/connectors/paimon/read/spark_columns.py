@@ -34,7 +34,7 @@ def columns_by_schema(
     target = pinned_table(table)
     groups: dict[int | None, list[PlannedFile]] = {}
     for file in files:
-        schema_id = target.older_schema(target.located_entries[file.ordinal][1])
+        schema_id = target.mapped_schema(target.located_entries[file.ordinal][1])
         groups.setdefault(schema_id, []).append(file)
     found = []
     for schema_id, members in groups.items():
@@ -42,7 +42,7 @@ def columns_by_schema(
             today = [F.col(quote(name)) for name in columns]
             found.append(ReadColumns(members, spark_schema(table), today))
             continue
-        by_name = {each.field.name: each for each in target.older_columns[schema_id]}
+        by_name = {each.field.name: each for each in target.mappings[schema_id]}
         found.append(_older(members, [by_name[name] for name in columns]))
     return found
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
+from spark_jobs.connectors.paimon.library import data_files
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
+from spark_jobs.datafiles.orc import is_orc
 from spark_jobs.errors import NotSupportedError
+
+# pyarrow and Java read older timestamps of ORC files differently if the writer was in a time zone
+# whose clock was set before; later ones do not fit into pyarrow's 64-bit nanoseconds.
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 2261
 
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 _COMPACT: Final = "Compact the table fully with Paimon's own engines first."
@@ -70,8 +79,11 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
     """
     file = entry.file
     _refuse_changed_types(table, name, file)
-    if not file.file_name.endswith(".parquet"):
-        problem = "is not a parquet file"
+    orc_problem = _orc_problem(table, entry) if is_orc(file.file_name) else ""
+    if orc_problem:
+        problem = orc_problem
+    elif not file.file_name.endswith((".parquet", ".orc")):
+        problem = "is neither a parquet nor an ORC file"
     elif file.file_name.startswith(("_", ".")):
         problem = "has a name that Spark takes for a hidden file"
     elif file.write_cols is not None or file.first_row_id is not None:
@@ -82,6 +94,47 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
         f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
         _COMPACT,
     )
+
+
+def _orc_problem(table: PinnedTable, entry: Any) -> str:
+    """Why pyarrow would not read the values of an ORC file as they are; empty if it does."""
+    for each in table.mapping_of(entry) or ():
+        if each.source is None:
+            continue
+        column = each.source
+        kinds = list(_timestamps(column.type))
+        if any(kind.tz for kind in kinds):
+            return (
+                f"is an ORC file with TIMESTAMP WITH LOCAL TIME ZONE in column {column.name}, "
+                "which depends on the time zones of writer and reader"
+            )
+        if any(kind.unit == "ns" for kind in kinds):
+            return f"is an ORC file with timestamps finer than microseconds in column {column.name}"
+        if kinds and not _has_safe_timestamps(entry, column):
+            return (
+                f"is an ORC file whose statistics do not show that all timestamps in column "
+                f"{column.name} are from the years {_FIRST_YEAR} to {_LAST_YEAR}: pyarrow reads "
+                "others wrongly"
+            )
+    return ""
+
+
+def _timestamps(kind: pa.DataType) -> Iterator[pa.TimestampType]:
+    """The timestamp types in a type."""
+    if pa.types.is_timestamp(kind):
+        yield kind
+    for i in range(kind.num_fields):
+        yield from _timestamps(kind.field(i).type)
+
+
+def _has_safe_timestamps(entry: Any, column: pa.Field) -> bool:
+    """Whether pyarrow reads all timestamps of a column rightly, by the file's statistics."""
+    low, high, nulls = data_files.column_range(entry, column.name)
+    if nulls is not None and nulls == entry.file.row_count:
+        return True
+    if low is None or high is None:
+        return False
+    return bool(low.year >= _FIRST_YEAR and high.year <= _LAST_YEAR)
 
 
 def _refuse_changed_types(table: PinnedTable, name: TableName, file: Any) -> None:

@@ -32,6 +32,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.orc import is_orc
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
@@ -135,16 +136,37 @@ class PinnedTable:
         return filesystem_path(location)
 
     @cached_property
-    def older_columns(self) -> Mapping[int, tuple[FieldMapping, ...]]:
-        """``columns_in`` of the files' schemas whose columns differ from today's, by schema id."""
-        schemas = {entry.file.schema_id for _, entry in self.located_entries}
-        found = {each: self.columns_in(each) for each in schemas}
-        return {each: mappings for each, mappings in found.items() if mappings is not None}
+    def mappings(self) -> Mapping[int, tuple[FieldMapping, ...]]:
+        """How the columns are found in the files that need it, by the files' schema ids.
 
-    def older_schema(self, entry: Any) -> int | None:
-        """The schema id of a data file, if it is one of ``older_columns``."""
-        schema_id = int(entry.file.schema_id)
-        return schema_id if schema_id in self.older_columns else None
+        These are the files of schemas with other columns, and all ORC files, because files that
+        replace them are parquet.
+        """
+        by_kind = {(e.file.schema_id, is_orc(e.file.file_name)): e for _, e in self.located_entries}
+        found = {
+            schema_id: self.mapping_of(by_kind[schema_id, orc])
+            for schema_id, orc in sorted(by_kind)
+        }
+        return {schema_id: each for schema_id, each in found.items() if each is not None}
+
+    def mapped_schema(self, entry: Any) -> int | None:
+        """The key in ``mappings`` of a data file; None: it has the table's columns."""
+        return None if self.mapping_of(entry) is None else int(entry.file.schema_id)
+
+    def mapping_of(self, entry: Any) -> tuple[FieldMapping, ...] | None:
+        """How the columns are found in a data file; None: it has the table's columns.
+
+        Raises:
+            ChangedTypeError: the type of a column was changed otherwise than by widening.
+            FileNotFoundError: the file's schema does not exist.
+        """
+        if is_orc(entry.file.file_name):
+            return self.columns_in(entry.file.schema_id) or self._same_columns
+        return self.columns_in(entry.file.schema_id)
+
+    @cached_property
+    def _same_columns(self) -> tuple[FieldMapping, ...]:
+        return self._mappings_from(self.table.table_schema.fields)
 
     def columns_in(self, schema_id: int) -> tuple[FieldMapping, ...] | None:
         """How the columns are found in files of a schema; None: as in those of today's schema.
@@ -161,8 +183,9 @@ class PinnedTable:
         if schema_id == table_schema.schema_id(self.table):
             return None
         old = table_schema.columns_of(self.table, schema_id)
-        if old is None:
-            return None
+        return None if old is None else self._mappings_from(old)
+
+    def _mappings_from(self, old: Sequence[Any]) -> tuple[FieldMapping, ...]:
         now = table_schema.schema_fields(self.table.table_schema.fields)
         return mappings(table_schema.schema_fields(old), now)
 

@@ -1,0 +1,108 @@
+"""Reads chosen rows of a parquet or ORC file and their positions, one row group at a time.
+
+A stripe of an ORC file counts as a row group. Key columns are decoded first; if no row of a row
+group has a wanted key, no other column of it is read. The other columns are decoded one after
+another, so that at most one of them is held as a whole beside the key columns and the chosen rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.row_groups import RowGroup, row_groups
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan:
+    """What to read from a file: ``fields`` have the wanted columns and Arrow types.
+
+    ``probes`` are by column name; only rows that all of them find are read. ``mappings``, by column
+    name, are for files that do not have the table's columns, such as those of an older schema.
+    """
+
+    filesystem: pafs.FileSystem
+    fields: Sequence[pa.Field]
+    probes: Mapping[str, KeyProbe]
+    mappings: Mapping[str, FieldMapping] | None = None
+
+    def rows(self, path: str, deleted: Positions) -> Iterator[tuple[Positions, pa.Table]]:
+        """Positions (from 0) and columns of the chosen rows, for each row group that has any.
+
+        Rows at the positions ``deleted`` (ascending) are left out.
+        """
+        with self.filesystem.open_input_file(path) as stream:
+            start = 0
+            for group in row_groups(path, stream):
+                yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
+                start += group.row_count
+
+    def _rows_of(
+        self, group: RowGroup, start: int, deleted: Positions
+    ) -> Iterator[tuple[Positions, pa.Table]]:
+        if not all(self._may_hold(group, name, probe) for name, probe in self.probes.items()):
+            return
+        live = np.ones(group.row_count, dtype=bool)
+        live[deleted] = False
+        probed = {}
+        for name, probe in self.probes.items():
+            if live.any():
+                stored = group.column(self._stored(name) or name)
+                probed[name] = self._values(group, stored, pa.field(name, probe.type))
+                live &= probe.found(probed[name])
+        chosen = np.flatnonzero(live)
+        if not len(chosen):
+            return
+        columns = [self._chosen(group, chosen, field, probed) for field in self.fields]
+        yield chosen + start, pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
+
+    def _may_hold(self, group: RowGroup, name: str, probe: KeyProbe) -> bool:
+        stored = self._stored(name)
+        return stored is not None and group.may_hold(stored, probe)
+
+    def _chosen(
+        self,
+        group: RowGroup,
+        chosen: Positions,
+        field: pa.Field,
+        probed: Mapping[str, pa.ChunkedArray],
+    ) -> pa.ChunkedArray:
+        """A column of the chosen rows."""
+        stored = self._stored(field.name)
+        if stored is None:
+            return pa.chunked_array([pa.nulls(len(chosen), field.type)])
+        values = probed.get(field.name)
+        column = group.column(stored) if values is None else values
+        if len(chosen) < group.row_count:
+            column = column.take(pa.array(chosen))
+        return self._values(group, column, field) if values is None else column
+
+    def _values(
+        self, group: RowGroup, decoded: pa.ChunkedArray, field: pa.Field
+    ) -> pa.ChunkedArray:
+        """The ``decoded`` rows of a column as values of ``field``."""
+        stored = self._stored(field.name) or field.name
+        chunks = [group.values(stored, chunk) for chunk in decoded.chunks]
+        if self.mappings is not None:
+            chunks = [self.mappings[field.name].arranged(chunk) for chunk in chunks]
+        return pa.chunked_array([conform(chunk, field) for chunk in chunks], field.type)
+
+    def _stored(self, name: str) -> str | None:
+        """The name of a column in the file; None if it has none."""
+        if self.mappings is None:
+            return name
+        source = self.mappings[name].source
+        return None if source is None else str(source.name)
+
+
+def _within(positions: Positions, start: int, count: int) -> Positions:
+    first, last = np.searchsorted(positions, [start, start + count])
+    return positions[first:last] - start

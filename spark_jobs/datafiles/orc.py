@@ -1,0 +1,81 @@
+"""Reads ORC files with pyarrow, one stripe at a time. Runs on executors.
+
+pyarrow holds timestamps of ORC files in nanoseconds and wraps those outside the years 1677 to 2262
+around without an error: whoever reads a column must know that it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from spark_jobs.datafiles.key_probe import KeyProbe
+
+if TYPE_CHECKING:
+    from pyarrow.orc import ORCFile
+
+
+def is_orc(path: str) -> bool:
+    """Whether a data file is ORC: readers of table formats go by the name."""
+    return path.endswith(".orc")
+
+
+def row_count(stream: pa.NativeFile) -> int:
+    """The number of rows of the file."""
+    return int(_opened(stream).nrows)
+
+
+def stripes(stream: pa.NativeFile) -> Iterator[Stripe]:
+    """The stripes of the file."""
+    file = _opened(stream)
+    for number in range(file.nstripes):
+        yield Stripe(file, number)
+
+
+def _opened(stream: pa.NativeFile) -> Any:
+    # Imported here, because few tables have such files.
+    from pyarrow.orc import ORCFile
+
+    return ORCFile(stream)
+
+
+class Stripe:
+    """One stripe. Implements ``file_scan.RowGroup``."""
+
+    def __init__(self, file: ORCFile, number: int) -> None:
+        self._file = file
+        self._number = number
+        self._names: Sequence[str] = file.schema.names
+        self._row_count: int | None = None
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        if self._row_count is None:
+            self._row_count = self._read([0]).num_rows
+        return self._row_count
+
+    def may_hold(self, name: str, probe: KeyProbe) -> bool:
+        """True: pyarrow does not read the statistics of stripes."""
+        del name, probe
+        return True
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column for all rows."""
+        if name not in self._names:
+            raise pa.ArrowInvalid(f"it has no column {name}")
+        return pa.chunked_array([self._read([self._names.index(name)]).column(0)])
+
+    def values(self, name: str, decoded: pa.Array) -> pa.Array:
+        """The rows as they are decoded."""
+        del name
+        return decoded
+
+    def table(self) -> pa.Table:
+        """All columns of all rows."""
+        return pa.Table.from_batches([self._file.read_stripe(self._number)])
+
+    def _read(self, columns: Sequence[int]) -> pa.RecordBatch:
+        return self._file.read_stripe(self._number, columns=list(columns))

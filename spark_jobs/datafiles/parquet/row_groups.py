@@ -1,0 +1,80 @@
+"""The row groups of a parquet file, whose columns pyarrow decodes on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
+from spark_jobs.datafiles.parquet.options import low_cardinality_columns
+from spark_jobs.datafiles.parquet.stored_decimals import as_stored, decimals
+
+
+def row_groups(stream: pa.NativeFile) -> Iterator[RowGroup]:
+    """The row groups of the file, set up to decode as little as possible."""
+    file, decimal_types = _opened(stream)
+    for number in range(file.num_row_groups):
+        yield RowGroup(file, number, decimal_types)
+
+
+class RowGroup:
+    """One row group. Implements ``file_scan.RowGroup``."""
+
+    def __init__(
+        self, file: pq.ParquetFile, number: int, decimal_types: Mapping[str, pa.Decimal128Type]
+    ) -> None:
+        self._file = file
+        self._number = number
+        self._decimal_types = decimal_types
+        self._metadata = file.metadata.row_group(number)
+        self.row_count: int = self._metadata.num_rows
+
+    def may_hold(self, name: str, probe: KeyProbe) -> bool:
+        """False if the statistics of a column without nested fields exclude all values."""
+        (leaf, *_) = self._leaves(name)
+        statistics = self._metadata.column(leaf).statistics
+        if statistics is None or not statistics.has_min_max:
+            return True
+        return probe.may_be_within(statistics.min, statistics.max)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column for all rows, as decoded."""
+        # By index: in a column name, pyarrow takes dots for paths to nested fields.
+        leaves = list(self._leaves(name))
+        reader = self._file.reader
+        return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)[0]
+
+    def values(self, name: str, decoded: pa.Array) -> pa.Array:
+        """Some rows of a column, from those of ``column``."""
+        kind = self._decimal_types.get(name)
+        return decoded if kind is None else decimals(decoded, kind)
+
+    def _leaves(self, name: str) -> range:
+        start = 0
+        for field in self._file.schema_arrow:
+            count = _leaf_count(field.type)
+            if field.name == name:
+                return range(start, start + count)
+            start += count
+        raise pa.ArrowInvalid(f"it has no column {name}")
+
+
+def _opened(
+    stream: pa.NativeFile,
+) -> tuple[pq.ParquetFile, Mapping[str, pa.Decimal128Type]]:
+    """The file, and the types of its decimal columns, which it decodes as they are stored."""
+    try:
+        metadata, types = as_stored(read_footer(stream))
+    except NotSpliceableError:
+        metadata, types = pq.ParquetFile(stream).metadata, {}
+    texts = low_cardinality_columns(metadata, metadata.schema.to_arrow_schema())
+    return pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts), types
+
+
+def _leaf_count(kind: pa.DataType) -> int:
+    if isinstance(kind, pa.DictionaryType) or not kind.num_fields:
+        return 1
+    return sum(_leaf_count(kind.field(i).type) for i in range(kind.num_fields))

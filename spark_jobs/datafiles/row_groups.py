@@ -1,0 +1,34 @@
+"""The row groups of a data file, whatever its format; a stripe of an ORC file counts as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from spark_jobs.datafiles import orc
+from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.parquet import row_groups as parquet
+
+
+class RowGroup(Protocol):
+    """Some consecutive rows of a file, whose columns are decoded on demand."""
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+
+    def may_hold(self, name: str, probe: KeyProbe) -> bool:
+        """False if no row of the column can have one of the probe's values."""
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column for all rows, as decoded; raises ``pa.ArrowInvalid`` if there is none."""
+
+    def values(self, name: str, decoded: pa.Array) -> pa.Array:
+        """Some rows of a column, from those of ``column``."""
+
+
+def row_groups(path: str, stream: pa.NativeFile) -> Iterator[RowGroup]:
+    """The row groups of the open file at ``path``, in order."""
+    return orc.stripes(stream) if orc.is_orc(path) else parquet.row_groups(stream)

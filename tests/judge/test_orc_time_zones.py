@@ -1,0 +1,76 @@
+"""ORC files of Java writers in any time zone: the same dates and times for every reader."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from tests.judge.judge import read_with_java
+from tests.judge.merging import update
+from tests.judge.values import differences
+from tests.judge.writer import JavaTable
+
+KINDS = {"id": "BIGINT", "v": "INT", "day": "DATE", "at": "TIMESTAMP(6)", "short": "TIMESTAMP(3)"}
+SECOND = 1_000_000_000
+# Before and after changes of the clock, and far from now.
+TIMES = [
+    0,
+    1_000,
+    1_700_000_000 * SECOND + 123_456_000,
+    1_710_054_000 * SECOND,  # New York springs forward on this day.
+    9_200_000_000 * SECOND + 999_999_000,  # 2261
+]
+REFUSED = {
+    "before 1970": {"at": -5_000_000_000 * SECOND},
+    "after 2261": {"at": 9_223_400_000 * SECOND},
+    "nested": {"nested": [0]},
+}
+NESTED = {**KINDS, "nested": {"type": "ARRAY", "element": "TIMESTAMP(6)"}}
+DAYS = [date(1, 1, 1), date(1500, 3, 1), date(1582, 10, 10), date(1969, 12, 31), date(9999, 12, 31)]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_rewritten_rows_keep_their_times(spark, warehouse, zone):
+    options = {"file.format": "orc"}
+    table = replace(JavaTable.of_types(warehouse.path, "d.t", KINDS, (), options), zone=zone)
+    rows = [
+        {"id": i, "v": i, "day": DAYS[i % len(DAYS)], "at": at, "short": at - at % 1_000_000}
+        for i, at in enumerate(TIMES)
+    ]
+    table.append_rows([*rows, dict.fromkeys(KINDS) | {"id": 99}])
+    before = read_with_java(warehouse.path, "d.t")
+
+    assert update(spark, warehouse, {"v": "7"}, "id = 0 OR v > 100").error is None
+
+    expected = [row | ({"v": 7} if row["id"] == 0 else {}) for row in before]
+    assert not differences(warehouse.both_readers("d.t"), expected)
+    assert not differences(before, [*rows, dict.fromkeys(KINDS) | {"id": 99}])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_times_that_pyarrow_would_read_wrongly_are_refused(spark, warehouse, name):
+    kinds = NESTED if name == "nested" else KINDS
+    table = JavaTable.of_types(warehouse.path, "d.t", kinds, (), {"file.format": "orc"})
+    table.append_rows([dict.fromkeys(kinds) | {"id": 1} | REFUSED[name]])
+    before = read_with_java(warehouse.path, "d.t")
+
+    error = update(spark, warehouse, {"v": "7"}, "true").error
+
+    assert error.code == "NOT_SUPPORTED"
+    (column,) = REFUSED[name]
+    assert f"do not show that all timestamps in column {column} are from the years" in error.message
+    assert not differences(read_with_java(warehouse.path, "d.t"), before)
+
+
+def test_instants_are_refused(spark, warehouse):
+    """Java stores them in the writer's time zone, and reads them in the reader's."""
+    kinds = {"id": "BIGINT", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
+    table = JavaTable.of_types(warehouse.path, "d.t", kinds, (), {"file.format": "orc"})
+    table.append_rows([{"id": 1, "at": 0}])
+
+    error = update(spark, warehouse, {"id": "7"}, "true").error
+
+    assert error.code == "NOT_SUPPORTED"
+    assert "an ORC file with TIMESTAMP WITH LOCAL TIME ZONE in column at" in error.message
