@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from datetime import UTC
 
 import pyarrow as pa
@@ -40,8 +41,9 @@ KINDS = (
     ([], ORC),
     (["part"], {**ORC, **VECTORS}),
 )
-# Without timestamps: those of nested fields have no statistics, and not all of them are read.
-ORC_TYPES = tuple(kind for kind in ATOMIC if "TIMESTAMP" not in kind)
+# Nested timestamps in ORC are refused, and Java reads some nested 0.0 in ORC as -0.0.
+NOT_IN_ORC = re.compile("TIMESTAMP|FLOAT|DOUBLE")
+ORC_TYPES = tuple(kind for kind in ATOMIC if not NOT_IN_ORC.match(kind))
 ROUNDS = 4
 
 
