@@ -87,12 +87,10 @@ class OverwriteCommit:
             return StatementOutcome(None, change.metrics, change.partitions)
         with self.run.progress.phase("commit"):
             try:
-                outcome = self._published(replaced)
+                return self._published(replaced)
             except JobError as error:
                 self.run.abort_unpublished(self.handle, error)
                 raise
-        self.run.progress.say(f"snapshot {outcome.snapshot_id} committed")
-        return outcome
 
     def _published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
         table = self.run.table

@@ -155,7 +155,6 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 return StatementOutcome(None, metrics, partitions)
         with self.progress.phase("commit"):
             snapshot = self._published(handle, fragments, metrics)
-        self.progress.say(f"snapshot {snapshot.snapshot_id} committed")
         metrics = with_publication(metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, partitions)
 

@@ -133,7 +133,10 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
     ("change", "reason"),
     [
         (lambda d: d.update({"primaryKeys": ["id"]}), r"has a primary key \(id\)"),
-        (set_option("file.format", "orc"), r"not parquet \(option file.format = orc\)"),
+        (
+            set_option("file.format", "avro"),
+            r"neither parquet nor ORC \(option file.format = avro\)",
+        ),
         (set_option("deletion-vectors.bitmap64", "true"), "64-bit deletion vectors"),
         (set_option("row-tracking.enabled", "true"), "uses row tracking"),
         (set_option("data-evolution.enabled", "true"), "data evolution"),
