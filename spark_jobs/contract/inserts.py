@@ -33,7 +33,8 @@ class InsertIntoSpec:
     new file: columns, each optionally followed by ASC or DESC. ``partition_columns`` are partition
     columns that the statement names without a value; they have no effect, but must be right.
     Columns of ``source`` whose names begin with ``DEFAULT_AS`` or ``DEFAULT_OF`` stand for defaults
-    of the table.
+    of the table. ``schema_evolution``: the table gets the source's columns and nested fields that
+    it lacks.
     """
 
     source: str
@@ -42,6 +43,7 @@ class InsertIntoSpec:
     by_name: bool = False
     order_by: tuple[str, ...] = ()
     partition_columns: tuple[str, ...] = ()
+    schema_evolution: bool = False
     kind: ClassVar[str] = "insert_into"
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ class InsertOverwriteSpec:
     allow_empty: bool = False
     last_writer_wins: bool = False
     partition_columns: tuple[str, ...] = ()
+    schema_evolution: bool = False
     kind: ClassVar[str] = "insert_overwrite"
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
+_ADDED_TO_INSERTS = ("schema_evolution",)
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
@@ -189,13 +190,15 @@ class JobOptions:
     ``target_file_size``: the size in bytes at which new data files are rolled. ``rewrite_share``:
     on tables with deletion vectors, the share of a file's rows (0 to 1) above which deleting them
     rewrites the file; None: the table decides. ``isolation``: which concurrent commits are a
-    conflict (rule 12); None is serializable.
+    conflict (rule 12); None is serializable. ``type_widening``: with schema evolution, the table's
+    columns get the source's types where these are wider.
     """
 
     session_time_zone: str = "UTC"
     target_file_size: int = 128 * 1024 * 1024
     rewrite_share: float | None = None
     isolation: Isolation | None = None
+    type_widening: bool | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
@@ -262,6 +265,11 @@ class JobRequest:
             "Leave dry_run out: it removes nothing.",
         )
         self._check_query()
+        require(
+            not self.options.type_widening or getattr(self.statement, "schema_evolution", False),
+            "type_widening: needs schema_evolution",
+            "Set schema_evolution too, or leave type_widening out.",
+        )
         if isinstance(self.statement, _WITH_SOURCE):
             require(
                 self.statement.source in names,
@@ -315,6 +323,10 @@ class JobRequest:
         # Options that later releases add must not change digests while they are not set.
         given = {name: each for name, each in document["options"].items() if each is not None}
         document["options"] = {**given, **_REMOVED_OPTIONS}
+        if isinstance(self.statement, InsertIntoSpec | InsertOverwriteSpec):
+            for name in _ADDED_TO_INSERTS:
+                if not document["statement"][name]:
+                    del document["statement"][name]
         for source in document["sources"]:
             for name in _ADDED_TO_SOURCES:
                 if source.get(name, "") is None:

@@ -98,6 +98,8 @@ class JobResult:
     (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
+    ``schema_changes`` are those that schema evolution made to the table, or would make, as texts
+    such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
     changed anything; None for other statements.
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
@@ -120,6 +122,7 @@ class JobResult:
     maintenance: MaintenanceReport | None = None
     warnings: tuple[str, ...] = ()
     query: QueryReport | None = None
+    schema_changes: tuple[str, ...] = ()
     version: int = VERSION
 
     def to_json(self) -> str:

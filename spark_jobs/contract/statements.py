@@ -128,7 +128,9 @@ class MergeSpec:
 
     ``source`` names one of the request's sources. ``cardinality`` is ``effective`` (it is an error
     if more than one source row takes effect on a target row) or ``strict`` (Spark's rule: with a
-    MATCHED clause, any second match is an error).
+    MATCHED clause, any second match is an error). ``schema_evolution``: the table gets the columns
+    and nested fields that it lacks and that ``*`` or an assignment of a source column to the column
+    of the same name would store.
     """
 
     source: str

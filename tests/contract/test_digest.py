@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
@@ -50,6 +51,13 @@ def test_the_digest_of_a_file_source_never_changes_either() -> None:
     files = FileSource("f", "/landing/*.csv", "csv", {"header": "true"}, "id BIGINT")
     request = dataclasses.replace(REQUEST, sources=(files, SqlSource("s", "SELECT * FROM f")))
     assert request.digest() == "2a0602d1be6c6088281862cab222b23f926afe0152d2d657ffe9f7afbaffb4d8"
+
+
+def test_schema_evolution_of_an_insert_is_part_of_its_digest_once_it_is_set() -> None:
+    plain = dataclasses.replace(REQUEST, statement=InsertIntoSpec("s"))
+    evolving = dataclasses.replace(REQUEST, statement=InsertIntoSpec("s", schema_evolution=True))
+    assert plain.digest() == "974bebf3026f5a876bf9db9c19cfcacdfa1262f30723787527bbfd2063193278"
+    assert evolving.digest() != plain.digest()
 
 
 @pytest.mark.parametrize(
