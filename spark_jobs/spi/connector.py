@@ -15,6 +15,7 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
@@ -65,6 +66,17 @@ class ConnectorMetadata(Protocol):
             NotSupportedError: they cannot be changed; gives the reason.
         """
         raise no_merge(table)
+
+    def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
+        """``table`` with other columns; nothing is stored before the write is published.
+
+        Raises:
+            NotSupportedError: the format does not allow a change; names the column.
+        """
+        raise NotSupportedError(
+            f"schema_evolution: columns of {table.name} cannot be added by a statement.",
+            "Alter the table with the engine that made it.",
+        )
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """How the connector changes this table's rows."""
@@ -153,11 +165,21 @@ class ConnectorMergeWrites(Protocol):
     ) -> CommittedSnapshot:
         """Publish all fragments as one atomic snapshot that records ``properties``.
 
-        ``published_properties`` adds the metrics of publishing to them.
+        ``published_properties`` adds the metrics of publishing to them. The schema of an evolved
+        table is stored just before; if no snapshot follows, the error says so.
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
             JobError: raised by ``MergeWrite.require_wanted`` (nothing was published).
+        """
+        raise no_merge(table)
+
+    def store_schema(self, table: TableHandle) -> None:
+        """Store the schema of an evolved table for which there is no snapshot to publish.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: another writer changed the schema.
+            InternalError: STORAGE_UNAVAILABLE.
         """
         raise no_merge(table)
 

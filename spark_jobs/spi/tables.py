@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from spark_jobs.contract.request import TableName
+from spark_jobs.spi.schema_changes import SchemaChange
 
 
 class RowChangeParadigm(Enum):
@@ -43,6 +44,8 @@ class TableHandle:
     """A table pinned at one snapshot. Driver only.
 
     ``snapshot_id`` is None if the table has no snapshot. ``native`` is the connector's own object.
+    ``schema_changes``: those that ``columns`` has already, but the stored table only once the write
+    is published.
     """
 
     name: TableName
@@ -50,11 +53,18 @@ class TableHandle:
     partition_keys: tuple[str, ...]
     snapshot_id: int | None
     native: Any = field(repr=False, compare=False, default=None)
+    schema_changes: tuple[SchemaChange, ...] = ()
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The names of all columns, in the table's order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """The names of the columns that ``schema_changes`` add."""
+        added = [each.path for each in self.schema_changes if each.before is None]
+        return tuple(path[0] for path in added if len(path) == 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 _ATTEMPTS: Final = 50
 # Seconds between two attempts.
 _LONGEST_PAUSE: Final = 1.0
-# Seconds before each try to store the same snapshot.
+# Seconds before each try to store the same file.
 _STORE_PAUSES: Final = (0.0, 0.1, 0.5)
 
 T = TypeVar("T")
@@ -62,19 +62,16 @@ def before_publication() -> Iterator[None]:
         ) from error
 
 
-def store_snapshot(
-    snapshot_id: int, store: Callable[[], bool], look_up: Callable[[], bool | None]
-) -> bool:
-    """Store a snapshot; True if it is stored, False if another snapshot has taken its id for good.
+def store_once(what: str, store: Callable[[], bool], look_up: Callable[[], bool | None]) -> bool:
+    """Store ``what`` (``snapshot 7``); True if it is stored, False if another has its id for good.
 
-    ``store`` returns whether it stored the snapshot; False means that the id is taken. ``look_up``
-    returns whether the snapshot with the id is this one; None if there is none. If storing fails,
-    the same snapshot is stored again. If its id is taken by then, ``look_up`` shows whether the
-    failed try took it.
+    ``store`` returns whether it stored it; False means that the id is taken. ``look_up`` returns
+    whether what has the id is this one; None if nothing has it. If storing fails, the same is
+    stored again. If its id is taken by then, ``look_up`` shows whether the failed try took it.
 
     Raises:
         CommitError: COMMIT_OUTCOME_UNKNOWN.
-        InternalError: STORAGE_UNAVAILABLE; the snapshot is certainly not stored.
+        InternalError: STORAGE_UNAVAILABLE; it is certainly not stored.
     """
     failure: OSError | None = None
     for pause in _STORE_PAUSES:
@@ -86,17 +83,17 @@ def store_snapshot(
         except OSError as error:
             if not isinstance(failure, TimeoutError | ConnectionError):
                 failure = error
-    return failure is not None and _is_there(snapshot_id, look_up, failure)
+    return failure is not None and _is_there(what, look_up, failure)
 
 
-def _is_there(snapshot_id: int, look_up: Callable[[], bool | None], failure: OSError) -> bool:
-    """Whether a snapshot is stored although storing it failed; False: another one has its id."""
+def _is_there(what: str, look_up: Callable[[], bool | None], failure: OSError) -> bool:
+    """Whether it is stored although storing it failed; False: another one has its id."""
     try:
         is_own = look_up()
     except (OSError, JobError) as error:
         raise CommitError(
             ErrorCode.COMMIT_OUTCOME_UNKNOWN,
-            f"Storing snapshot {snapshot_id} failed ({failure}), and so did looking for it.",
+            f"Storing {what} failed ({failure}), and so did looking for it.",
             "Run the statement again: it looks for its own snapshot first.",
         ) from error
     if is_own is not None:
@@ -104,11 +101,11 @@ def _is_there(snapshot_id: int, look_up: Callable[[], bool | None], failure: OSE
     if isinstance(failure, TimeoutError | ConnectionError):
         raise CommitError(
             ErrorCode.COMMIT_OUTCOME_UNKNOWN,
-            f"Storing snapshot {snapshot_id} got no answer ({failure}): it may still appear.",
+            f"Storing {what} got no answer ({failure}): it may still appear.",
             "Run the statement again: it looks for its own snapshot first.",
         ) from failure
     raise InternalError(
         ErrorCode.STORAGE_UNAVAILABLE,
-        f"Snapshot {snapshot_id} could not be stored: {failure}",
+        f"{what.capitalize()} could not be stored: {failure}",
         "Nothing was published. Check the warehouse's storage, then run the statement again.",
     ) from failure

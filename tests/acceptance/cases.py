@@ -18,9 +18,11 @@ _DESCRIPTIVE = {"tags", "portability"}
 # Values are always stored by ANSI casts: what comes of another policy is told by ``report``. The
 # mode is one of INSERT OVERWRITE.
 POLICY = "storeAssignmentPolicy"
-_SETTINGS = {
+EVOLUTION = "schema_evolution"
+_SETTINGS: Mapping[str, tuple[Any, ...]] = {
     POLICY: ("ansi", "legacy", "strict"),
     "partition_overwrite_mode": ("static", "dynamic"),
+    EVOLUTION: (True, False),
 }
 CATEGORIES: Mapping[str, frozenset[str]] = {
     "cardinality": frozenset({"MERGE_TARGET_ROW_MULTIPLE_MATCHES"}),
@@ -29,6 +31,7 @@ CATEGORIES: Mapping[str, frozenset[str]] = {
     "conflicting-assignments": frozenset({"DUPLICATE_ASSIGNMENT"}),
     "clause-order": frozenset({"REQUEST_INVALID", "SYNTAX_ERROR"}),
     "aggregate": frozenset({"EXPRESSION_NOT_ALLOWED"}),
+    "type-mismatch": frozenset({"TYPE_MISMATCH"}),
 }
 _EITHER = "expected has either rows or a category"
 
@@ -68,12 +71,14 @@ class TableCase:
 class Expected:
     """Rows (or, with ``select``, the rows of that projection), or the category of an error.
 
-    Neither: it succeeds, with rows that nobody computed.
+    Neither: it succeeds, with rows that nobody computed. ``columns``: (name, Spark SQL type) of the
+    table afterwards.
     """
 
     rows: tuple[Sequence[Any], ...] | None = None
     category: str | None = None
     select: tuple[str, ...] = ()
+    columns: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
         if self.rows is not None and self.category is not None:
@@ -84,19 +89,23 @@ class Expected:
 class Case:
     """A statement, its tables and what it does; ``cardinality_error_in``: see ``rules``.
 
-    ``problem`` says why a line is no case that can be run; then it has only an ``id``.
+    ``nested_missing_fields``: what an UPDATE does with a struct's field that the source lacks:
+    ``preserve`` its value, or write ``null``. ``problem`` says why a line is no case that can be run; then it has only an ``id``.
     """
 
     id: str
     create: tuple[TableCase, ...]
     statement: str
     expected: Expected
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     update_count: int | None = None
     cardinality_error_in: Mapping[str, bool] | None = None
+    nested_missing_fields: str | None = None
     problem: str = ""
 
     def __post_init__(self) -> None:
+        if self.nested_missing_fields not in (None, "preserve", "null"):
+            raise BadCaseError(f"nested_missing_fields {self.nested_missing_fields} is not known")
         for name, value in self.settings.items():
             if value not in _SETTINGS.get(name, ()):
                 raise BadCaseError(f"setting {name} = {value} is not known")

@@ -24,8 +24,8 @@ class Entry:
     """A verdict after refusals that are listed are taken into account.
 
     ``outcome``: ``passed``, ``unchecked`` (no more was found than that it succeeds or fails, as it
-    shall), ``refused`` (listed, with the reason, or for its ``storeAssignmentPolicy``) or
-    ``failed``.
+    shall), ``refused`` (listed, with the reason, or for its ``storeAssignmentPolicy`` or its
+    ``nested_missing_fields``) or ``failed``.
     """
 
     kind: str
@@ -38,10 +38,8 @@ class Entry:
         """The entry of a verdict; ``refused``: reasons by case id."""
         reason = refused.get(verdict.attempt.case.id)
         if reason is None and verdict.difference:
-            policy = _policy_reason(verdict)
-            return cls(
-                kind, verdict, "refused" if policy else "failed", policy or verdict.difference
-            )
+            rule = _policy_reason(verdict) or _other_rule(verdict)
+            return cls(kind, verdict, "refused" if rule else "failed", rule or verdict.difference)
         if reason is None:
             unchecked = verdict.attempt.unchecked
             return cls(kind, verdict, "unchecked" if unchecked else "passed", unchecked)
@@ -84,6 +82,14 @@ def _policy_reason(verdict: Verdict) -> str:
     is_error_alone = verdict.difference.startswith(f"{verdict.code}: ")
     if policy == "legacy" and category is None and verdict.code in _NOT_STORED and is_error_alone:
         return f"{POLICY} = legacy: ANSI casts, which are always used, refuse the value"
+    return ""
+
+
+def _other_rule(verdict: Verdict) -> str:
+    """Why a case has other rows that wants a field that the source lacks to become NULL."""
+    is_other = verdict.attempt.case.nested_missing_fields == "null" and verdict.code is None
+    if is_other and verdict.difference.startswith(("missing", "unexpected")):
+        return "nested_missing_fields = null: such a field keeps its value here (rule 16)"
     return ""
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.inserts import InsertOverwriteSpec
-from spark_jobs.contract.request import CatalogSpec, JobRequest
+from spark_jobs.connectors.paimon.format.types import to_paimon, to_spark
+from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
+from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest
 from spark_jobs.contract.statements import Cardinality, MergeSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.run import run
-from tests.acceptance.cases import CATEGORIES, Case, Expected
+from tests.acceptance.cases import CATEGORIES, EVOLUTION, Case, Expected
 from tests.acceptance.tables import PaimonTable, Warehouse
 from tests.acceptance.values import as_arrow, comparable, difference
 
@@ -131,6 +132,8 @@ class _Run:
             (table,) = (each for name, each in tables.items() if name.lower() == target)
             if self.attempt.expected.rows is not None:
                 yield self._row_problem(table)
+            if self.attempt.expected.columns is not None:
+                yield self._column_problem(table)
             expected = self.attempt.case.update_count
             if expected not in (None, done.changed_rows):
                 yield f"{done.changed_rows} rows reported as changed, not {expected}"
@@ -156,6 +159,8 @@ class _Run:
         statement = parsed.statement
         if isinstance(statement, MergeSpec):
             statement = dataclasses.replace(statement, cardinality=self.attempt.cardinality)
+        if case.settings.get(EVOLUTION) and isinstance(statement, MergeSpec | InsertStatement):
+            statement = dataclasses.replace(statement, schema_evolution=True)
         policy = case.settings.get("partition_overwrite_mode", parsed.overwrites)
         if isinstance(statement, InsertOverwriteSpec) and policy == "dynamic":
             statement = dataclasses.replace(statement, mode="dynamic")
@@ -165,7 +170,28 @@ class _Run:
             catalog=CatalogSpec("paimon", str(self.warehouse.path)),
             statement=statement,
             sources=(*sources, *parsed.sources),
+            options=JobOptions(type_widening=self._widens() or None),
         )
+
+    def _widens(self) -> bool:
+        """Whether the case expects another type of a column that it starts with."""
+        case = self.attempt.case
+        before = {
+            name.lower(): _normal(kind)
+            for table in case.create
+            if table.kind == "table"
+            for name, kind in table.columns
+        }
+        after = dict(self.attempt.expected.columns or ())
+        atoms = {name.lower(): _normal(kind) for name, kind in after.items()}
+        return any(
+            before.get(name, kind) != kind and "<" not in kind for name, kind in atoms.items()
+        )
+
+    def _column_problem(self, table: PaimonTable) -> str:
+        wanted = tuple((name, _normal(kind)) for name, kind in self.attempt.expected.columns or ())
+        found = table.columns
+        return "" if found == wanted else f"columns {found}, not {wanted}"
 
     def _row_problem(self, table: PaimonTable) -> str:
         expected = self.attempt.expected
@@ -174,3 +200,7 @@ class _Run:
             found = self.spark.createDataFrame(found).selectExpr(*expected.select).toArrow()
         assert expected.rows is not None
         return difference(comparable(found), comparable(as_arrow(expected.rows, found.schema)))
+
+
+def _normal(spark_type: str) -> str:
+    return to_spark(to_paimon(spark_type, "", nullable=True), "")

@@ -21,7 +21,7 @@ from pypaimon.schema.data_types import (
     reassign_field_id,
 )
 
-from spark_jobs.connectors.paimon.format.types import to_paimon
+from spark_jobs.connectors.paimon.format.types import to_paimon, to_spark
 from spark_jobs.contract.request import FileSource, SqlSource
 from tests.acceptance.cases import BadCaseError, TableCase
 from tests.acceptance.values import as_arrow, comparable
@@ -42,9 +42,10 @@ _LITERAL = re.compile(
 
 @dataclass(frozen=True)
 class Look:
-    """What can be seen of a table: its latest snapshot and its rows."""
+    """What can be seen of a table: its latest snapshot, its columns and its rows."""
 
     snapshot_id: int | None
+    columns: tuple[tuple[str, str], ...]
     rows: Counter[str]
 
 
@@ -131,7 +132,13 @@ class PaimonTable:
     def look(self) -> Look:
         """The table as it is now."""
         snapshot = self._open().snapshot_manager().get_latest_snapshot()
-        return Look(None if snapshot is None else snapshot.id, comparable(self.rows()))
+        number = None if snapshot is None else snapshot.id
+        return Look(number, self.columns, comparable(self.rows()))
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Names and Spark SQL types of the columns."""
+        return tuple((f.name, to_spark(f.type.to_dict(), f.name)) for f in self._open().fields)
 
     def _open(self) -> Any:
         return self.warehouse.catalog.get_table(self.name)

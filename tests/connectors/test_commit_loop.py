@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
-from spark_jobs.storage.commit_loop import before_publication, store_snapshot, until_committed
+from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
 
 
 class Store:
@@ -77,20 +77,20 @@ def test_an_error_of_the_job_before_the_publication_stays_what_it_is() -> None:
 def test_an_answer_of_the_store_is_believed(answer: bool) -> None:
     store = Store(answer=answer)
 
-    assert store_snapshot(3, store, never) is answer
+    assert store_once("snapshot 3", store, never) is answer
     assert store.calls == 1
 
 
 def test_a_snapshot_is_stored_again_after_a_failure() -> None:
     store = Store(OSError("reset"), OSError("reset"))
 
-    assert store_snapshot(3, store, never)
+    assert store_once("snapshot 3", store, never)
     assert store.calls == 3
 
 
 @pytest.mark.parametrize("owner", [True, False])
 def test_after_a_failure_the_owner_of_the_id_tells_what_became_of_it(owner: bool) -> None:
-    assert store_snapshot(3, Store(OSError("reset"), answer=False), of(owner)) is owner
+    assert store_once("snapshot 3", Store(OSError("reset"), answer=False), of(owner)) is owner
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_snapshot_that_is_not_there_may_still_appear_if_there_was_no_answer(
     failure: OSError, code: ErrorCode
 ) -> None:
     with pytest.raises(JobError, match=str(failure)) as raised:
-        store_snapshot(3, Store(failure, answer=False), of(None))
+        store_once("snapshot 3", Store(failure, answer=False), of(None))
 
     assert raised.value.code is code
 
@@ -115,6 +115,6 @@ def test_an_owner_that_can_not_be_looked_up_is_an_unknown_outcome() -> None:
         raise OSError("unreachable")
 
     with pytest.raises(CommitError) as raised:
-        store_snapshot(3, Store(OSError("reset"), answer=False), unreachable)
+        store_once("snapshot 3", Store(OSError("reset"), answer=False), unreachable)
 
     assert raised.value.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
@@ -23,6 +25,7 @@ from spark_jobs.connectors.paimon.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
+from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.write.table_layout import bucket_function
@@ -31,6 +34,7 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import DerivedColumns, WriteLayout
 from spark_jobs.storage.warehouse import Warehouse
@@ -108,6 +112,18 @@ class PaimonMetadata:
         if target.buckets is not None:
             entries = self._reading(table.name, lambda: target.located_entries)
             refuse_rescaled(table.name, target.buckets, entries)
+
+    def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
+        """``table`` with other columns; nothing is stored.
+
+        Raises:
+            NotSupportedError: Paimon does not allow a change; names the column.
+        """
+        target = evolved(table.name, pinned_table(table), changes)
+        refuse_unreadable(table.name, target.schema)
+        refuse_unwritable(table.name, target.schema)
+        columns = tuple(_column(column) for column in target.schema.columns)
+        return replace(table, columns=columns, native=target, schema_changes=tuple(changes))
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """With deletion vectors, an UPDATE deletes the row and inserts the new one.

@@ -52,7 +52,8 @@ def target_frame(spark: SparkSession, table: TableHandle) -> DataFrame:
 
 def target_side(spark: SparkSession, alias: str, table: TableHandle) -> Side:
     """The table as expressions see it."""
-    return Side(alias, target_frame(spark, table), char_lengths(declared_types(table)))
+    lengths = char_lengths(declared_types(table))
+    return Side(alias, target_frame(spark, table), lengths, table.added_columns)
 
 
 def source_side(spark: SparkSession, alias: str, schema: StructType) -> Side:
@@ -69,13 +70,7 @@ def analyze_merge(
     Raises:
         RequestError: SYNTAX_ERROR.
         AnalysisError: the spec does not fit the schemas; the message names clause and column.
-        NotSupportedError: schema evolution.
     """
-    if spec.schema_evolution:
-        raise NotSupportedError(
-            "schema_evolution: MERGE cannot add columns yet",
-            "Leave out WITH SCHEMA EVOLUTION; columns that only the source has are left out then.",
-        )
     refuse_reserved_names(table.column_names, "target")
     refuse_reserved_names(source_schema.names, "source")
     target = target_side(spark, spec.target_alias, table)
@@ -83,7 +78,8 @@ def analyze_merge(
     expressions = ExpressionAnalyzer(spark, target, source)
     types = declared_types(table)
     analysis = _CaseAnalysis(
-        expressions, AssignmentAnalyzer(expressions, table, target, source, types)
+        expressions,
+        AssignmentAnalyzer(expressions, table, target, source, types, spec.schema_evolution),
     )
     on = _condition(expressions, spec.on, "both", "ON")
     cases = tuple(analysis.case(number, case) for number, case in enumerate(spec.cases))

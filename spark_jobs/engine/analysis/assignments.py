@@ -5,13 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, StructType
 
 from spark_jobs.contract.identifiers import quote, unquoted
-from spark_jobs.contract.statements import Action, DeleteAction, InsertAction, UpdateAction
+from spark_jobs.contract.statements import (
+    Action,
+    DeleteAction,
+    InsertAction,
+    UpdateAction,
+    UpdateAllAction,
+)
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
+from spark_jobs.engine.analysis.missing_fields import completed
 from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
 from spark_jobs.engine.runtime.names import find_name
@@ -23,7 +31,8 @@ from spark_jobs.spi.tables import Column, TableHandle
 class AssignmentAnalyzer:
     """Analyses the actions of one statement; ``source`` is None if the statement has none.
 
-    ``stored_types`` are the declared types of the target's columns.
+    ``stored_types`` are the declared types of the target's columns. ``evolves``: the statement has
+    schema evolution, so ``*`` and structs may lack columns and fields.
     """
 
     expressions: ExpressionAnalyzer
@@ -31,6 +40,7 @@ class AssignmentAnalyzer:
     target: Side
     source: Side | None
     stored_types: Mapping[str, DataType]
+    evolves: bool = False
 
     def values(self, action: Action, sees: str, where: str) -> dict[str, Expression]:
         """The expressions of the columns that ``action`` assigns; empty for DELETE.
@@ -56,7 +66,30 @@ class AssignmentAnalyzer:
             return self._inserted(action, sees, where)
         if self.source is None:
             raise ValueError("* needs a source")
-        return {name: self._same_name(name, self.source, where) for name in self.table.column_names}
+        return self._all(self.source, isinstance(action, UpdateAllAction), where)
+
+    def _all(self, source: Side, is_update: bool, where: str) -> dict[str, Expression]:
+        values: dict[str, Expression] = {}
+        for column in self.table.columns:
+            if not self.evolves or find_name(column.name, source.columns):
+                value = self._same_name(column.name, source, where)
+                old = self._old_value(column.name) if is_update else None
+                values[column.name] = self._completed(value, (column.name,), old)
+            elif not is_update:
+                values[column.name] = self._left_out(column, where)
+        return values
+
+    def _completed(
+        self, value: Expression, path: tuple[str, ...], old: Expression | None
+    ) -> Expression:
+        """``value`` with the fields that it lacks; ``old``: what the row's column has now."""
+        if not self.evolves:
+            return value
+        wanted = self.stored_types[path[0]]
+        for name in path[1:]:
+            wanted = cast("StructType", wanted)[name].dataType  # field_path has checked it
+            old = None if old is None else replace(old, text=f"{old.text}.{quote(name)}")
+        return completed(value, wanted, old)
 
     def _updated(self, action: UpdateAction, sees: str, where: str) -> dict[str, Expression]:
         tree: dict[str, Assigned] = {}
@@ -70,7 +103,9 @@ class AssignmentAnalyzer:
                     "Give the field a value, or NULL.",
                 )
             value = self._value(column, each.value, sees, f"value of {place} in {where}")
-            assign(tree, (column.name, *fields), value, where)
+            path = (column.name, *fields)
+            value = self._completed(value, path, self._old_value(column.name))
+            assign(tree, path, value, where)
         return {
             name: composed(self._old_value(name), value) if isinstance(value, dict) else value
             for name, value in tree.items()
@@ -101,7 +136,8 @@ class AssignmentAnalyzer:
                     "Give each column one value.",
                 )
             place = f"value of {column.name} in {where}"
-            given[column.name] = self._value(column, value, sees, place)
+            found = self._value(column, value, sees, place)
+            given[column.name] = self._completed(found, (column.name,), None)
         return {
             column.name: given.get(column.name) or self._left_out(column, where)
             for column in self.table.columns

@@ -70,6 +70,7 @@ class ExpressionAnalyzer:
         parsed = self._parsed(text, where)
         if parsed.has_subquery:
             raise self._errors.not_allowed(where, text, "a subquery")
+        text = self._without_added(text, parsed, sees)
         try:
             frame = self._frames[sees].select(F.expr(text).alias("value"))
             value_type = frame.schema[0].dataType
@@ -219,6 +220,20 @@ class ExpressionAnalyzer:
             type=side.frame.schema[name].dataType,
             deterministic=True,
         )
+
+    def _without_added(self, text: str, parsed: ParsedExpression, sees: str) -> str:
+        """``text`` in which no bare name means a column that the statement adds to the target."""
+        if sees != "both" or self._source is None or not self._target.added:
+            return text
+        aliases = (self._target.alias.lower(), self._source.alias.lower())
+        positions = [
+            name.start
+            for name in parsed.names
+            if find_name(name.parts[0], self._target.added)
+            and find_name(name.parts[0], self._source.columns)
+            and not (len(name.parts) > 1 and name.parts[0].lower() in aliases)
+        ]
+        return qualify(text, positions, self._source.alias)
 
     def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
         if sees == "both" or self._source is None:

@@ -15,12 +15,14 @@ from pyspark.sql.types import DataType, NullType
 class Side:
     """One input of the join as expressions see it: its alias and an empty frame of its columns.
 
-    ``char_lengths``: the lengths of its CHAR columns.
+    ``char_lengths``: the lengths of its CHAR columns. ``added``: columns that the statement adds; a
+    bare name that the other side has too does not mean them.
     """
 
     alias: str
     frame: DataFrame
     char_lengths: Mapping[str, int] = field(default_factory=dict)
+    added: tuple[str, ...] = ()
 
     @property
     def columns(self) -> list[str]:

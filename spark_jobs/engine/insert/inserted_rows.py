@@ -107,7 +107,8 @@ def analyze_insert(
             values.append((quote(name), constant.as_sql(declared[name])))
     _require_partition_columns(table, [name for name, _ in values])
     action = InsertAction(tuple(text for _, text in values), tuple(name for name, _ in values))
-    assignments = AssignmentAnalyzer(expressions, table, target, source, types)
+    evolves = spec.schema_evolution
+    assignments = AssignmentAnalyzer(expressions, table, target, source, types, evolves)
     return AnalyzedInsert(
         table=table,
         values=assignments.values(action, "source", _LABEL),
@@ -157,9 +158,11 @@ def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[
         wanted = list(spec.columns)
     else:
         fixed = {split_name(name)[0].lower() for name in spec.partition}
-        wanted = [quote(name) for name in table.column_names if name.lower() not in fixed]
+        added = list(map(quote, table.added_columns))
+        known = [name for name in table.column_names if name not in table.added_columns]
+        wanted = [quote(name) for name in known if name.lower() not in fixed] + added
         if count == len(table.column_names):
-            wanted = [quote(name) for name in table.column_names]
+            wanted = [*map(quote, known), *added]
     if len(wanted) != count:
         raise AnalysisError(
             ErrorCode.EXPRESSION_INVALID,

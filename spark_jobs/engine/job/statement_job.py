@@ -167,12 +167,15 @@ class Job:
     ) -> JobResult:
         with runs.opened(table, scratch, attempt) as run:
             outcome = run.run()
+            if outcome.snapshot_id is None and not self.request.dry_run:
+                run.store_schema()
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
             self._result("dry_run" if self.request.dry_run else status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
+            schema_changes=tuple(map(str, run.table.schema_changes)),
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.inserts import ClearingStatement
+from spark_jobs.contract.inserts import ClearingStatement, InsertStatement
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
-from spark_jobs.contract.statements import RowStatement
+from spark_jobs.contract.statements import MergeSpec, RowStatement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.analysis.schema_evolution import schema_changes
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.insert.clearing_run import ClearingRun
@@ -61,6 +62,7 @@ class StatementRuns:
         try:
             with progress.phase("analyze"):
                 sources.open()
+                common["table"] = self._evolved(table, sources)
             yield self._spark_run(
                 spark=self.spark,
                 sources=sources,
@@ -70,6 +72,20 @@ class StatementRuns:
             )
         finally:
             sources.close()
+
+    def _evolved(self, table: TableHandle, sources: Sources) -> TableHandle:
+        """The table with the columns that schema evolution gives it."""
+        spec = self.request.statement
+        if not isinstance(spec, MergeSpec | InsertStatement) or not spec.schema_evolution:
+            return table
+        metadata, widens = self.connector.metadata, bool(self.request.options.type_widening)
+        schema = sources[spec.source].frame.schema
+        changes = schema_changes(spec, table, schema, widens=widens)
+        if not changes:
+            return table
+        metadata.require_writable(table)
+        self.progress.say(f"schema: {', '.join(map(str, changes))}")
+        return metadata.evolved(table, changes)
 
     @cached_property
     def _moment(self) -> StatementTime:

@@ -72,6 +72,17 @@ class StatementRun(Generic[Spec_co]):
         self.lease.require()
         self.last_look.require_task()
 
+    def store_schema(self) -> None:
+        """Store the columns of an evolved table, where no snapshot does.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT or RUN_GIVEN_UP.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        if self.table.schema_changes:
+            self._require_wanted()
+            self.connector.writes.store_schema(self.table)
+
     def publish(
         self,
         table: TableHandle,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow.fs as pafs
 
@@ -26,14 +25,19 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import (
     SnapshotWriter,
 )
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.library import stored_snapshots, table_schema
+from spark_jobs.connectors.paimon.commit.store_schema import (
+    after_evolution,
+    require_schema,
+    store_schema,
+)
+from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment
-from spark_jobs.storage.commit_loop import before_publication, store_snapshot, until_committed
+from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,20 @@ class MergeCommit:
             prefix = self.merge.index_prefix
             changes = Changes(base, fragments, self.filesystem, prefix, overwrites=overwrites)
             gap = Gap(base)
-        return until_committed(partial(self._attempt, changes, gap))
+        if base.evolved_from is None or not self._store_schema(changes, gap):
+            return until_committed(partial(self._attempt, changes, gap))
+        try:
+            return until_committed(partial(self._attempt, changes, gap))
+        except JobError as error:
+            raise after_evolution(error, self.table) from error
+
+    def _store_schema(self, changes: Changes, gap: Gap) -> bool:
+        """Store the evolved schema unless the change conflicts; False if it is stored already."""
+        with before_publication():
+            gap.read_up_to(pinned_table(self.metadata.load_table(self.table.name)).snapshot)
+            self._without_conflict(changes, gap)
+            self.merge.write.require_wanted()
+        return store_schema(self.metadata, self.store, self.table)
 
     def _attempt(self, changes: Changes, gap: Gap, number: int) -> CommittedSnapshot | None:
         """The new snapshot; None if another writer was faster."""
@@ -88,14 +105,8 @@ class MergeCommit:
         Raises:
             CommitError: COMMIT_CONFLICT: its schema is no longer the one that files were made for.
         """
-        name = self.table.name
-        latest = pinned_table(self.metadata.load_table(name))
-        if _file_schema(latest) != _file_schema(self.merge.target):
-            raise CommitError(
-                ErrorCode.COMMIT_CONFLICT,
-                f"The schema of {name} was changed while the statement ran.",
-                "Run the statement again: it will read the table's new schema.",
-            )
+        latest = pinned_table(self.metadata.load_table(self.table.name))
+        require_schema(self.table.name, latest, self.merge.target)
         return latest
 
     def _without_conflict(self, changes: Changes, gap: Gap) -> Change:
@@ -137,13 +148,7 @@ def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool
         found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
         return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
 
-    return store_snapshot(int(new.snapshot.id), partial(store.publish, latest, new), look_up)
-
-
-def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
-    """The schema that new files depend on: not only its id, which a recreated table may reuse."""
-    schema, schema_id = table.schema, table_schema.schema_id(table.table)
-    return schema_id, schema.columns, schema.partition_keys, table.buckets
+    return store_once(f"snapshot {new.snapshot.id}", partial(store.publish, latest, new), look_up)
 
 
 def _refuse_own_commit(gap: Gap, operation_id: str) -> None:

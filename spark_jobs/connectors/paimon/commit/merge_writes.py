@@ -14,6 +14,7 @@ from spark_jobs.connectors.paimon.commit.find_commit import find_commit
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.commit.store_schema import store_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.spi.sinks import MergeHandle
@@ -73,6 +74,15 @@ class PaimonMergeWrites:
             self._metadata, self._filesystem, self._snapshots, table, handle.native, properties
         )
         return commit.run(fragments)
+
+    def store_schema(self, table: TableHandle) -> None:
+        """Store the schema of an evolved table for which there is no snapshot to publish.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: another writer changed the schema.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        store_schema(self._metadata, self._snapshots, table)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         """Remove every file of the write, whether or not a fragment names it, and the guard.

@@ -6,20 +6,26 @@ is lost. Each kind of storage or catalog has a ``SnapshotStore`` without this ra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from spark_jobs.connectors.paimon.library import snapshot_files
+from spark_jobs.connectors.paimon.library import (
+    schema_evolution,
+    snapshot_files,
+    table_schema,
+)
 from spark_jobs.contract.paimon_files import entry_path, hint_path
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
     from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+    from spark_jobs.spi.schema_changes import SchemaChange
     from spark_jobs.storage.exclusive_files import ExclusiveFiles
 
 
 class SnapshotStore(Protocol):
-    """Decides which of several writers publishes a table's next snapshot."""
+    """Decides which of several writers makes a table's next snapshot or schema."""
 
     def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Publish ``new`` after the snapshot of ``latest``; return False if its id is taken.
@@ -30,6 +36,13 @@ class SnapshotStore(Protocol):
             OSError: the call failed; look up whether the snapshot is there.
             TimeoutError, ConnectionError: there was no answer; a snapshot that is not there now may
                 still appear.
+        """
+        ...
+
+    def store_schema(self, target: PinnedTable, changes: Sequence[SchemaChange]) -> bool:
+        """Store the schema of ``target``, which has ``changes``; False if its id is taken.
+
+        Raises: as ``publish``.
         """
         ...
 
@@ -48,3 +61,9 @@ class SnapshotFiles:
         if is_created:
             self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created
+
+    def store_schema(self, target: PinnedTable, changes: Sequence[SchemaChange]) -> bool:
+        """Create the schema's file."""
+        del changes
+        path = entry_path(target.branch_path, "schema", table_schema.schema_id(target.table))
+        return self.files.create(path, schema_evolution.schema_text(target.table))

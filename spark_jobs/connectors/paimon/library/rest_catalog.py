@@ -76,14 +76,6 @@ def commit_snapshot(
     from pypaimon.api import rest_exception as kinds
     from pypaimon.write.file_store_commit import FileStoreCommit
 
-    refusals = (
-        kinds.BadRequestException,
-        kinds.NotAuthorizedException,
-        kinds.ForbiddenException,
-        kinds.NoSuchResourceException,
-        kinds.AlreadyExistsException,
-        kinds.NotImplementedException,
-    )
     counting = FileStoreCommit(None, table, snapshot.commit_user)
     statistics = counting._generate_partition_statistics(list(entries))  # noqa: SLF001
     uuid = table.catalog_environment.uuid
@@ -93,11 +85,42 @@ def commit_snapshot(
             catalog.rest_api.commit_snapshot(table.identifier, uuid, before, snapshot, statistics)
         )
     except kinds.RESTException as error:
-        kind = type(error.__cause__ or error).__name__
-        problem = f"the catalog's server did not commit snapshot {snapshot.id} ({kind})"
-        if isinstance(error, refusals) or _was_never_sent(error):
-            raise OSError(problem) from error
-        raise TimeoutError(problem) from error
+        raise _failure(error, f"commit snapshot {snapshot.id}") from error
+
+
+def alter_table(catalog: Any, table: Any, changes: Sequence[Any]) -> bool:
+    """Ask the server to make the changes; return False if it has a column of theirs already.
+
+    Raises:
+        OSError: the server refused the request, or it was never sent.
+        TimeoutError: there was no answer that tells what the server did.
+    """
+    from pypaimon.api import rest_exception as kinds
+
+    try:
+        catalog.rest_api.alter_table(table.identifier, list(changes))
+    except kinds.AlreadyExistsException:
+        return False
+    except kinds.RESTException as error:
+        raise _failure(error, f"alter {table.identifier.get_full_name()}") from error
+    return True
+
+
+def _failure(error: Any, task: str) -> OSError:
+    """The failure of a request; a TimeoutError if the server may have done it."""
+    from pypaimon.api import rest_exception as kinds
+
+    refusals = (
+        kinds.BadRequestException,
+        kinds.NotAuthorizedException,
+        kinds.ForbiddenException,
+        kinds.NoSuchResourceException,
+        kinds.AlreadyExistsException,
+        kinds.NotImplementedException,
+    )
+    problem = f"the catalog's server did not {task} ({type(error.__cause__ or error).__name__})"
+    certain = isinstance(error, refusals) or _was_never_sent(error)
+    return OSError(problem) if certain else TimeoutError(problem)
 
 
 def _was_never_sent(error: Exception) -> bool:

@@ -89,6 +89,11 @@ def schema_id(table: Any) -> int:
     return int(table.table_schema.id)
 
 
+def field_ids(table: Any) -> tuple[int, ...]:
+    """The ids of the table's columns."""
+    return tuple(field.id for field in table.table_schema.fields)
+
+
 def columns_of(table: Any, schema_id: int) -> list[Any] | None:
     """Pypaimon's fields of an earlier schema; None if files have the same columns today.
 

@@ -41,12 +41,14 @@ from spark_jobs.spi.tables import TableHandle
 class PinnedTable:
     """A table pinned at a snapshot; ``snapshot`` is None if the table has none yet.
 
-    All paths are paths in the warehouse's file system.
+    ``evolved_from``: the stored table, if a statement adds columns to it; ``table`` then has a
+    schema that is not stored. All paths are paths in the warehouse's file system.
     """
 
     table: Any
     snapshot: Any | None
     schema: PaimonSchema = field(repr=False)
+    evolved_from: PinnedTable | None = field(default=None, repr=False)
     _columns_in: dict[int, tuple[FieldMapping, ...] | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
