@@ -167,6 +167,10 @@ public final class WritePaimon {
                 return SchemaChange.updateColumnType(path, type, true);
             case "nullable":
                 return SchemaChange.updateColumnNullability(path, argument.asBoolean());
+            case "comment":
+                return SchemaChange.updateColumnComment(path, argument.asText());
+            case "default":
+                return SchemaChange.updateColumnDefaultValue(path, argument.asText());
             case "first":
                 return SchemaChange.updateColumnPosition(SchemaChange.Move.first(path[0]));
             default:
