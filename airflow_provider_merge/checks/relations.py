@@ -32,9 +32,9 @@ class Relation:
         """The same, called otherwise in expressions."""
         return Relation(alias, self.label, self.columns)
 
-    def not_found(self, name: str, place: str) -> AnalysisError:
-        """COLUMN_NOT_FOUND, for a name that is none of the columns."""
-        return _not_found(name, name.rpartition(".")[2], place, [self])
+    def not_found(self, name: str, place: str, *others: Relation) -> AnalysisError:
+        """COLUMN_NOT_FOUND, for a name that is none of the columns, nor of those of ``others``."""
+        return _not_found(name, name.rpartition(".")[2], place, [self, *others])
 
 
 def column_of(

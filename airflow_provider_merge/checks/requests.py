@@ -47,12 +47,13 @@ class MetadataCheck:
             CatalogError: TABLE_NOT_FOUND, SOURCE_NOT_FOUND.
             AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
                 EXPRESSION_INVALID.
+            NotSupportedError: a new column has a reserved name.
         """
         found = Relation("", str(target), self._columns(target))
         views = self.require_sources(sources)
         keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}
-        StatementCheck(found, by_name, keys).statement(spec)
+        StatementCheck(found, by_name, keys, self.hook.is_reserved).statement(spec)
 
     def require_sources(self, sources: Sequence[Source]) -> Mapping[str, Relation]:
         """Check what is read; the sources by lower-case name. Raises as ``require_valid``."""

@@ -7,18 +7,19 @@ rest against the schemas that Spark reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_provider_merge.checks.assignable import Assignable, of_insert, of_merge
 from airflow_provider_merge.checks.expressions import Name, literal_type, names_in, value_of
 from airflow_provider_merge.checks.relations import Relation, column_of
 from airflow_provider_merge.checks.type_families import family_of, is_storable
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
-    InsertIntoSpec,
     InsertOverwriteSpec,
+    InsertStatement,
     PartitionStatement,
     TruncateTableSpec,
 )
@@ -41,22 +42,24 @@ _TEXT: Final = {
     "not_matched": "WHEN NOT MATCHED",
     "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
 }
-_PART = re.compile(r"(?:`(?:[^`]|``)*`|[^.`])+")
 
 
 @dataclass(frozen=True, slots=True)
 class StatementCheck:
     """A statement's target and sources, by name; every method raises what it finds first.
 
-    ``partition_keys`` None: they are not known.
+    ``partition_keys`` None: they are not known. ``is_reserved``: whether the target's format has a
+    use of its own for columns of a name; None: for no name.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH, EXPRESSION_INVALID.
+        NotSupportedError: a new column has a reserved name.
     """
 
     target: Relation
     sources: Mapping[str, Relation] = field(default_factory=dict)
     partition_keys: Sequence[str] | None = None
+    is_reserved: Callable[[str], bool] | None = None
 
     def statement(self, spec: RowStatement | PartitionStatement) -> None:
         """Check any statement."""
@@ -70,6 +73,8 @@ class StatementCheck:
     def _merge(self, spec: MergeSpec) -> None:
         target = self.target.known_as(spec.target_alias)
         source = self.sources[spec.source].known_as(spec.source_alias)
+        assignable = of_merge(spec, target, source)
+        assignable.require_addable(self.is_reserved)
         _check_names(spec.on, [target, source], "ON")
         seen = {
             "matched": [target, source],
@@ -80,12 +85,12 @@ class StatementCheck:
             where = f"clause {number} ({_TEXT[case.when]})"
             if case.condition is not None:
                 _check_names(case.condition, seen[case.when], f"condition of {where}")
-            self._action(case, target, source, seen[case.when], where)
+            self._action(case, assignable, source, seen[case.when], where)
 
     def _action(
         self,
         case: MergeCase,
-        target: Relation,
+        target: Assignable,
         source: Relation,
         seen: Sequence[Relation],
         where: str,
@@ -94,7 +99,8 @@ class StatementCheck:
         if isinstance(action, UpdateAction):
             _check_assignments(action.assignments, target, seen, where)
         elif isinstance(action, UpdateAllAction | InsertAllAction):
-            _check_all(target, source, where)
+            if not target.evolves:
+                _check_all(target.table, source, where)
         elif isinstance(action, InsertAction):
             _check_insert(action, target, seen, where)
 
@@ -103,7 +109,7 @@ class StatementCheck:
         if spec.where is not None:
             _check_names(spec.where, [target], "WHERE")
         if isinstance(spec, UpdateSpec):
-            _check_assignments(spec.assignments, target, [target], "UPDATE")
+            _check_assignments(spec.assignments, Assignable(target), [target], "UPDATE")
 
     def _partitions(self, spec: PartitionStatement) -> None:
         if isinstance(spec, DropPartitionsSpec):
@@ -116,12 +122,16 @@ class StatementCheck:
         self._keys(spec.partition_columns, "PARTITION")
         self._rows(spec)
 
-    def _rows(self, spec: InsertIntoSpec | InsertOverwriteSpec) -> None:
+    def _rows(self, spec: InsertStatement) -> None:
+        source = self.sources[spec.source]
+        assignable = of_insert(spec, self.target, source)
+        assignable.require_addable(self.is_reserved)
         for column in spec.columns:
-            _target_column(column, self.target, "INSERT")
+            assignable.column(column, "INSERT")
+        stored = Assignable(self.target, source if spec.schema_evolution else None)
         for column in spec.order_by:
             name = re.sub(r"\s+(ASC|DESC)\s*$", "", column, flags=re.IGNORECASE)
-            _target_column(name, self.target, "order_by")
+            stored.column(name, "order_by")
         if isinstance(spec, InsertOverwriteSpec):
             for index, partition in enumerate(spec.expected_partitions or ()):
                 self._keys(partition, f"expected_partitions[{index}]")
@@ -150,31 +160,32 @@ def _check_names(text: str, seen: Sequence[Relation], place: str) -> None:
 
 
 def _check_assignments(
-    assignments: Iterable[Assignment], target: Relation, seen: Sequence[Relation], where: str
+    assignments: Iterable[Assignment], target: Assignable, seen: Sequence[Relation], where: str
 ) -> None:
     for each in assignments:
-        column = _target_column(each.column, target, where)
-        _check_value(each.value, target, column, seen, where)
+        column = target.column(each.column, where)
+        _check_value(each.value, target.table, column, seen, where)
 
 
 def _check_insert(
-    action: InsertAction, target: Relation, seen: Sequence[Relation], where: str
+    action: InsertAction, target: Assignable, seen: Sequence[Relation], where: str
 ) -> None:
-    columns: list[str | None] = [_target_column(name, target, where) for name in action.columns]
+    table = target.table
+    columns: list[str | None] = [target.column(name, where) for name in action.columns]
     if not columns:
-        if target.columns is None:
+        if table.columns is None or target.evolves:
             columns = [None] * len(action.values)
-        elif len(action.values) != len(target.columns):
+        elif len(action.values) != len(table.columns):
             raise AnalysisError(
                 ErrorCode.EXPRESSION_INVALID,
-                f"{where}: INSERT has {len(action.values)} values for {len(target.columns)} "
-                f"columns of {target.label}",
+                f"{where}: INSERT has {len(action.values)} values for {len(table.columns)} "
+                f"columns of {table.label}",
                 "Name the columns that get a value.",
             )
         else:
-            columns = list(target.columns)
+            columns = list(table.columns)
     for column, value in zip(columns, action.values, strict=True):
-        _check_value(value, target, column, seen, where)
+        _check_value(value, table, column, seen, where)
 
 
 def _check_all(target: Relation, source: Relation, where: str) -> None:
@@ -219,15 +230,3 @@ def _type_of(value: str, seen: Sequence[Relation]) -> str:
         column = column_of(name, seen, "", unique=False) if name[0].lower() != "default" else None
         return (column[0].columns or {}).get(column[1], "") if column else ""
     return literal_type(found) or ""
-
-
-def _target_column(text: str, target: Relation, where: str) -> str | None:
-    """The column that an assignment names; None for a field, or where columns are not known."""
-    if target.columns is None:
-        return None
-    parts = [unquoted(part.strip()) for part in _PART.findall(text)]
-    qualified = len(parts) > 1 and parts[0].lower() == target.alias.lower()
-    for names in [parts[1:], parts] if qualified else [parts]:
-        if found := target.find(names[0]):
-            return found[0] if len(names) == 1 else None
-    raise target.not_found(text, where)

@@ -73,6 +73,10 @@ class CatalogHook(Protocol):
         """The names of a table's partition columns, in their order; raises as ``columns`` does."""
         ...
 
+    def is_reserved(self, column: str) -> bool:
+        """Whether the table format has a use of its own for columns of this name."""
+        ...
+
     def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
         """The page where people see a snapshot; empty where the connection names none.
 

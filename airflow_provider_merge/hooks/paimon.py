@@ -22,6 +22,7 @@ from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract import paimon_reserved
 from spark_jobs.contract.paimon_options import (
     METASTORE,
     REST,
@@ -120,6 +121,10 @@ class PaimonHook(MetadataReads, BaseHook):
         if found is None:
             return None
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
+
+    def is_reserved(self, column: str) -> bool:
+        """Whether Paimon has a use of its own for columns of this name."""
+        return paimon_reserved.is_reserved(column)
 
     def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
         """The web page of a snapshot: ``ui_url``, filled in; empty without it.

@@ -25,6 +25,10 @@ class InsertIntoOperator(InsertOperator):
     :param columns: the table's columns, in the order of the source's columns; default: all
     :param by_name: assign each source column to the table column of the same name
     :param order_by: columns that sort the rows of each new file, optionally with DESC
+    :param schema_evolution: true: add the columns and nested fields of the source that the table
+        lacks, also if ``sql`` does not say WITH SCHEMA EVOLUTION
+    :param type_widening: true: with schema evolution, give columns of the table the source's types
+        where these are wider
     """
 
     spec_type = InsertIntoSpec

@@ -40,6 +40,10 @@ class InsertOverwriteOperator(InsertOperator):
     :param allow_empty: an empty source may clear the table in mode ``table``
     :param last_writer_wins: also replace what others commit to the same partitions meanwhile,
         instead of running again after the conflict
+    :param schema_evolution: true: add the columns and nested fields of the source that the table
+        lacks, also if ``sql`` does not say WITH SCHEMA EVOLUTION
+    :param type_widening: true: with schema evolution, give columns of the table the source's types
+        where these are wider
     """
 
     template_fields: Sequence[str] = (

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.names import check_names
+from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
-from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.operators.clauses import Clause, clause
 from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
@@ -20,7 +20,7 @@ from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
 from spark_jobs.errors import RequestError
 
 
-class MergeIntoOperator(StatementOperator):
+class MergeIntoOperator(EvolvingOperator):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
     ``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``: give it as
@@ -39,10 +39,14 @@ class MergeIntoOperator(StatementOperator):
     :param source_alias: the source's name in expressions, an identifier; default ``s``
     :param cardinality: when several source rows for one target row are an error: ``effective``, if
         more than one takes effect on it; ``strict``, if more than one matches it
+    :param schema_evolution: true: add the columns and nested fields of the source that the table
+        lacks, also if ``sql`` does not say WITH SCHEMA EVOLUTION
+    :param type_widening: true: with schema evolution, give columns of the table the source's types
+        where these are wider
     """
 
     template_fields: Sequence[str] = (
-        *StatementOperator.template_fields,
+        *EvolvingOperator.template_fields,
         "source",
         "on",
         "when",
@@ -51,7 +55,7 @@ class MergeIntoOperator(StatementOperator):
         "cardinality",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
-        **StatementOperator.template_fields_renderers,
+        **EvolvingOperator.template_fields_renderers,
         "source": "json",
         "on": "sql",
         "when": "json",

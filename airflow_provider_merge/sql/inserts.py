@@ -46,13 +46,7 @@ class PartitionStatementReader:
     def read_insert(self) -> tuple[TableName, PartitionStatement]:
         """Target and statement; errors are those of ``StatementReader.read``."""
         cursor = self.cursor
-        overwrites = cursor.accept("OVERWRITE")
-        if not overwrites and not cursor.accept("INTO"):
-            raise cursor.unexpected("INTO or OVERWRITE")
-        for words in (("DIRECTORY",), ("LOCAL", "DIRECTORY")):
-            if cursor.at(*words):
-                raise self.sql.unsupported(cursor.token.start, "only tables are written")
-        cursor.accept("TABLE")
+        evolution, overwrites = self._kind_of_insert()
         target = self._target()
         behind = self.sql.tokens[cursor.index - 1].end
         self.overwrites = read_options(self.sql, behind, cursor.token.start)
@@ -73,11 +67,17 @@ class PartitionStatementReader:
                     tuple(columns),
                     by_name,
                     partition_columns=without,
+                    schema_evolution=evolution,
                 )
             )
         return target, self._made(
             lambda: InsertIntoSpec(
-                source, values, tuple(columns), by_name, partition_columns=without
+                source,
+                values,
+                tuple(columns),
+                by_name,
+                partition_columns=without,
+                schema_evolution=evolution,
             )
         )
 
@@ -108,6 +108,19 @@ class PartitionStatementReader:
             partitions.append(self._valued())
         cursor.accept("PURGE")
         return target, self._made(lambda: DropPartitionsSpec(tuple(partitions), if_exists))
+
+    def _kind_of_insert(self) -> tuple[bool, bool]:
+        """Step over what stands before the target: whether the schema evolves, and OVERWRITE."""
+        cursor = self.cursor
+        evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+        overwrites = cursor.accept("OVERWRITE")
+        if not overwrites and not cursor.accept("INTO"):
+            raise cursor.unexpected("INTO or OVERWRITE")
+        for words in (("DIRECTORY",), ("LOCAL", "DIRECTORY")):
+            if cursor.at(*words):
+                raise self.sql.unsupported(cursor.token.start, "only tables are written")
+        cursor.accept("TABLE")
+        return evolution, overwrites
 
     def _target(self) -> TableName:
         parts = self.cursor.name("the target table")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+# Names of columns that begin so, in any case, are the engine's own.
+RESERVED_PREFIX: Final = "__merge_"
+
 
 def quote(name: str) -> str:
     """``name`` as a quoted identifier."""

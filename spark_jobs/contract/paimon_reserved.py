@@ -1,13 +1,15 @@
-"""Names that Paimon keeps for its own columns."""
+"""Names that columns of Paimon tables may not have, because Paimon's files and readers use them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_NAMES: Final = ("_row_id", "_sequence_number", "_value_kind", "_level", "rowkind")
-_PREFIX: Final = "_key_"
+_NAMES: Final = frozenset({"_row_id", "_sequence_number", "_value_kind", "_level", "rowkind"})
+# In files of primary-key tables, it stands before the names of key columns.
+_KEY_PREFIX: Final = "_key_"
 
 
 def is_reserved(name: str) -> bool:
-    """Whether no column of a table can have this name, in any case."""
-    return name.lower() in _NAMES or name.lower().startswith(_PREFIX)
+    """Whether Paimon needs the name of a column for itself, in any case."""
+    lowered = name.lower()
+    return lowered in _NAMES or lowered.startswith(_KEY_PREFIX)

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from typing import Final
 
-RESERVED_PREFIX: Final = "__merge_"
+from spark_jobs.contract import identifiers
+
+RESERVED_PREFIX: Final = identifiers.RESERVED_PREFIX
 
 OPERATION: Final = "__merge_operation"
 CASE_NUMBER: Final = "__merge_case_number"

@@ -42,6 +42,12 @@ STATEMENTS = {
     "INSERT INTO d.t PARTITION (a = 1) BY NAME TABLE d.s": InsertIntoSpec(
         SOURCE, {"a": "1"}, by_name=True
     ),
+    "INSERT WITH SCHEMA EVOLUTION INTO d.t BY NAME SELECT 1 AS a": InsertIntoSpec(
+        SOURCE, by_name=True, schema_evolution=True
+    ),
+    "insert with schema evolution overwrite table d.t partition (a = 1) select 1": (
+        InsertOverwriteSpec(SOURCE, "static", {"a": "1"}, schema_evolution=True)
+    ),
     "TRUNCATE TABLE d.t": TruncateTableSpec(),
     "TRUNCATE TABLE d.t PARTITION (a = 1, b = 'x');": TruncateTableSpec({"a": "1", "b": "'x'"}),
     "ALTER TABLE d.t DROP PARTITION (a = 1)": DropPartitionsSpec(({"a": "1"},)),
@@ -78,6 +84,7 @@ def test_a_given_source_keeps_its_name():
 
 SYNTAX = {
     "INSERT d.t SELECT 1": (1, 8, "expected INTO or OVERWRITE, found 'd'"),
+    "INSERT WITH EVOLUTION INTO d.t SELECT 1": (1, 8, "expected INTO or OVERWRITE, found 'WITH'"),
     "INSERT INTO d.t": (1, 16, "expected a query, found the end"),
     "INSERT INTO d.t (a)": (1, 20, "expected a query, found the end"),
     "INSERT INTO d.t d.s": (1, 17, "expected a query"),

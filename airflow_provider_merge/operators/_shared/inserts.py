@@ -7,8 +7,8 @@ from typing import Any, ClassVar, TypedDict
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.partitions import partition_spec
+from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
-from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import (
     chosen_later,
@@ -29,7 +29,7 @@ class Rows(TypedDict):
     order_by: tuple[str, ...]
 
 
-class InsertOperator(StatementOperator):
+class InsertOperator(EvolvingOperator):
     """A statement that writes the rows of ``source``.
 
     :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
@@ -40,7 +40,7 @@ class InsertOperator(StatementOperator):
     """
 
     template_fields: Sequence[str] = (
-        *StatementOperator.template_fields,
+        *EvolvingOperator.template_fields,
         "source",
         "partition",
         "columns",
@@ -48,7 +48,7 @@ class InsertOperator(StatementOperator):
         "order_by",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
-        **StatementOperator.template_fields_renderers,
+        **EvolvingOperator.template_fields_renderers,
         "source": "json",
         "partition": "json",
     }
@@ -87,7 +87,7 @@ class InsertOperator(StatementOperator):
                 raise invalid(
                     name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
                 )
-        own = set(self.template_fields) - set(StatementOperator.template_fields) - {"source"}
+        own = set(self.template_fields) - set(EvolvingOperator.template_fields) - {"source"}
         if not has_template([getattr(self, name) for name in own]):
             self.built_statement()
         if chosen_later(self.source):

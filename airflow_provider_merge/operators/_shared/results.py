@@ -52,10 +52,10 @@ def with_phases(
 
 
 def xcom_value(result: JobResult) -> dict[str, Any]:
-    """``operation_id``, ``status``, ``target``, snapshot ids, ``metrics`` and ``partitions``.
+    """``operation_id``, ``status`` and ``target``, then what the statement did.
 
-    Of statements that take care of a table, instead of the last three: the fields of
-    ``MaintenanceReport``.
+    For statements that take care of a table, the rest are the fields of ``MaintenanceReport``; for
+    others snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``.
     """
     if result.maintenance is not None:
         return {
@@ -72,6 +72,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         "snapshot_id": result.new_snapshot_id,
         "metrics": codec.encode(result.metrics),
         "partitions": list(result.partitions),
+        "schema_changes": list(result.schema_changes),
     }
 
 
@@ -91,7 +92,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
     """What a consumer of the asset event learns: the same, with the row counts at the top.
 
     ``operation`` is the kind of the statement, such as ``merge``. ``sources`` are the fields of
-    ``SourceMetrics`` by the name of the file source; only there where the statement has any.
+    ``SourceMetrics`` by the name of the file source; they and ``schema_changes`` are only there
+    where the statement has any.
     """
     metrics = result.metrics
     extra = {
@@ -109,6 +111,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
     }
     if metrics.sources:
         extra["sources"] = codec.encode(metrics.sources)
+    if result.schema_changes:
+        extra["schema_changes"] = list(result.schema_changes)
     return extra
 
 
@@ -129,6 +133,9 @@ def result_table(result: JobResult) -> str:
         )
     if result.partitions:
         lines.append("  partitions: " + " | ".join(result.partitions))
+    if result.schema_changes:
+        schema = "schema would change" if result.status == "dry_run" else "schema"
+        lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     seconds = [f"{phase} {value:.1f}" for phase, value in result.metrics.seconds.items()]
     if seconds:
         lines.append("  seconds: " + " | ".join(seconds))

@@ -165,7 +165,7 @@ class StatementOperator(SqlOperator, DryRunOperator):
             announce_sources(self, self.check_parts())
         elif self.reads_later():
             return
-        elif not (is_template(self.database) or is_template(self.sources)):
+        elif self.knows_text():
             announce_sources(self, self.parsed().sources)
             self.announce_target()
             require_read(self.sources, self.texts())
@@ -173,6 +173,10 @@ class StatementOperator(SqlOperator, DryRunOperator):
             announce_sources(self, to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
+
+    def knows_text(self) -> bool:
+        """Whether the text, and what its names mean, are known already."""
+        return not (self.reads_later() or is_template(self.database) or is_template(self.sources))
 
     def _require_one_way(self) -> None:
         if self.sql is None:

@@ -70,7 +70,7 @@ class TableRequestOperator(SparkJobOperator):
         if target is not None and not is_template(target):
             parse_table_name(target, "target")
         if not has_template([getattr(self, name) for name in TableRequestOperator.template_fields]):
-            self._options()
+            TableRequestOperator.job_options(self)
 
     @abstractmethod
     def statement(self) -> Statement:
@@ -108,7 +108,7 @@ class TableRequestOperator(SparkJobOperator):
             catalog=CatalogSpec("unknown", "/"),
             statement=self.statement(),
             sources=self.request_sources(),
-            options=self._options(),
+            options=self.job_options(),
             dry_run=self.is_dry_run(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
         )
@@ -126,13 +126,18 @@ class TableRequestOperator(SparkJobOperator):
             catalog=hook.catalog_spec(),
             statement=self.statement(),
             sources=self.request_sources(),
-            options=self._options(),
+            options=self.job_options(),
             origin=task_origin(context, self.retries or 0, statement),
             dry_run=dry_run,
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
         )
 
-    def _options(self) -> JobOptions:
+    def job_options(self) -> JobOptions:
+        """The options of the request, from rendered parameters.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
         options = JobOptions()
         size = whole_number("target_file_size", self.target_file_size)
         return JobOptions(
