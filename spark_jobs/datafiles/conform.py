@@ -73,8 +73,29 @@ def _conform_struct(array: pa.Array, kind: pa.StructType, path: str) -> pa.Array
         if not child.nullable and values.null_count:
             # In a NULL struct, a NULL field is not a violation.
             conform(values.filter(array.is_valid()), child, child_path)
-        children.append(conform(values, child.with_nullable(nullable=True), child_path))
+        found = conform(values, child.with_nullable(nullable=True), child_path)
+        children.append(found if child.nullable else _without_nulls(found))
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=missing)
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """``array`` with any value in place of each NULL: what a NULL struct hides.
+
+    pyarrow writes no required field that has NULLs, even if NULL structs hide all of them.
+    """
+    if not array.null_count:
+        return array
+    kind = array.type
+    children = None
+    if pa.types.is_struct(kind):
+        children = [array.field(index) for index in range(kind.num_fields)]
+    elif pa.types.is_map(kind):
+        pair = [array.keys, array.items]
+        children = [pa.StructArray.from_arrays(pair, fields=[kind.key_field, kind.item_field])]
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        children = [array.values]
+    own = [None, *array.buffers()[1 : kind.num_buffers]]
+    return pa.Array.from_buffers(kind, len(array), own, 0, array.offset, children)
 
 
 def _conform_list(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:

@@ -90,7 +90,8 @@ class Case:
     """A statement, its tables and what it does; ``cardinality_error_in``: see ``rules``.
 
     ``nested_missing_fields``: what an UPDATE does with a struct's field that the source lacks:
-    ``preserve`` its value, or write ``null``. ``problem`` says why a line is no case that can be run; then it has only an ``id``.
+    ``preserve`` its value, or write ``null``. ``problem`` says why a line is no case that can be
+    run; then it has only an ``id``.
     """
 
     id: str

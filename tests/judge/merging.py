@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode, TruncateTableSpec
-from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
+from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
     Assignment,
@@ -44,6 +44,14 @@ def merge(
     pq.write_table(source, file)
     statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality)
     return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
+
+
+def merge_query(
+    spark: SparkSession, warehouse: Warehouse, query: str, cases: Sequence[MergeCase]
+) -> JobResult:
+    """``MERGE INTO d.t t USING (query) s ON t.id = s.id`` with the clauses."""
+    statement = MergeSpec("s", "t.id = s.id", tuple(cases), "t", "s")
+    return _run(spark, warehouse, "d.t", statement, SqlSource("s", query))
 
 
 def delete(spark: SparkSession, warehouse: Warehouse, where: str, table: str = "d.t") -> JobResult:

@@ -99,7 +99,7 @@ class Spill:
     def _write(self) -> None:
         if not self._waiting:
             return
-        table = pa.Table.from_batches(self._waiting)
+        table = pa.Table.from_batches([_nullable_parts(batch) for batch in self._waiting])
         if self._writer is None:
             sink = self._opened.enter_context(self._filesystem.open_output_stream(self._path))
             self._writer = self._opened.enter_context(self._open_writer(sink, table.schema))
@@ -107,6 +107,40 @@ class Spill:
         self.row_count += table.num_rows
         self.byte_size += self._waiting_bytes
         self._waiting, self._waiting_bytes = [], 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A batch under another schema with the same layout (Arrow's PyCapsule interface)."""
+
+    batch: pa.RecordBatch
+    schema: pa.Schema
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        del requested_schema
+        return self.schema.__arrow_c_schema__(), self.batch.__arrow_c_array__()[1]
+
+
+def _nullable_parts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """``batch`` whose nested fields are nullable.
+
+    pyarrow writes no struct that is NULL if a field in it must not be.
+    """
+    schema = pa.schema([_nullable(field) for field in batch.schema])
+    same = schema.equals(batch.schema)
+    return batch if same else pa.record_batch(_Described(batch, schema))
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_nullable(each).with_nullable(nullable=True) for each in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_nullable(kind.value_field).with_nullable(nullable=True))
+    elif pa.types.is_map(kind):
+        item = _nullable(kind.item_field).with_nullable(nullable=True)
+        kind = pa.map_(_nullable(kind.key_field), item)
+    return field.with_type(kind)
 
 
 def _parquet_writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.types import to_paimon
+from spark_jobs.errors import NotSupportedError, RequestError
 from spark_jobs.spi.schema_changes import SchemaChange
 
 
@@ -20,7 +22,7 @@ def library_changes(changes: Sequence[SchemaChange]) -> list[Any]:
 
     found = []
     for each in changes:
-        document = to_paimon(each.type, each.place, nullable=True)
+        document = _paimon_type(each)
         kind, path = DataTypeParser.parse_data_type(document), list(each.path)
         if each.before is None:
             found.append(Change.add_column(path, kind))
@@ -51,4 +53,18 @@ def schema_text(table: Any) -> str:
     """The text of the file of the table's schema."""
     from pypaimon.common.json_util import JSON
 
-    return str(JSON.to_json(table.table_schema, indent=2))
+    document = json.loads(JSON.to_json(table.table_schema))
+    # Java would read the comment null as the text "null".
+    given = {name: value for name, value in document.items() if value is not None}
+    return json.dumps(given, indent=2, ensure_ascii=False)
+
+
+def _paimon_type(change: SchemaChange) -> Any:
+    try:
+        return to_paimon(change.type, change.place, nullable=True)
+    except RequestError as error:
+        raise NotSupportedError(
+            f"schema_evolution: {change.place} has the type {change.type.upper()} in the source, "
+            "which a Paimon table cannot hold.",
+            "Cast the source's column to another type.",
+        ) from error
