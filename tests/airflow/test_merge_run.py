@@ -26,10 +26,13 @@ MergeIntoOperator(
     target_file_size="{{ params.size }}",
     rewrite_share="{{ params.share }}",
     isolation="{{ params.isolation }}",
+    schema_evolution="{{ params.evolve }}",
+    type_widening="{{ params.evolve }}",
 )
 """
 ARGUMENTS = """params={
-    "day": "2024-05-06", "state": "gone", "size": "1000", "share": "0.5", "isolation": "snapshot"
+    "day": "2024-05-06", "state": "gone", "size": "1000", "share": "0.5", "isolation": "snapshot",
+    "evolve": "true",
 }"""
 
 
@@ -53,6 +56,7 @@ def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
     assert request.options.target_file_size == 1000
     assert request.options.rewrite_share == 0.5
     assert request.options.isolation == "snapshot"
+    assert (request.statement.schema_evolution, request.options.type_widening) == (True, True)
     assert request.options.session_time_zone == "UTC"
     origin = request.origin
     assert (origin.dag_id, origin.run_id, origin.task_id) == (run.dag_id, run.run_id, "merge")

@@ -70,6 +70,7 @@ class TableRequestOperator(SparkJobOperator):
         if target is not None and not is_template(target):
             parse_table_name(target, "target")
         if not has_template([getattr(self, name) for name in TableRequestOperator.template_fields]):
+            # Not those of a subclass: its parameters are set later.
             TableRequestOperator.job_options(self)
 
     @abstractmethod
