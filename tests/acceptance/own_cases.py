@@ -120,6 +120,10 @@ def _stored(id_: str, value: str, policy: str, expected: Document) -> Document:
     )
 
 
+_EVOLVING = {"settings": {"schema_evolution": True}}
+_STRUCT = changed(TARGET, columns=[["id", "INT"], ["s", "STRUCT<a: INT, b: INT>"]])
+_PART = changed(CHANGES, columns=[["id", "INT"], ["s", "STRUCT<a: INT>"]], rows=[[1, {"a": 9}]])
+
 # Those that hold, by what they show.
 GOOD = [
     case("upsert", UPSERT, {"rows": UPSERTED, "order_by": "id"}, update_count=2),
@@ -201,6 +205,23 @@ GOOD = [
         _DEFAULTS,
         CHANGES,
     ),
+    with_tables(
+        case(
+            "more columns of wider types",
+            UPSERT,
+            {
+                "rows": [[1, "a", None], [5000000000, "b", 7]],
+                "columns": [["id", "BIGINT"], ["v", "STRING"], ["more", "INT"]],
+            },
+            **_EVOLVING,
+        ),
+        changed(TARGET, rows=[[1, "a"]]),
+        changed(
+            CHANGES,
+            columns=[["id", "BIGINT"], ["v", "STRING"], ["more", "INT"]],
+            rows=[[5000000000, "b", 7]],
+        ),
+    ),
     _stored("strict that is ANSI", "2", "strict", {"rows": [[1, 2]]}),
     _stored("legacy that is ANSI", "'2'", "legacy", {"rows": [[1, 2]]}),
 ]
@@ -210,6 +231,20 @@ REFUSED = {
     "strict that differs": (
         _stored("strict that differs", "2.5D", "strict", {"category": "type"}),
         "storeAssignmentPolicy = strict: ANSI casts, which are always used, store the value",
+    ),
+    "another rule of missing fields": (
+        with_tables(
+            case(
+                "another rule of missing fields",
+                UPSERT,
+                {"rows": [[1, {"a": 9, "b": None}]]},
+                nested_missing_fields="null",
+                **_EVOLVING,
+            ),
+            changed(_STRUCT, rows=[[1, {"a": 1, "b": 2}]]),
+            _PART,
+        ),
+        "nested_missing_fields = null: such a field keeps its value here",
     ),
     "legacy that differs": (
         _stored("legacy that differs", "'x'", "legacy", {"rows": [[1, None]]}),
@@ -239,13 +274,17 @@ BAD = {
         case("an error", UPSERT.replace("s.id", "s.nothing"), {"rows": UPSERTED}),
         "COLUMN_NOT_FOUND: ",
     ),
-    "not built": (
-        case(
-            "not built",
-            UPSERT.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO"),
-            {"rows": UPSERTED},
+    "not supported": (
+        with_tables(
+            case("not supported", UPSERT, {"rows": []}, settings={"schema_evolution": True}),
+            TARGET,
+            changed(CHANGES, columns=[["id", "INT"], ["v", "STRING"], ["_level", "INT"]], rows=[]),
         ),
         "NOT_SUPPORTED: ",
+    ),
+    "other columns": (
+        case("other columns", UPSERT, {"rows": UPSERTED, "columns": [["id", "INT"]]}),
+        "columns (('id', 'int'), ('v', 'string')), not (('id', 'int'),)",
     ),
     "strict, other rows": (
         _stored("strict, other rows", "2", "strict", {"rows": [[1, 3]]}),

@@ -89,7 +89,7 @@ def _other_rule(verdict: Verdict) -> str:
     """Why a case has other rows that wants a field that the source lacks to become NULL."""
     is_other = verdict.attempt.case.nested_missing_fields == "null" and verdict.code is None
     if is_other and verdict.difference.startswith(("missing", "unexpected")):
-        return "nested_missing_fields = null: such a field keeps its value here (rule 16)"
+        return "nested_missing_fields = null: such a field keeps its value here"
     return ""
 
 

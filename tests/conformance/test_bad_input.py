@@ -18,7 +18,7 @@ from spark_jobs.contract.request import (
     TableName,
     TableSource,
 )
-from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.contract.statements import Assignment, MergeCase, MergeSpec, UpdateAction
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import CatalogError, ErrorCode
 from tests.conformance.behaviour import Behaviour, Failure, delete, fails, matched
@@ -139,10 +139,14 @@ def test_source_query_that_is_wrong(harness: Harness, query: str, code: ErrorCod
     assert_fails(harness, with_source(harness, SqlSource("s", query)), fails(code, "source s"))
 
 
-def test_schema_evolution(harness: Harness) -> None:
-    request = request_of(DELETE_101, harness)
+def test_a_connector_that_adds_no_columns(harness: Harness) -> None:
+    request = with_source(harness, SqlSource("s", "SELECT 101 AS id, 1 AS more"))
     assert isinstance(request.statement, MergeSpec)
-    evolving = replace(request, statement=replace(request.statement, schema_evolution=True))
+    assigned = UpdateAction((Assignment("more", "s.more"),))
+    spec = replace(
+        request.statement, cases=(MergeCase("matched", assigned),), schema_evolution=True
+    )
+    evolving = replace(request, statement=spec)
 
     assert_fails(harness, evolving, fails(ErrorCode.NOT_SUPPORTED, "schema_evolution"))
 

@@ -26,6 +26,7 @@ from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 from spark_jobs.storage import warehouse as paimon
@@ -43,7 +44,7 @@ class Work:
     """What a merge does. ``changes``: an UPDATE and a DELETE beside the new row ``new_id``.
 
     ``marks``: on a table with deletion vectors. ``meets_others``: somebody else appends a row
-    before its first publication.
+    before its first publication. ``adds``: the column that it adds, unless it is there.
     """
 
     operation_id: str
@@ -51,16 +52,22 @@ class Work:
     changes: bool = True
     marks: bool = False
     meets_others: bool = False
+    adds: str = ""
 
     @property
     def expected(self) -> list[Row]:
         """The rows afterwards, on a table of OLD."""
-        new = {"id": self.new_id, "v": self.operation_id, "p": 2}
+        new = self._new_row
         return sorted([OLD[0], _CHANGED, *OLD[3:], new] if self.changes else [*OLD, new], key=repr)
+
+    @property
+    def _new_row(self) -> Row:
+        row = {"id": self.new_id, "v": self.operation_id, "p": 2}
+        return {**row, self.adds: "new"} if self.adds else row
 
     def batches(self, table: TableHandle) -> list[pa.RecordBatch]:
         """The change rows as a sink task gets them."""
-        new = {"id": self.new_id, "v": self.operation_id, "p": 2}
+        new = self._new_row
         if not self.changes:
             return [inserts(table, [new])]
         at = {"file": 0}
@@ -107,6 +114,9 @@ class PreparedJob(Job):
         self, runs: StatementRuns, table: TableHandle, scratch: str, attempt: int
     ) -> JobResult:
         del runs, scratch
+        if self.work.adds and self.work.adds not in table.column_names:
+            change = SchemaChange((self.work.adds,), "string")
+            table = self.connector.metadata.evolved(table, [change])
         properties = operation_properties(self.request, table.snapshot_id)
         operation = Operation(self.request.operation_id, self.request.digest(), properties)
         writes = self.connector.writes

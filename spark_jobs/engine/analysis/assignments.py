@@ -112,7 +112,8 @@ class AssignmentAnalyzer:
         }
 
     def _inserted(self, action: InsertAction, sees: str, where: str) -> dict[str, Expression]:
-        names = action.columns or tuple(map(quote, self.table.column_names))
+        known = [name for name in self.table.column_names if name not in self.table.added_columns]
+        names = action.columns or tuple(map(quote, known))
         if len(names) != len(action.values):
             raise AnalysisError(
                 ErrorCode.EXPRESSION_INVALID,

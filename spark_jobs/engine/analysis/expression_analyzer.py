@@ -7,6 +7,8 @@ is evaluated on the joined frame, which has both sides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -81,6 +83,7 @@ class ExpressionAnalyzer:
             if operator in NOT_A_ROW_EXPRESSION:
                 raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
+        self._refuse_added(owned, where)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
         return Expression(
@@ -220,6 +223,15 @@ class ExpressionAnalyzer:
             type=side.frame.schema[name].dataType,
             deterministic=True,
         )
+
+    def _refuse_added(self, owned: Sequence[tuple[str, str]], where: str) -> None:
+        for alias, name in owned:
+            if alias == self._target.alias and name in self._target.added:
+                raise AnalysisError(
+                    ErrorCode.COLUMN_NOT_FOUND,
+                    f"{where}: {name} is not a column of the target before the statement adds it",
+                    "Name the source's column.",
+                )
 
     def _without_added(self, text: str, parsed: ParsedExpression, sees: str) -> str:
         """``text`` in which no bare name means a column that the statement adds to the target."""

@@ -1,4 +1,4 @@
-"""Fills in the struct fields that a value lacks (schema evolution; rule 16).
+"""Fills in the struct fields that a value lacks (docs/semantics.md, Schema evolution).
 
 On UPDATE, a field keeps the value that it has in the row; elsewhere, and within arrays and maps,
 whose elements have no counterpart in the row, it is NULL.

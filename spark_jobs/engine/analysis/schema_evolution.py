@@ -1,7 +1,7 @@
 """Which columns and nested fields a statement adds to its table, and which types it widens.
 
 As in Spark's ``MERGE WITH SCHEMA EVOLUTION``, only what ``*`` or a direct assignment stores counts:
-a source column into the table's column of the same name. Rule 16 of docs/semantics.md.
+a source column into the table's column of the same name. docs/semantics.md, Schema evolution.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class _Evolution:
             fixed = {split_name(name)[0].lower() for name in spec.partition}
             known = [name for name in known if name.lower() not in fixed]
         more = list(names[len(known) :])
-        for name in more:
-            if find_name(name, self.table.column_names):
+        for index, name in enumerate(more):
+            if find_name(name, [*self.table.column_names, *more[:index]]):
                 raise AnalysisError(
                     ErrorCode.EXPRESSION_INVALID,
                     f"INSERT: the source has {len(names)} columns for {len(known)} columns of "
