@@ -15,9 +15,10 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.conditional_put import ConditionalPutFiles
-from tests.support.paimon_tables import NAME, append, begin, create, inserts, read
+from tests.support.paimon_tables import NAME, append, begin, create, inserts, merge, read
 from tests.support.paimon_tables import store as stored
 from tests.support.proxy import Proxy, proxy_before
 from tests.support.stores import ObjectStore
@@ -119,6 +120,18 @@ def test_a_lost_answer_does_not_lose_or_double_the_commit(
     assert plan.seen == 2
     assert snapshot.snapshot_id == 2
     assert read(unlucky) == [*ROWS, {"id": 3}]
+
+
+def test_a_lost_answer_does_not_lose_or_double_a_schema(
+    unlucky: Connector, table: TableHandle, proxy: Proxy
+) -> None:
+    plan = proxy.add("PUT", "schema-1", "lose the answer")
+    wider = unlucky.metadata.evolved(table, [SchemaChange(("more",), "string")])
+
+    merge(unlucky, wider, inserts(wider, [{"id": 3, "more": "new"}]))
+
+    assert plan.seen == 2
+    assert read(unlucky) == [*({**row, "more": None} for row in ROWS), {"id": 3, "more": "new"}]
 
 
 def test_when_all_answers_are_lost_the_commit_is_found(
