@@ -38,11 +38,12 @@ def merge(
     table: str = "d.t",
     aliases: tuple[str, str] = ("t", "s"),
     cardinality: Cardinality = "effective",
+    evolves: bool = False,
 ) -> JobResult:
-    """``MERGE INTO table t USING source s ON on`` with the clauses."""
+    """``MERGE INTO table t USING source s ON on`` with the clauses; ``evolves``: the schema."""
     file = warehouse.path.parent / f"source-{uuid.uuid4()}.parquet"
     pq.write_table(source, file)
-    statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality)
+    statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality, evolves)
     return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
 
 
