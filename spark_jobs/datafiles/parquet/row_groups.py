@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,11 +11,16 @@ from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
 from spark_jobs.datafiles.parquet.options import low_cardinality_columns
 from spark_jobs.datafiles.parquet.stored_decimals import as_stored, decimals
+from spark_jobs.datafiles.recorded_columns import require_recorded
 
 
-def row_groups(stream: pa.NativeFile) -> Iterator[RowGroup]:
-    """The row groups of the file, set up to decode as little as possible."""
-    file, decimal_types = _opened(stream)
+def row_groups(stream: pa.NativeFile, recorded: Iterable[pa.Field]) -> Iterator[RowGroup]:
+    """The row groups of the file, set up to decode as little as possible.
+
+    Raises:
+        pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
+    """
+    file, decimal_types = _opened(stream, recorded)
     for number in range(file.num_row_groups):
         yield RowGroup(file, number, decimal_types)
 
@@ -63,13 +68,17 @@ class RowGroup:
 
 
 def _opened(
-    stream: pa.NativeFile,
+    stream: pa.NativeFile, recorded: Iterable[pa.Field]
 ) -> tuple[pq.ParquetFile, Mapping[str, pa.Decimal128Type]]:
     """The file, and the types of its decimal columns, which it decodes as they are stored."""
     try:
-        metadata, types = as_stored(read_footer(stream))
+        footer = read_footer(stream)
+        columns = pa.schema(column.field for column in footer.columns)
+        metadata, types = as_stored(footer)
     except NotSpliceableError:
-        metadata, types = pq.ParquetFile(stream).metadata, {}
+        plain = pq.ParquetFile(stream)
+        columns, metadata, types = plain.schema_arrow, plain.metadata, {}
+    require_recorded(columns, recorded)
     texts = low_cardinality_columns(metadata, metadata.schema.to_arrow_schema())
     return pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts), types
 
