@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 import pyarrow as pa
@@ -30,13 +30,14 @@ class RowGroup(Protocol):
 
 
 def row_groups(
-    path: str, stream: pa.NativeFile, recorded: Iterable[pa.Field]
+    path: str, stream: pa.NativeFile, recorded: Collection[pa.Field]
 ) -> Iterator[RowGroup]:
     """The row groups of the open file at ``path``, in order.
 
     Raises:
         pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
+        NotSupportedError: one of them has INT96 timestamps that cannot be read rightly.
     """
     if orc.is_orc(path):
         return orc.stripes(stream, recorded)
-    return parquet.row_groups(stream, recorded)
+    return parquet.row_groups(path, stream, recorded)

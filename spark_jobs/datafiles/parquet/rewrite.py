@@ -22,6 +22,7 @@ from spark_jobs.datafiles.field_mapping import (
     table_columns,
 )
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
+from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError
 from spark_jobs.datafiles.parquet.options import (
@@ -50,7 +51,7 @@ def rewrite(
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
-        NotSupportedError: the file has INT96 timestamps, which pyarrow cannot copy.
+        NotSupportedError: the file has INT96 timestamps that cannot be copied; names the column.
         InternalError: positions are not ascending.
         CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file, or if the file
             does not hold what its schema says.
@@ -77,7 +78,6 @@ def _rewrite(
     changes.require_valid(metadata.num_rows, source)
     if int(changes.deleted.sum()) == metadata.num_rows:
         return None
-    ParquetOptions.like(metadata)
     try:
         return splice(filesystem, source, target, changes, compression, mappings)
     except NotSpliceableError:
@@ -92,9 +92,14 @@ def rewrite_whole(
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
 ) -> WrittenFile:
-    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row."""
+    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row.
+
+    Raises:
+        NotSupportedError: the file has INT96 timestamps.
+    """
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
+        int96.refuse(source, plain.schema)
         options = ParquetOptions.like(metadata)
         texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
     if mappings is not None:
