@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.conform import conform
-from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.row_groups import RowGroup, row_groups
@@ -38,10 +38,13 @@ class FileScan:
         """Positions (from 0) and columns of the chosen rows, for each row group that has any.
 
         Rows at the positions ``deleted`` (ascending) are left out.
+
+        Raises:
+            pa.ArrowInvalid: the file is damaged, or does not hold what its schema says.
         """
         with self.filesystem.open_input_file(path) as stream:
             start = 0
-            for group in row_groups(path, stream):
+            for group in row_groups(path, stream, self._recorded()):
                 yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
                 start += group.row_count
 
@@ -94,6 +97,13 @@ class FileScan:
         if self.mappings is not None:
             chunks = [self.mappings[field.name].arranged(chunk) for chunk in chunks]
         return pa.chunked_array([conform(chunk, field) for chunk in chunks], field.type)
+
+    def _recorded(self) -> Sequence[pa.Field]:
+        """The columns to read, as the schema of the file has them."""
+        if self.mappings is None:
+            return self.fields
+        names = {*self.probes, *(field.name for field in self.fields)}
+        return recorded_columns(self.mappings[name] for name in names)
 
     def _stored(self, name: str) -> str | None:
         """The name of a column in the file; None if it has none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 import pyarrow as pa
@@ -29,6 +29,15 @@ class RowGroup(Protocol):
         """Some rows of a column, from those of ``column``."""
 
 
-def row_groups(path: str, stream: pa.NativeFile) -> Iterator[RowGroup]:
-    """The row groups of the open file at ``path``, in order."""
-    return orc.stripes(stream) if orc.is_orc(path) else parquet.row_groups(stream)
+def row_groups(
+    path: str, stream: pa.NativeFile, recorded: Collection[pa.Field]
+) -> Iterator[RowGroup]:
+    """The row groups of the open file at ``path``, in order.
+
+    Raises:
+        pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
+        NotSupportedError: one of them has INT96 timestamps that cannot be read rightly.
+    """
+    if orc.is_orc(path):
+        return orc.stripes(stream, recorded)
+    return parquet.row_groups(path, stream, recorded)

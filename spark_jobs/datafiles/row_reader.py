@@ -48,7 +48,7 @@ def _read_row(
 ) -> dict[str, Any]:
     with filesystem.open_input_file(path) as stream:
         start = 0
-        for group in row_groups(path, stream):
+        for group in row_groups(path, stream, ()):
             if position < start + group.row_count:
                 return {name: _value_at(group, name, position - start) for name in columns}
             start += group.row_count

@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.errors import NotSupportedError
-
 # A dictionary-encoded chunk with fewer bytes per value has few distinct values; keeping its indices
 # avoids expanding them to strings and hashing those again.
 _LOW_CARDINALITY_BYTES = 2.5
@@ -42,19 +40,8 @@ class ParquetOptions:
 
     @classmethod
     def like(cls, metadata: pq.FileMetaData) -> ParquetOptions:
-        """The options of an existing file.
-
-        Raises:
-            NotSupportedError: it has INT96 timestamps. pyarrow writes either all timestamps of a
-                file as INT96 or none, and they overflow outside the years 1677 to 2262.
-        """
+        """The options of an existing file without INT96 timestamps."""
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-        int96 = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
-        if int96:
-            raise NotSupportedError(
-                f"Column {int96[0]} is stored as INT96 timestamps, which cannot be copied.",
-                "Rewrite the table's files with TIMESTAMP(6) columns first.",
-            )
         decimals = [leaf for leaf in leaves if leaf.logical_type.type == "DECIMAL"]
         return cls(
             dictionary=_dictionary_paths(metadata),

@@ -15,8 +15,14 @@ import pyarrow.parquet as pq
 
 from spark_jobs.datafiles import orc
 from spark_jobs.datafiles.conform import conform
-from spark_jobs.datafiles.field_mapping import FieldMapping, require_no_null, table_columns
+from spark_jobs.datafiles.field_mapping import (
+    FieldMapping,
+    recorded_columns,
+    require_no_null,
+    table_columns,
+)
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
+from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError
 from spark_jobs.datafiles.parquet.options import (
@@ -26,6 +32,7 @@ from spark_jobs.datafiles.parquet.options import (
 )
 from spark_jobs.datafiles.parquet.splice import splice
 from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
+from spark_jobs.datafiles.recorded_columns import require_recorded
 
 
 def rewrite(
@@ -35,22 +42,28 @@ def rewrite(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
+    columns: Iterable[pa.Field] = (),
 ) -> WrittenFile | None:
     """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
 
     ``mappings`` are of a file that does not have the table's columns, or is ORC; the new file has
-    them, and is parquet.
+    them, and is parquet. Any other file must have the table's ``columns``.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
-        NotSupportedError: the file has INT96 timestamps, which pyarrow cannot copy.
+        NotSupportedError: the file has INT96 timestamps that cannot be copied; names the column.
         InternalError: positions are not ascending.
-        CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file.
+        CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file, or if the file
+            does not hold what its schema says.
     """
     with reading_file(source):
         if mappings is not None and orc.is_orc(source):
             return _rewrite_orc(filesystem, source, target, changes, compression, mappings)
-        return _rewrite(filesystem, source, target, changes, compression, mappings)
+        recorded = columns if mappings is None else recorded_columns(mappings)
+        with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
+            metadata = plain.metadata
+            require_recorded(plain.schema_arrow, recorded)
+        return _rewrite(filesystem, source, target, changes, compression, mappings, metadata)
 
 
 def _rewrite(
@@ -60,13 +73,11 @@ def _rewrite(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None,
+    metadata: pq.FileMetaData,
 ) -> WrittenFile | None:
-    with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
-        metadata = plain.metadata
     changes.require_valid(metadata.num_rows, source)
     if int(changes.deleted.sum()) == metadata.num_rows:
         return None
-    ParquetOptions.like(metadata)
     try:
         return splice(filesystem, source, target, changes, compression, mappings)
     except NotSpliceableError:
@@ -81,9 +92,14 @@ def rewrite_whole(
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
 ) -> WrittenFile:
-    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row."""
+    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row.
+
+    Raises:
+        NotSupportedError: the file has INT96 timestamps.
+    """
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
+        int96.refuse(source, plain.schema)
         options = ParquetOptions.like(metadata)
         texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
     if mappings is not None:
@@ -115,7 +131,7 @@ def _rewrite_orc(
         schema = pa.schema(each.field for each in mappings)
         options = ParquetOptions.for_new_file()
         writer = ParquetFileWriter(filesystem, target, schema, options, compression)
-        groups = (stripe.table() for stripe in orc.stripes(stream))
+        groups = (stripe.table() for stripe in orc.stripes(stream, recorded_columns(mappings)))
         return _write(writer, groups, source, changes, mappings)
 
 
