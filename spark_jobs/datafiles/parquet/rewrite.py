@@ -100,15 +100,15 @@ def rewrite_whole(
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
         int96.refuse(source, plain.schema)
-        options = ParquetOptions.like(metadata)
+        options: ParquetOptions | None = ParquetOptions.like(metadata)
         texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
     if mappings is not None:
-        options, texts = ParquetOptions.for_new_file(), []
+        options, texts = None, []
     with pq.ParquetFile(
         filesystem.open_input_file(source), metadata=metadata, read_dictionary=texts
     ) as file:
         schema = file.schema_arrow if mappings is None else pa.schema(m.field for m in mappings)
-        writer = ParquetFileWriter(filesystem, target, schema, options, compression)
+        writer = ParquetFileWriter(filesystem, target, schema, compression, options)
         numbers = range(file.num_row_groups)
         groups = (file.read_row_group(number, use_threads=False) for number in numbers)
         return _write(writer, groups, source, changes, mappings)
@@ -129,8 +129,7 @@ def _rewrite_orc(
         if int(changes.deleted.sum()) == row_count:
             return None
         schema = pa.schema(each.field for each in mappings)
-        options = ParquetOptions.for_new_file()
-        writer = ParquetFileWriter(filesystem, target, schema, options, compression)
+        writer = ParquetFileWriter(filesystem, target, schema, compression)
         groups = (stripe.table() for stripe in orc.stripes(stream, recorded_columns(mappings)))
         return _write(writer, groups, source, changes, mappings)
 
