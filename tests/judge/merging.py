@@ -10,7 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode, TruncateTableSpec
-from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
+from spark_jobs.contract.request import (
+    CatalogSpec,
+    FileSource,
+    JobRequest,
+    Source,
+    TableName,
+    TableSource,
+)
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
     Assignment,
@@ -44,6 +51,20 @@ def merge(
     pq.write_table(source, file)
     statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality)
     return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
+
+
+def merge_table(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    source: str,
+    cases: Sequence[MergeCase],
+    *,
+    on: str,
+    table: str = "d.t",
+) -> JobResult:
+    """``MERGE INTO table t USING source s ON on``; the source is a table, too."""
+    statement = MergeSpec("s", on, tuple(cases), "t", "s")
+    return _run(spark, warehouse, table, statement, TableSource("s", TableName.parse(source)))
 
 
 def delete(spark: SparkSession, warehouse: Warehouse, where: str, table: str = "d.t") -> JobResult:
@@ -90,7 +111,7 @@ def _run(
     warehouse: Warehouse,
     table: str,
     statement: Statement,
-    *sources: FileSource,
+    *sources: Source,
 ) -> JobResult:
     request = JobRequest(
         operation_id=str(uuid.uuid4()),
