@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
+from pypaimon.schema.data_types import PyarrowFieldParser
 
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, update
 from tests.judge.values import differences
 from tests.judge.writer import JavaTable
+from tests.support.paimon_appends import appends_to_null_partitions
 
 VALUES = {
     "NULL in DECIMAL(19, 0)": ("DECIMAL(19, 0)", None),
@@ -24,12 +27,19 @@ WITHOUT_VECTORS = pytest.param("false", marks=pytest.mark.extended)
 
 @pytest.mark.parametrize("vectors", [WITHOUT_VECTORS, "true"])
 @pytest.mark.parametrize("name", VALUES)
-def test_changed_rows(spark, warehouse, name, vectors):
+@pytest.mark.parametrize("writer", ["Java", "pypaimon"])
+def test_changed_rows(spark, warehouse, name, vectors, writer):
     kind, value = VALUES[name]
     kinds = {"id": "BIGINT", "p": kind}
     options = {"deletion-vectors.enabled": vectors, "manifest.merge-min-count": "2"}
     table = JavaTable.of_types(warehouse.path, "d.t", kinds, ["p"], options)
-    table.append_rows([{"id": i, "p": value} for i in range(6)])
+    rows = [{"id": i, "p": value} for i in range(6)]
+    if writer == "Java":
+        table.append_rows(rows)
+    else:
+        schema = PyarrowFieldParser.from_paimon_schema(warehouse.table("d.t").fields)
+        with appends_to_null_partitions():
+            warehouse.append("d.t", pa.Table.from_pylist(rows, schema=schema))
 
     assert update(spark, warehouse, {"id": "id + 10"}, "id = 1").error is None
     assert delete(spark, warehouse, "id = 2").error is None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.locations import filesystem_path
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
-from spark_jobs.connectors.paimon.library.exact_partitions import (
-    index_manifest_file,
-    new_partition,
-)
+from spark_jobs.connectors.paimon.library.exact_partitions import index_manifest_file
 from spark_jobs.connectors.paimon.library.manifest_files import require_index_manifest
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
@@ -71,14 +68,12 @@ def index_directory(table: Any) -> str | None:
 
 
 def new_vector_index(
-    table: Any,
-    partition: Sequence[Any],
-    bucket: int,
-    path: str,
-    size: int,
-    vectors: Mapping[str, VectorRange],
+    partition: Any, bucket: int, path: str, size: int, vectors: Mapping[str, VectorRange]
 ) -> Any:
-    """The index manifest entry of a new index file; ``vectors`` are by name of the data file."""
+    """The index manifest entry of a new index file; ``vectors`` are by name of the data file.
+
+    ``partition`` is that of a data file's manifest entry: Java compares their bytes.
+    """
     from pypaimon.index.deletion_vector_meta import DeletionVectorMeta
     from pypaimon.index.index_file_meta import IndexFileMeta
     from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
@@ -89,7 +84,7 @@ def new_vector_index(
     }
     name = path.rpartition("/")[2]
     meta = IndexFileMeta(DELETION_VECTORS, name, size, len(ranges), ranges)
-    return IndexManifestEntry(_ADD, new_partition(table, partition), bucket, meta)
+    return IndexManifestEntry(_ADD, partition, bucket, meta)
 
 
 def removed_index(entry: Any) -> Any:
