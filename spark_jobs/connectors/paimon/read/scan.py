@@ -156,5 +156,5 @@ def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
             raise NotSupportedError(
                 f"Column {column.name} has timestamps of precision 7 to 9, which Spark does not "
                 "read exactly.",
-                "Leave the column out of the statement.",
+                "Change the column to TIMESTAMP(6), or read a table without it.",
             )
