@@ -327,6 +327,18 @@ def test_columns_are_added_even_if_no_row_changes(evolving: Evolving) -> None:
     assert len(evolving.rows("id")) == 3
 
 
+def test_positions_that_would_change_are_refused(evolving: Evolving) -> None:
+    options = {"add-column-before-partition": "true"}
+    evolving.create({"id": "BIGINT", "p": "INT"}, [], ["p"], options)
+    source = "SELECT 1L AS id, 2 AS p, 3 AS more"
+    refused = evolving.run(f"{INSERT} INTO d.t SELECT * FROM s", source)
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.remedy) == ("EXPRESSION_INVALID", "Insert BY NAME.")
+    evolving.done(f"{INSERT} INTO d.t BY NAME SELECT * FROM s", source)
+    assert list(evolving.columns) == ["id", "more", "p"]
+    assert evolving.rows("id", "more", "p") == [(1, 3, 2)]
+
+
 def test_a_branch_has_columns_of_its_own(evolving: Evolving) -> None:
     table = evolving.create({"id": "BIGINT", "v": "INT"}, [{"id": 1, "v": 1}])
     table.new_branch("b")
