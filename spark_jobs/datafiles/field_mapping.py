@@ -6,7 +6,7 @@ executors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -116,6 +116,11 @@ class FieldMapping:
         if self.source is None:
             return self.missing(len(array))
         return self.arranged(array.field(self.source.name))
+
+
+def recorded_columns(mappings: Iterable[FieldMapping]) -> list[pa.Field]:
+    """The columns that a file must have for ``mappings``, as its schema records them."""
+    return [each.source for each in mappings if each.source is not None]
 
 
 def table_columns(rows: pa.Table, mappings: Sequence[FieldMapping]) -> pa.Table:

@@ -1,6 +1,6 @@
-"""Reads chosen rows of a parquet or ORC file and their positions, one row group at a time.
+"""Reads chosen rows of a data file and their positions, one row group at a time.
 
-A stripe of an ORC file counts as a row group. Key columns are decoded first; if no row of a row
+Key columns are decoded first; if no row of a row
 group has a wanted key, no other column of it is read. The other columns are decoded one after
 another, so that at most one of them is held as a whole beside the key columns and the chosen rows.
 """
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.conform import conform
-from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.row_groups import RowGroup, row_groups
@@ -34,16 +34,21 @@ class FileScan:
     probes: Mapping[str, KeyProbe]
     mappings: Mapping[str, FieldMapping] | None = None
 
-    def rows(self, path: str, deleted: Positions) -> Iterator[tuple[Positions, pa.Table]]:
+    def rows(
+        self, path: str, deleted: Positions, row_count: int | None = None
+    ) -> Iterator[tuple[Positions, pa.Table]]:
         """Positions (from 0) and columns of the chosen rows, for each row group that has any.
 
-        Rows at the positions ``deleted`` (ascending) are left out.
+        Rows at the positions ``deleted`` (ascending) are left out. The file must have ``row_count``
+        rows, if it is known: the end of an Avro file may be missing without a trace.
         """
         with self.filesystem.open_input_file(path) as stream:
             start = 0
-            for group in row_groups(path, stream):
+            for group in row_groups(path, stream, self._recorded()):
                 yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
                 start += group.row_count
+        if row_count not in (None, start):
+            raise pa.ArrowInvalid(f"it has {start} rows, but should have {row_count}")
 
     def _rows_of(
         self, group: RowGroup, start: int, deleted: Positions
@@ -94,6 +99,13 @@ class FileScan:
         if self.mappings is not None:
             chunks = [self.mappings[field.name].arranged(chunk) for chunk in chunks]
         return pa.chunked_array([conform(chunk, field) for chunk in chunks], field.type)
+
+    def _recorded(self) -> Sequence[pa.Field]:
+        """The columns to read, as the schema of the file has them."""
+        if self.mappings is None:
+            return self.fields
+        names = {*self.probes, *(field.name for field in self.fields)}
+        return recorded_columns(self.mappings[name] for name in names)
 
     def _stored(self, name: str) -> str | None:
         """The name of a column in the file; None if it has none."""

@@ -1,13 +1,18 @@
-"""The row groups of a data file, whatever its format; a stripe of an ORC file counts as one."""
+"""The row groups of a data file, whatever its format.
+
+A stripe of an ORC file counts as a row group, as do some blocks of an Avro file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import pyarrow as pa
 
 from spark_jobs.datafiles import orc
+from spark_jobs.datafiles.avro import row_groups as avro
+from spark_jobs.datafiles.file_formats import is_avro, is_orc
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet import row_groups as parquet
 
@@ -29,6 +34,18 @@ class RowGroup(Protocol):
         """Some rows of a column, from those of ``column``."""
 
 
-def row_groups(path: str, stream: pa.NativeFile) -> Iterator[RowGroup]:
-    """The row groups of the open file at ``path``, in order."""
-    return orc.stripes(stream) if orc.is_orc(path) else parquet.row_groups(stream)
+def row_groups(
+    path: str, stream: pa.NativeFile, recorded: Iterable[pa.Field]
+) -> Iterator[RowGroup]:
+    """The row groups of the open file at ``path``, in order.
+
+    ``recorded`` are the columns to read, as the schema of the file has them.
+
+    Raises:
+        pa.ArrowInvalid: the file is damaged, or an Avro file that does not hold these columns.
+    """
+    if is_orc(path):
+        return orc.stripes(stream)
+    if is_avro(path):
+        return avro.row_groups(stream, recorded)
+    return parquet.row_groups(stream)
