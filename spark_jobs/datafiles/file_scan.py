@@ -1,6 +1,6 @@
-"""Reads chosen rows of a parquet or ORC file and their positions, one row group at a time.
+"""Reads chosen rows of a data file and their positions, one row group at a time.
 
-A stripe of an ORC file counts as a row group. Key columns are decoded first; if no row of a row
+Key columns are decoded first; if no row of a row
 group has a wanted key, no other column of it is read. The other columns are decoded one after
 another, so that at most one of them is held as a whole beside the key columns and the chosen rows.
 """
@@ -34,10 +34,13 @@ class FileScan:
     probes: Mapping[str, KeyProbe]
     mappings: Mapping[str, FieldMapping] | None = None
 
-    def rows(self, path: str, deleted: Positions) -> Iterator[tuple[Positions, pa.Table]]:
+    def rows(
+        self, path: str, deleted: Positions, row_count: int | None = None
+    ) -> Iterator[tuple[Positions, pa.Table]]:
         """Positions (from 0) and columns of the chosen rows, for each row group that has any.
 
-        Rows at the positions ``deleted`` (ascending) are left out.
+        Rows at the positions ``deleted`` (ascending) are left out. The file must have ``row_count``
+        rows, if it is known: the end of an Avro file may be missing without a trace.
 
         Raises:
             pa.ArrowInvalid: the file is damaged, or does not hold what its schema says.
@@ -47,6 +50,8 @@ class FileScan:
             for group in row_groups(path, stream, self._recorded()):
                 yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
                 start += group.row_count
+        if row_count not in (None, start):
+            raise pa.ArrowInvalid(f"it has {start} rows, but should have {row_count}")
 
     def _rows_of(
         self, group: RowGroup, start: int, deleted: Positions

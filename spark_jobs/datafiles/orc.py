@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from pyarrow.orc import ORCFile
 
 
-def is_orc(path: str) -> bool:
-    """Whether a data file is ORC: readers of table formats go by the name."""
-    return path.endswith(".orc")
-
-
 def row_count(stream: pa.NativeFile) -> int:
     """The number of rows of the file."""
     return int(_opened(stream).nrows)

@@ -1,4 +1,7 @@
-"""The row groups of a data file, whatever its format; a stripe of an ORC file counts as one."""
+"""The row groups of a data file, whatever its format.
+
+A stripe of an ORC file counts as a row group, as do some blocks of an Avro file.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from spark_jobs.datafiles import orc
+from spark_jobs.datafiles.avro import row_groups as avro
+from spark_jobs.datafiles.file_formats import is_avro, is_orc
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet import row_groups as parquet
 
@@ -34,10 +39,14 @@ def row_groups(
 ) -> Iterator[RowGroup]:
     """The row groups of the open file at ``path``, in order.
 
+    ``recorded`` are the columns to read, as the schema of the file has them.
+
     Raises:
-        pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
+        pa.ArrowInvalid: the file is damaged, or does not hold these columns of its schema.
         NotSupportedError: one of them has INT96 timestamps that cannot be read rightly.
     """
-    if orc.is_orc(path):
+    if is_orc(path):
         return orc.stripes(stream, recorded)
+    if is_avro(path):
+        return avro.row_groups(stream, recorded)
     return parquet.row_groups(path, stream, recorded)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_groups import RowGroup, row_groups
 
@@ -29,10 +29,11 @@ def read_row(
     """
     with reading_file(path):
         if mappings is None:
-            return _read_row(filesystem, path, position, columns)
+            return _read_row(filesystem, path, position, columns, ())
         wanted = [each for each in mappings if each.field.name in columns]
-        stored = [each.source.name for each in wanted if each.source is not None]
-        row = _read_row(filesystem, path, position, stored)
+        recorded = recorded_columns(wanted)
+        stored = [field.name for field in recorded]
+        row = _read_row(filesystem, path, position, stored, recorded)
         return {each.field.name: _value(each, row) for each in wanted}
 
 
@@ -44,11 +45,15 @@ def _value(mapping: FieldMapping, row: Mapping[str, Any]) -> Any:
 
 
 def _read_row(
-    filesystem: pafs.FileSystem, path: str, position: int, columns: Sequence[str]
+    filesystem: pafs.FileSystem,
+    path: str,
+    position: int,
+    columns: Sequence[str],
+    recorded: Sequence[pa.Field],
 ) -> dict[str, Any]:
     with filesystem.open_input_file(path) as stream:
         start = 0
-        for group in row_groups(path, stream, ()):
+        for group in row_groups(path, stream, recorded):
             if position < start + group.row_count:
                 return {name: _value_at(group, name, position - start) for name in columns}
             start += group.row_count

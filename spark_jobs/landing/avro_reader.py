@@ -1,24 +1,23 @@
 """Avro files as rows. Imported by executors.
 
-fastavro decodes the records without their logical types: converting those would round decimals
-and reject times that other writers produce. Each file is read with the schema it was written with.
+Each file is read with the schema it was written with.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.avro.container import AvroBlock, AvroDamagedError, AvroFile
+from spark_jobs.avro.container import AvroDamagedError, AvroFile
+from spark_jobs.avro.decoding import BlockDecoder
+from spark_jobs.avro.schemas import AvroSchema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.landing.avro_schemas import AvroSchema, ddl_of, decoding_schema
+from spark_jobs.landing.avro_schemas import ddl_of
 from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.nested_values import BadValueError, Convert
@@ -30,11 +29,6 @@ _CHUNK_RECORDS: Final = 10_000
 _BUFFER_BYTES: Final = 1024 * 1024
 # The limit for one part of a header, and for one block.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
-# What fastavro raises for bytes that do not match the schema.
-_DECODING_ERRORS: Final = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RecursionError),
-    *(SystemError, TypeError, ValueError, struct.error),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,7 @@ class AvroReader:
             file = AvroFile(stream, _MOST_BYTES)
             schema = AvroSchema(file.schema)
             columns = [self._column(schema, column, name) for column in self.wanted.read]
-            decoder = _Decoder(file.schema)
+            decoder = BlockDecoder(file.schema)
             before = 0
             for block in file.blocks():
                 records = decoder.records(block)
@@ -144,49 +138,6 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
                     error.remedy,
                 ) from None
         return types
-
-
-class _Decoder:
-    """Reads records with the schema that they were written with."""
-
-    def __init__(self, schema: Any) -> None:
-        try:
-            import fastavro
-        except ImportError:
-            raise CatalogError(
-                ErrorCode.LIBRARY_MISSING,
-                "Avro files need the package fastavro in the environment of the executors.",
-                "Install it there: pip install fastavro.",
-            ) from None
-        # Decoding all records of a block as one array takes a single call.
-        array = {"type": "array", "items": decoding_schema(schema)}
-        try:
-            self._schema = fastavro.parse_schema(array)
-        except _DECODING_ERRORS as error:
-            raise AvroDamagedError(f"its schema is none: {error}") from None
-        self._read = fastavro.schemaless_reader
-
-    def records(self, block: AvroBlock) -> list[dict[str, Any]]:
-        """The records of a block; raises ``AvroDamagedError``."""
-        if not block.records:
-            return []
-        data = io.BytesIO(_long(block.records) + block.data + b"\0")
-        try:
-            found = cast("list[dict[str, Any]]", self._read(data, self._schema))
-        except _DECODING_ERRORS:
-            raise AvroDamagedError("a block does not hold what the schema says") from None
-        if data.read(1) or len(found) != block.records:
-            raise AvroDamagedError("a block does not hold what the schema says")
-        return found
-
-
-def _long(value: int) -> bytes:
-    """A count in Avro's variable-length encoding."""
-    rest, found = value << 1, bytearray()
-    while rest >= 0x80:
-        found.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    return bytes([*found, rest])
 
 
 @contextmanager

@@ -96,20 +96,25 @@ ALLOWED_IMPORTS = {
     ),
     "spark_jobs.datafiles": (
         "spark_jobs.datafiles",
+        "spark_jobs.avro",
         "spark_jobs.spi",
         "spark_jobs.storage.files",
         *_DOORS,
         "pyarrow",
         "numpy",
     ),
-    "spark_jobs.avro": ("spark_jobs.avro", *_DOORS, "pyarrow"),
+    "spark_jobs.avro": (
+        "spark_jobs.avro",
+        *_DOORS,
+        "pyarrow",
+        "fastavro",  # inside functions
+    ),
     "spark_jobs.landing": (
         "spark_jobs.landing",
         "spark_jobs.avro",
         *_DOORS,
         "pyarrow",
         "numpy",
-        "fastavro",  # inside functions
     ),
     "spark_jobs.arrow_types": ("pyspark", "pyarrow"),
     "spark_jobs.engine": (

@@ -171,6 +171,8 @@ public final class WritePaimon {
                 return SchemaChange.updateColumnComment(path, argument.asText());
             case "default":
                 return SchemaChange.updateColumnDefaultValue(path, argument.asText());
+            case "option":
+                return SchemaChange.setOption(path[0], argument.asText());
             case "first":
                 return SchemaChange.updateColumnPosition(SchemaChange.Move.first(path[0]));
             default:

@@ -33,6 +33,7 @@ FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", "1"))
 VECTORS = {"deletion-vectors.enabled": "true"}
 BUCKETS = {"bucket": "2", "bucket-key": "id"}
 ORC = {"file.format": "orc"}
+AVRO = {"file.format": "avro"}
 KINDS = (
     ([], {}),
     (["part"], {}),
@@ -42,6 +43,8 @@ KINDS = (
     (["part"], {**BUCKETS, **VECTORS}),
     ([], ORC),
     (["part"], {**ORC, **VECTORS}),
+    (["part"], {**AVRO, **VECTORS}),
+    ([], {**AVRO, **BUCKETS}),
 )
 # Nested timestamps in ORC are refused, and Java reads some nested 0.0 in ORC as -0.0.
 NOT_IN_ORC = re.compile("TIMESTAMP|FLOAT|DOUBLE")

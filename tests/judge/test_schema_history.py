@@ -73,12 +73,14 @@ ALTERS = (
 VECTORS = {"deletion-vectors.enabled": "true"}
 BUCKETS = {"bucket": "2", "bucket-key": "id"}
 ORC = {"file.format": "orc"}
+AVRO = {"file.format": "avro"}
 TABLES = {
     "copy-on-write": ([], {}),
     "partitioned": (["part"], {}),
     "deletion vectors": ([], VECTORS),
     "ORC": ([], ORC),
     "ORC in partitions with deletion vectors": (["part"], {**ORC, **VECTORS}),
+    "Avro in partitions with deletion vectors": (["part"], {**AVRO, **VECTORS}),
     "buckets with deletion vectors": (["part"], {**BUCKETS, **VECTORS}),
 }
 

@@ -272,16 +272,6 @@ def test_refused_values(spark, warehouse, rule):
         assert not differences(read_with_java(table.warehouse, "d.t"), before)
 
 
-def test_avro_is_refused(spark, warehouse):
-    table = JavaTable.of_types(warehouse.path, "d.t", {"id": "BIGINT"}, (), {"file.format": "avro"})
-    table.append_rows([{"id": 1}])
-
-    error = update(spark, warehouse, {"id": "7"}, "true").error
-
-    assert error.code == "NOT_SUPPORTED"
-    assert "neither parquet nor ORC (option file.format = avro)" in error.message
-
-
 @pytest.mark.usefixtures("java")
 def test_the_matrix_has_every_type_of_java():
     (answer,) = server("ReadPaimon").ask(mode="types")

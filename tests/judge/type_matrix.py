@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.judge.type_values import KINDS, Kind
 
-FORMATS = ("parquet", "orc")
+FORMATS = ("parquet", "orc", "avro")
 
 
 class Role(StrEnum):
@@ -74,18 +74,19 @@ REFUSALS = (
         "not in Paimon",
         "Paimon 1.4 does not create such tables.",
         lambda cell: (
-            cell.line == "VECTOR"
-            or (cell.line, cell.file_format) == ("VARIANT", "orc")
+            (cell.line == "VECTOR" and cell.file_format != "avro")
+            or (cell.line == "VARIANT" and cell.file_format != "parquet")
+            or (_is_fine(cell.line) and cell.file_format == "avro")
             or (cell.role is Role.PARTITION and cell.line in (*_COLLECTIONS, "BLOB"))
         ),
-        r"is unsupported|Unsupported type|can not be part of partition keys",
+        r"is unsupported|Unsupported (to|type)|can not be part of partition keys|Avro does not",
         by_paimon=True,
     ),
     Rule(
         "not in Spark",
         "Spark's reader has no such type. A table with such a column is refused, whatever the "
         "statement does.",
-        lambda cell: cell.line in _NEVER_READ,
+        lambda cell: cell.line in (*_NEVER_READ, "VECTOR"),
         r"Column {column} is of Paimon's type {type}, which Spark cannot read\.",
     ),
     Rule(

@@ -53,10 +53,10 @@ written |
 | partition | is a partition key: in conditions and ON, in new partitions and moved rows |
 | source | belongs to the table that is the source of a MERGE |
 
-`TIMESTAMP_LTZ` stands for `TIMESTAMP WITH LOCAL TIME ZONE`. Data files in Avro are refused.
+`TIMESTAMP_LTZ` stands for `TIMESTAMP WITH LOCAL TIME ZONE`.
 """
 
-_TITLES = {"parquet": "In parquet files", "orc": "In ORC files"}
+_TITLES = {"parquet": "In parquet files", "orc": "In ORC files", "avro": "In Avro files"}
 _NOTES = [*REFUSALS, *LIMITS, *REMARKS]
 
 

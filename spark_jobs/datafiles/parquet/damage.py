@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.datafiles.parquet.thrift import ThriftError
 from spark_jobs.errors import CatalogError, ErrorCode
 
@@ -34,7 +35,7 @@ def reading_file(path: str) -> Iterator[None]:
         raise _unreadable(path, str(error)) from error
     except MemoryError as error:
         raise _unreadable(path, f"it does not fit into memory: {error}") from error
-    except (pa.ArrowException, ThriftError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, AvroDamagedError, ThriftError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from error
 
 

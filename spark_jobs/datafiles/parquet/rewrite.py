@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles import orc
+from spark_jobs.datafiles.avro import row_groups as avro
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.field_mapping import (
     FieldMapping,
@@ -22,6 +23,7 @@ from spark_jobs.datafiles.field_mapping import (
     table_columns,
 )
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
+from spark_jobs.datafiles.file_formats import is_orc, is_parquet
 from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError
@@ -46,19 +48,20 @@ def rewrite(
 ) -> WrittenFile | None:
     """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
 
-    ``mappings`` are of a file that does not have the table's columns, or is ORC; the new file has
-    them, and is parquet. Any other file must have the table's ``columns``.
+    ``mappings`` are of a file that does not have the table's columns, or is ORC or Avro; the new
+    file has them, and is parquet. Any other file must have the table's ``columns``.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
         NotSupportedError: the file has INT96 timestamps that cannot be copied; names the column.
         InternalError: positions are not ascending.
         CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file, or if the file
-            does not hold what its schema says.
+            does not hold what its schema says. LIBRARY_MISSING: the file is Avro, and fastavro is
+            not installed.
     """
     with reading_file(source):
-        if mappings is not None and orc.is_orc(source):
-            return _rewrite_orc(filesystem, source, target, changes, compression, mappings)
+        if mappings is not None and not is_parquet(source):
+            return _rewrite_as_parquet(filesystem, source, target, changes, compression, mappings)
         recorded = columns if mappings is None else recorded_columns(mappings)
         with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
             metadata = plain.metadata
@@ -114,7 +117,7 @@ def rewrite_whole(
         return _write(writer, groups, source, changes, mappings)
 
 
-def _rewrite_orc(
+def _rewrite_as_parquet(
     filesystem: pafs.FileSystem,
     source: str,
     target: str,
@@ -122,16 +125,21 @@ def _rewrite_orc(
     compression: Compression,
     mappings: Sequence[FieldMapping],
 ) -> WrittenFile | None:
-    """Like ``rewrite``, for an ORC file; the new file is parquet."""
+    """Like ``rewrite``, for an ORC or Avro file; the new file is parquet."""
     with filesystem.open_input_file(source) as stream:
-        row_count = orc.row_count(stream)
-        changes.require_valid(row_count, source)
-        if int(changes.deleted.sum()) == row_count:
-            return None
-        schema = pa.schema(each.field for each in mappings)
+        row_count = orc.row_count(stream) if is_orc(source) else avro.row_count(stream)
+    changes.require_valid(row_count, source)
+    if int(changes.deleted.sum()) == row_count:
+        return None
+    schema = pa.schema(each.field for each in mappings)
+    with filesystem.open_input_file(source) as stream:
         writer = ParquetFileWriter(filesystem, target, schema, compression)
-        groups = (stripe.table() for stripe in orc.stripes(stream, recorded_columns(mappings)))
-        return _write(writer, groups, source, changes, mappings)
+        recorded = recorded_columns(mappings)
+        groups = (
+            orc.stripes(stream, recorded) if is_orc(source) else avro.row_groups(stream, recorded)
+        )
+        tables = (group.table() for group in groups)
+        return _write(writer, tables, source, changes, mappings)
 
 
 def _write(

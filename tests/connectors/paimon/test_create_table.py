@@ -121,7 +121,7 @@ def test_all_differences_are_in_one_message(connector: Connector) -> None:
     [
         (replace(SPEC, primary_key=("id",)), "primary key"),
         (replace(SPEC, table_options={"bucket": "4"}), "no bucket key"),
-        (replace(SPEC, table_options={"file.format": "avro"}), "file.format = avro"),
+        (replace(SPEC, table_options={"file.format": "csv"}), "file.format = csv"),
         (
             replace(SPEC, table_options={"deletion-vectors.bitmap64": "true"}),
             "64-bit deletion vectors",

@@ -134,8 +134,8 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
     [
         (lambda d: d.update({"primaryKeys": ["id"]}), r"has a primary key \(id\)"),
         (
-            set_option("file.format", "avro"),
-            r"neither parquet nor ORC \(option file.format = avro\)",
+            set_option("file.format", "csv"),
+            r"neither parquet nor ORC nor Avro \(option file.format = csv\)",
         ),
         (set_option("deletion-vectors.bitmap64", "true"), "64-bit deletion vectors"),
         (set_option("row-tracking.enabled", "true"), "uses row tracking"),

@@ -159,7 +159,7 @@ def test_a_schema_that_is_missing_is_named(connector: Connector) -> None:
 @pytest.mark.parametrize(
     ("attribute", "value", "reason"),
     [
-        ("file_name", "data-1.avro", "is neither a parquet nor an ORC file"),
+        ("file_name", "data-1.csv", "is neither a parquet nor an ORC nor an Avro file"),
         ("file_name", "_data-1.parquet", "hidden file"),
         ("write_cols", ["id"], "only some columns"),
         ("first_row_id", 0, "only some columns"),

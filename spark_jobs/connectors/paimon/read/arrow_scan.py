@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from spark_jobs.avro.decoding import require_fastavro
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
@@ -28,13 +29,14 @@ _MOST_ROWS: Final = 16_384
 class ScannedFile(NamedTuple):
     """A data file and its deletion vector; a tuple, because there may be many.
 
-    ``schema_id`` is None if its columns are the table's.
+    ``schema_id`` is None if its columns are the table's, ``row_count`` if it is not known.
     """
 
     ordinal: int
     path: str
     vector: VectorLocation | None
     schema_id: int | None = None
+    row_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class ArrowScan:
     def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:
         deleted = self._deleted(file)
         with reading_file(file.path):
-            for positions, columns in scan.rows(file.path, deleted):
+            for positions, columns in scan.rows(file.path, deleted, file.row_count):
                 arrays = [*columns.columns, _row_ids(file.ordinal, positions)]
                 table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
                 yield from table.to_batches(max_chunksize=_MOST_ROWS)
@@ -78,6 +80,21 @@ class ArrowScan:
         if file.vector is None:
             return np.zeros(0, dtype=np.int64)
         return read_vector(self.filesystem, file.vector)
+
+
+@dataclass(frozen=True, slots=True)
+class AvroCheck:
+    """Implements ``PartReader``: reads nothing, but fails where Avro files cannot be read."""
+
+    def read(self, parts: Sequence[object]) -> Iterator[pa.RecordBatch]:
+        """Check this executor; no rows.
+
+        Raises:
+            CatalogError: LIBRARY_MISSING.
+        """
+        del parts
+        require_fastavro()
+        return iter(())
 
 
 def _row_ids(ordinal: int, positions: Positions) -> pa.Array:

@@ -14,12 +14,12 @@ from pyspark.sql.types import DataType, IntegerType, LongType, StructField, Stru
 
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.connectors.paimon.format.types import has_nanoseconds
-from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
+from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, AvroCheck, ScannedFile
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
-from spark_jobs.datafiles.orc import is_orc
+from spark_jobs.datafiles.file_formats import is_avro, is_parquet
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
@@ -77,11 +77,13 @@ class PaimonScan:
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
-        # Spark's ORC reader has no row positions.
-        orc = [file for file in files if is_orc(file.path)]
-        parquet = [file for file in files if not is_orc(file.path)]
+        # Spark's readers of other formats have no row positions.
+        others = [file for file in files if not is_parquet(file.path)]
+        parquet = [file for file in files if is_parquet(file.path)]
         rows = read_by_spark(spark, table, parquet, columns, self._stored, self._spark_prefix)
-        return rows.union(self._read_by_pyarrow(spark, table, orc, columns, {})) if orc else rows
+        if not others:
+            return rows
+        return rows.union(self._read_by_pyarrow(spark, table, others, columns, {}))
 
     def _read_by_pyarrow(
         self,
@@ -122,6 +124,8 @@ class PaimonScan:
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
     ) -> ScanTasks[ScannedFile]:
+        if any(is_avro(file.path) for file in files):
+            _require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
         mappings = pinned_table(table).mappings
@@ -139,9 +143,18 @@ class PaimonScan:
         for file in files:
             vector = vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
             schema_id = pinned.mapped_schema(pinned.located_entries[file.ordinal][1])
-            scanned[file.ordinal] = ScannedFile(file.ordinal, file.path, vector, schema_id)
+            scanned[file.ordinal] = ScannedFile(
+                file.ordinal, file.path, vector, schema_id, file.row_count
+            )
         tasks = scan_tasks(sizes, wanted)
         return tuple(tuple(scanned[ordinal] for ordinal in task) for task in tasks)
+
+
+def _require_avro_reader(spark: SparkSession) -> None:
+    """Let executors check that they can read Avro files, before any data is read."""
+    count = spark.sparkContext.defaultParallelism
+    check: ScanTasks[object] = ScanTasks(AvroCheck(), ((),) * count)
+    map_tasks(spark, count, check, "nothing int").collect()
 
 
 def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> dict[str, DataType]:

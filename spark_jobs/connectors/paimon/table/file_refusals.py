@@ -12,7 +12,7 @@ from spark_jobs.connectors.paimon.library import data_files
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
-from spark_jobs.datafiles.orc import is_orc
+from spark_jobs.datafiles.file_formats import is_avro, is_orc, is_parquet
 from spark_jobs.errors import NotSupportedError
 
 # pyarrow and Java read older timestamps of ORC files differently if the writer was in a time zone
@@ -72,7 +72,7 @@ def refuse_rescaled(
 
 
 def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
-    """Refuse a data file that Spark's Parquet reader would not read correctly.
+    """Refuse a data file that would not be read correctly.
 
     Raises:
         NotSupportedError: the file cannot be read; gives the reason and the file.
@@ -82,8 +82,8 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
     orc_problem = _orc_problem(table, entry) if is_orc(file.file_name) else ""
     if orc_problem:
         problem = orc_problem
-    elif not file.file_name.endswith((".parquet", ".orc")):
-        problem = "is neither a parquet nor an ORC file"
+    elif not any(known(file.file_name) for known in (is_parquet, is_orc, is_avro)):
+        problem = "is neither a parquet nor an ORC nor an Avro file"
     elif file.file_name.startswith(("_", ".")):
         problem = "has a name that Spark takes for a hidden file"
     elif file.write_cols is not None or file.first_row_id is not None:

@@ -43,7 +43,9 @@ def _always(reason: str, *accepted: str, remedy: str = _OTHER_ENGINE) -> Refusal
 REFUSED: Final[Mapping[str, Refusal]] = {
     "type": _always("is not a data table of Paimon", "table"),
     "branch": _always("points to a branch", "main"),
-    "file.format": _always("has data files that are neither parquet nor ORC", "parquet", "orc"),
+    "file.format": _always(
+        "has data files that are neither parquet nor ORC nor Avro", "parquet", "orc", "avro"
+    ),
     "manifest.format": _always("has manifests that are not Avro", "avro"),
     "deletion-vectors.bitmap64": _always("has 64-bit deletion vectors", "false"),
     "row-tracking.enabled": _always("uses row tracking", "false"),

@@ -32,7 +32,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.orc import is_orc
+from spark_jobs.datafiles.file_formats import is_parquet
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
@@ -141,13 +141,16 @@ class PinnedTable:
     def mappings(self) -> Mapping[int, tuple[FieldMapping, ...]]:
         """How the columns are found in the files that need it, by the files' schema ids.
 
-        These are the files of schemas with other columns, and all ORC files, because files that
-        replace them are parquet.
+        These are the files of schemas with other columns, and all ORC and Avro files, because
+        files that replace them are parquet.
         """
-        by_kind = {(e.file.schema_id, is_orc(e.file.file_name)): e for _, e in self.located_entries}
+        by_kind = {
+            (entry.file.schema_id, not is_parquet(entry.file.file_name)): entry
+            for _, entry in self.located_entries
+        }
         found = {
-            schema_id: self.mapping_of(by_kind[schema_id, orc])
-            for schema_id, orc in sorted(by_kind)
+            schema_id: self.mapping_of(by_kind[schema_id, other])
+            for schema_id, other in sorted(by_kind)
         }
         return {schema_id: each for schema_id, each in found.items() if each is not None}
 
@@ -162,7 +165,7 @@ class PinnedTable:
             ChangedTypeError: the type of a column was changed otherwise than by widening.
             FileNotFoundError: the file's schema does not exist.
         """
-        if is_orc(entry.file.file_name):
+        if not is_parquet(entry.file.file_name):
             return self.columns_in(entry.file.schema_id) or self._same_columns
         return self.columns_in(entry.file.schema_id)
 
