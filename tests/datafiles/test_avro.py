@@ -1,18 +1,13 @@
-"""Avro files are scanned by blocks, checked against their recorded schema, and rewritten."""
+"""Avro files are scanned by blocks, and rewritten as parquet."""
 
 from __future__ import annotations
 
 import io
-import math
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -29,6 +24,7 @@ from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.errors import CatalogError, ErrorCode
+from tests.datafiles.avro_files import write
 
 FILES = pafs.LocalFileSystem()
 ROWS = 5_000
@@ -48,6 +44,8 @@ MAPPINGS = (
     FieldMapping(pa.field("c", pa.string()), OLD.field("a.b")),
     FieldMapping(pa.field("n", pa.int32()), None),
 )
+BY_NAME = {each.field.name: each for each in MAPPINGS}
+FIELDS = [each.field for each in MAPPINGS]
 STORED = {
     "id": "long",
     "dropped": ["null", "bytes"],
@@ -61,44 +59,6 @@ def row(i: int) -> dict[str, Any]:
     return {"id": i, "s": struct, "c": f"{i:040}" if i % 2 else None, "n": None}
 
 
-def write(
-    path: Path,
-    types: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    codec: str = "zstandard",
-    block_bytes: int = 16_000,
-) -> str:
-    fields = [{"name": name, "type": kind} for name, kind in types.items()]
-    schema = {"type": "record", "name": "r", "fields": fields}
-    with path.open("wb") as file:
-        fastavro.writer(file, schema, rows, codec, sync_interval=block_bytes)
-    return str(path)
-
-
-def scan(path: str, fields: Sequence[pa.Field], rows: int | None = None) -> list[dict[str, Any]]:
-    """All rows of a file whose columns are the table's."""
-    mappings = {field.name: FieldMapping(field, field, parts(field.type)) for field in fields}
-    with reading_file(path):
-        found = list(FileScan(FILES, fields, {}, mappings).rows(path, NOTHING, rows))
-    return [each for _, table in found for each in table.to_pylist()]
-
-
-def parts(kind: pa.DataType) -> tuple[FieldMapping, ...]:
-    if pa.types.is_map(kind):
-        inner = [kind.key_field, kind.item_field]
-    else:
-        inner = [kind.field(i) for i in range(kind.num_fields)]
-    return tuple(FieldMapping(field, field, parts(field.type)) for field in inner)
-
-
-def refused(path: str, field: pa.Field, rows: int | None = None) -> str:
-    with pytest.raises(CatalogError) as raised:
-        scan(path, [field], rows)
-    assert raised.value.code is ErrorCode.DATA_FILE_UNREADABLE
-    assert path in raised.value.message
-    return raised.value.message
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     rows = [row(i) for i in range(ROWS)]
@@ -110,10 +70,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "several row groups":
         monkeypatch.setattr(row_groups, "_GROUP_BYTES", 50_000)
-
-
-BY_NAME = {each.field.name: each for each in MAPPINGS}
-FIELDS = [each.field for each in MAPPINGS]
 
 
 @pytest.mark.usefixtures("_groups")
@@ -183,181 +139,6 @@ def test_no_row_is_left(path: str, tmp_path: Path) -> None:
     assert not target.exists()
 
 
-def decimal(precision: int, scale: int) -> dict[str, Any]:
-    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
-
-
-def record(name: str, **fields: Any) -> dict[str, Any]:
-    named = [{"name": key, "type": kind} for key, kind in fields.items()]
-    return {"type": "record", "name": name, "fields": named}
-
-
-def long(kind: str) -> dict[str, str]:
-    return {"type": "long", "logicalType": kind}
-
-
-EDGES: dict[str, tuple[pa.DataType, Any, list[Any]]] = {
-    "boolean": (pa.bool_(), "boolean", [True, False]),
-    "tinyint": (pa.int8(), "int", [-128, 127]),
-    "smallint": (pa.int16(), "int", [-(2**15), 2**15 - 1]),
-    "int": (pa.int32(), "int", [-(2**31), 2**31 - 1]),
-    "bigint": (pa.int64(), "long", [-(2**63), 2**63 - 1]),
-    "float": (pa.float32(), "float", [-0.0, math.inf, 1.401298464324817e-45]),
-    "double": (pa.float64(), "double", [-0.0, -math.inf, 5e-324, 1.7976931348623157e308]),
-    "decimal": (
-        pa.decimal128(38, 38),
-        decimal(38, 38),
-        [Decimal(f"{sign}0.{'9' * 38}") for sign in ("", "-")] + [Decimal("0E-38")],
-    ),
-    "whole decimal": (pa.decimal128(38, 0), decimal(38, 0), [Decimal(10**38 - 1), Decimal(-1)]),
-    "string": (pa.string(), "string", ["", "中\0é", "a" * 70_000]),
-    "bytes": (pa.binary(), "bytes", [b"", b"\xff\0"]),
-    "date": (
-        pa.date32(),
-        {"type": "int", "logicalType": "date"},
-        [date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31)],
-    ),
-    "timestamp": (
-        pa.timestamp("us"),
-        long("local-timestamp-micros"),
-        [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)],  # noqa: DTZ001
-    ),
-    "instant": (
-        pa.timestamp("ms", "UTC"),
-        long("timestamp-millis"),
-        [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)],
-    ),
-    "array": (
-        pa.list_(pa.list_(pa.int8())),
-        {"type": "array", "items": ["null", {"type": "array", "items": ["null", "int"]}]},
-        [[], [None, [], [1, None]]],
-    ),
-    "record": (
-        pa.struct([("b", pa.decimal128(3, 1)), ("a", pa.struct([("é", pa.string())]))]),
-        record(
-            "r_v",
-            a=["null", record("r_v_a", é=["null", "string"])],
-            b=["null", decimal(3, 1)],
-        ),
-        [{"b": None, "a": None}, {"b": Decimal("-9.9"), "a": {"é": None}}],
-    ),
-}
-
-
-@pytest.mark.parametrize("null_first", [True, False])
-@pytest.mark.parametrize("name", EDGES)
-def test_values(tmp_path: Path, name: str, null_first: bool) -> None:
-    kind, stored, values = EDGES[name]
-    union = ["null", stored] if null_first else [stored, "null"]
-    rows = [{"v": value} for value in [None, *values]]
-    path = write(tmp_path / "a.avro", {"v": union}, rows)
-
-    found = scan(path, [pa.field("v", kind)], len(rows))
-
-    expected = pa.array([None, *values], kind).to_pylist()
-    assert repr([each["v"] for each in found]) == repr(expected)  # 0.0 is not -0.0.
-
-
-def test_nan(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.avro", {"v": "double"}, [{"v": math.nan}])
-    assert math.isnan(scan(path, [pa.field("v", pa.float64())])[0]["v"])
-
-
-def test_maps_with_keys_that_are_texts(tmp_path: Path) -> None:
-    stored = {"type": "map", "values": ["null", {"type": "int", "logicalType": "date"}]}
-    rows = [{"v": {}}, {"v": {"": None, "k": date(2000, 1, 1)}}, {"v": None}]
-    path = write(tmp_path / "a.avro", {"v": ["null", stored]}, rows)
-    found = scan(path, [pa.field("v", pa.map_(pa.string(), pa.date32()))])
-    assert found == [{"v": []}, {"v": [("", None), ("k", date(2000, 1, 1))]}, {"v": None}]
-
-
-def test_maps_with_other_keys_are_arrays_of_records(tmp_path: Path) -> None:
-    entries = {"type": "array", "items": record("r_v", key="int", value=["null", "string"])}
-    rows = [{"v": [{"key": 2, "value": None}, {"key": 1, "value": "x"}]}, {"v": []}, {"v": None}]
-    path = write(tmp_path / "a.avro", {"v": ["null", entries]}, rows)
-    found = scan(path, [pa.field("v", pa.map_(pa.int32(), pa.string()))])
-    assert found == [{"v": [(2, None), (1, "x")]}, {"v": []}, {"v": None}]
-
-
-def test_a_record_that_is_named_twice(tmp_path: Path) -> None:
-    types = {"a": record("x", é="int"), "b": ["null", "x"]}
-    path = write(tmp_path / "a.avro", types, [{"a": {"é": 1}, "b": {"é": 2}}])
-    kind = pa.struct([("é", pa.int32())])
-    found = scan(path, [pa.field("a", kind), pa.field("b", kind)])
-    assert found == [{"a": {"é": 1}, "b": {"é": 2}}]
-
-
-@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
-def test_codecs(tmp_path: Path, codec: str) -> None:
-    rows = [{"v": i} for i in range(1_000)]
-    path = write(tmp_path / "a.avro", {"v": "long"}, rows, codec, 500)
-    assert scan(path, [pa.field("v", pa.int64())], 1_000) == rows
-
-
-def test_no_rows(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.avro", {"v": "long"}, [])
-    assert scan(path, [pa.field("v", pa.int64())], 0) == []
-
-
-OTHERWISE: dict[str, tuple[Any, Any, pa.DataType]] = {
-    "a longer number": ("long", 1, pa.int32()),
-    "a shorter number": ("int", 1, pa.int64()),
-    "a number that does not fit": ("int", 128, pa.int8()),
-    "a date for a number": ({"type": "int", "logicalType": "date"}, date(2000, 1, 1), pa.int32()),
-    "bytes for a text": ("bytes", b"x", pa.string()),
-    "a decimal of another scale": (decimal(9, 3), Decimal(1), pa.decimal128(9, 2)),
-    "a decimal with more digits": (decimal(4, 0), Decimal(9999), pa.decimal128(3, 0)),
-    "a number for an instant": ("long", 1, pa.timestamp("us", "UTC")),
-    "several types": (["int", "string"], 1, pa.int32()),
-    "an array for a struct": (
-        {"type": "array", "items": "int"},
-        [1],
-        pa.struct([("x", pa.int32())]),
-    ),
-    "another element": ({"type": "array", "items": "long"}, [1], pa.list_(pa.int32())),
-    "a field is missing": (record("r_v", y="int"), {"y": 1}, pa.struct([("x", pa.int32())])),
-    "a map for other keys": (
-        {"type": "map", "values": "int"},
-        {"a": 1},
-        pa.map_(pa.int32(), pa.int32()),
-    ),
-}
-
-
-@pytest.mark.parametrize("case", OTHERWISE)
-def test_files_that_do_not_hold_what_their_schema_says(tmp_path: Path, case: str) -> None:
-    stored, value, kind = OTHERWISE[case]
-    path = write(tmp_path / "a.avro", {"v": stored}, [{"v": value}])
-    refused(path, pa.field("v", kind))
-
-
-def test_a_missing_column(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.avro", {"v": "int"}, [{"v": 1}])
-    assert "no column w" in refused(path, pa.field("w", pa.int32()))
-
-
-def test_damaged_files(tmp_path: Path) -> None:
-    rows = [{"v": f"{i}"} for i in range(1_000)]
-    whole = Path(write(tmp_path / "a.avro", {"v": "string"}, rows, "deflate", 500)).read_bytes()
-    blocks = list(fastavro.block_reader(io.BytesIO(whole)))
-    damaged = tmp_path / "damaged.avro"
-    field = pa.field("v", pa.string())
-    for content in (
-        b"",
-        whole[:3],
-        whole[:30],
-        whole[:-1],
-        whole[:-20],
-        whole[: blocks[-1].offset],
-        whole[:-30] + b"\0" + whole[-29:],
-        whole.replace(b"deflate", b"inflate"),
-        whole.replace(b'"string"', b'"double"'),
-        b"PAR1" + whole,
-    ):
-        damaged.write_bytes(content)
-        refused(str(damaged), field, 1_000)
-
-
 def test_a_damaged_file_is_not_rewritten(path: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.avro"
     damaged.write_bytes(Path(path).read_bytes()[:-100])
@@ -365,6 +146,23 @@ def test_a_damaged_file_is_not_rewritten(path: str, tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=str(damaged)) as raised:
         rewrite(FILES, str(damaged), str(tmp_path / "n.parquet"), changes, Compression(), MAPPINGS)
     assert raised.value.code is ErrorCode.DATA_FILE_UNREADABLE
+
+
+class LostConnection(io.BytesIO):
+    """A file whose second megabyte does not arrive."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell():
+            raise ConnectionResetError(104, "reset")
+        return super().read(size)
+
+
+def test_failures_of_the_storage_keep_their_kind(tmp_path: Path) -> None:
+    rows = [{"v": "x" * 100_000}] * 50
+    path = Path(write(tmp_path / "a.avro", {"v": "string"}, rows, "null"))
+    stream = pa.PythonFile(LostConnection(path.read_bytes()), mode="r")
+    with pytest.raises(ConnectionResetError), reading_file(str(path)):
+        row_groups.row_count(stream)
 
 
 def test_without_fastavro_the_error_says_what_to_install(path: str) -> None:

@@ -72,6 +72,10 @@ COLUMNS = {
     "texts": (mapping("STRING", array("INT")), [{}, {"": None, "k": [1, None]}]),
     "numbers": (mapping("INT", "DECIMAL(4, 1)"), [{}, {1: Decimal("-0.1"), 2: None}]),
     "moments": (mapping("TIMESTAMP(6)", "DATE"), [{LAST: date(1, 1, 1)}]),
+    "point": (
+        struct(x="INT NOT NULL", l={"type": "ARRAY NOT NULL", "element": "STRING NOT NULL"}),
+        [{"x": 1, "l": ["a"]}, {"x": 2, "l": []}],
+    ),
     "row": (
         struct(a=struct(b="BOOLEAN", ä="TINYINT"), c=array(struct(d="BYTES"))),
         [{"a": None, "c": None}, {"a": {"b": True, "ä": -1}, "c": [None, {"d": b""}, {"d": None}]}],
