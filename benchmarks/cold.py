@@ -63,7 +63,7 @@ with DAG("bench", schedule=None):
 """
 _PREPARE = """
 from benchmarks.merge import Bench
-Bench(None, {rows}, {changes}, False).prepare()
+Bench(None, {rows}, {changes}, False, "parquet").prepare()
 """
 _AFTER_THE_SNAPSHOT = ("clean", "end")
 

@@ -44,13 +44,20 @@ def session() -> SparkSession:
     return spark
 
 
-def append(warehouse: Path, name: TableName, rows: pa.Table, keys: Sequence[str] = ()) -> None:
+def append(
+    warehouse: Path,
+    name: TableName,
+    rows: pa.Table,
+    keys: Sequence[str] = (),
+    file_format: str = "parquet",
+) -> None:
     """One commit with one file, into a Paimon append table that is made if it is not there."""
     from pypaimon import CatalogFactory, Schema
 
     catalog = CatalogFactory.create({"warehouse": str(warehouse)})
     catalog.create_database(name.database, ignore_if_exists=True)
     options = {"bucket": "-1", "target-file-size": "1 gb", "file.compression": "zstd"}
+    options["file.format"] = file_format
     schema = Schema.from_pyarrow_schema(rows.schema, partition_keys=list(keys), options=options)
     catalog.create_table(str(name), schema, ignore_if_exists=True)
     builder = catalog.get_table(str(name)).new_batch_write_builder()

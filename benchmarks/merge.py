@@ -1,9 +1,10 @@
 """MERGE against a plain Spark copy-on-write plan, alternating in one process.
 
-``python -m benchmarks.merge [--table cow|dv] [--rows N] [--changes N] [--runs N]``. Prints each
-run's seconds, the medians' ratio, the phases of this project's side, the bytes that it wrote, the
-peak memory of Python workers, and whether both sides have the same rows afterwards.
-``--table dv``: this project's table has deletion vectors; the plain plan copies on write as before.
+``python -m benchmarks.merge [--table cow|dv] [--format parquet|orc] [--rows N] [--changes N]
+[--runs N]``. Prints each run's seconds, the medians' ratio, the phases of this project's side, the
+bytes that it wrote, the peak memory of Python workers, and whether both sides have the same rows
+afterwards. ``--table dv``: this project's table has deletion vectors; the plain plan copies on
+write as before. ``--format``: that of the table's files; both sides write parquet.
 """
 
 from __future__ import annotations
@@ -64,11 +65,13 @@ class Bench:
     rows: int
     changes: int
     vectors: bool
+    file_format: str
 
     @property
     def master(self) -> Path:
         """The warehouse that every run starts from."""
-        return ROOT / f"master-{self.rows}"
+        name = f"master-{self.rows}"
+        return ROOT / (name if self.file_format == "parquet" else f"{name}-{self.file_format}")
 
     @property
     def source(self) -> Path:
@@ -83,7 +86,7 @@ class Bench:
         if not self.master.exists():
             building = ROOT / f"building-{uuid.uuid4().hex}"
             for part in lineitem.target_files(self.rows):
-                append(building, TABLE, part)
+                append(building, TABLE, part, file_format=self.file_format)
             building.rename(self.master)
 
     def ours(self, name: str) -> tuple[float, JobResult, Path]:
@@ -103,7 +106,8 @@ class Bench:
         if name == "update":
             source = source.selectExpr("id", "price", "comment", "false AS del")
         started = time.perf_counter()
-        plain_spark.merge(self.spark, files, source, out, inserts=name == "mixed")
+        inserts, file_format = name == "mixed", self.file_format
+        plain_spark.merge(self.spark, files, source, out, inserts=inserts, file_format=file_format)
         return time.perf_counter() - started, out
 
 
@@ -155,9 +159,10 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=120_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--table", choices=["cow", "dv"], default="cow")
+    parser.add_argument("--format", choices=["parquet", "orc"], default="parquet")
     parser.add_argument("--only", choices=sorted(STATEMENTS))
     parsed = parser.parse_args()
-    bench = Bench(session(), parsed.rows, parsed.changes, parsed.table == "dv")
+    bench = Bench(session(), parsed.rows, parsed.changes, parsed.table == "dv", parsed.format)
     bench.prepare()
     for name in [parsed.only] if parsed.only else STATEMENTS:
         measure(bench, name, parsed.runs)

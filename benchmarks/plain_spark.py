@@ -18,12 +18,22 @@ INSERTED = ("id", *ASSIGNED)
 
 
 def merge(
-    spark: SparkSession, files: Sequence[str], source: DataFrame, out: Path, inserts: bool
+    spark: SparkSession,
+    files: Sequence[str],
+    source: DataFrame,
+    out: Path,
+    *,
+    inserts: bool,
+    file_format: str = "parquet",
 ) -> list[str]:
-    """Update or delete the rows that ``source`` matches, insert the others; the files read."""
-    target = spark.read.parquet(*files)
+    """Update or delete the rows that ``source`` matches, insert the others; the files read.
+
+    ``file_format`` is that of ``files``; the new files are parquet, as this project's are.
+    """
+    read = spark.read.format(file_format)
+    target = read.load(list(files))
     touched = _touched(target, source)
-    old = spark.read.parquet(*touched).withColumn("_target", F.lit(True)).alias("t")
+    old = read.load(touched).withColumn("_target", F.lit(True)).alias("t")
     new = source.withColumn("_source", F.lit(True)).alias("s")
     joined = (
         old.join(new, F.expr("t.id = s.id"), "full_outer")

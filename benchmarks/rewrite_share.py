@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parsed = parser.parse_args()
     spark = session()
-    bench = Bench(spark, parsed.rows, 120_000, vectors=True)
+    bench = Bench(spark, parsed.rows, 120_000, vectors=True, file_format="parquet")
     bench.prepare()
     for rewrite in (False, True):
         measure(spark, bench.master, SHARES[0], rewrite)

@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parsed = parser.parse_args()
-    bench = Bench(session(), parsed.rows, 120_000, vectors=False)
+    bench = Bench(session(), parsed.rows, 120_000, vectors=False, file_format="parquet")
     bench.prepare()
     for reader in ("spark", "pyarrow"):
         read(bench, reader, keys_of(bench.rows, 1000)).write.format("noop").mode("overwrite").save()

@@ -7,10 +7,11 @@ its rules for whole columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_merge.checks.relations import Relation
+from airflow_provider_merge.checks.type_families import is_wider
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, unquoted
 from spark_jobs.contract.inserts import DEFAULT_AS, DEFAULT_OF, InsertStatement
 from spark_jobs.contract.statements import (
@@ -96,6 +97,25 @@ class Assignable:
                     "names like this itself",
                     f"Rename {name} in the source, or leave it out there.",
                 )
+
+    def require_not_wider(self, fixed: Sequence[str]) -> None:
+        """Check that ``*`` or BY NAME widens none of the ``fixed`` columns.
+
+        Raises:
+            NotSupportedError: the source has a wider type.
+        """
+        if self.source is None or self.named is not None:
+            return
+        for column in fixed:
+            wanted = (self.table.columns or {}).get(column, "")
+            for name in self.source.find(column):
+                given = (self.source.columns or {})[name]
+                if is_wider(given, wanted):
+                    raise NotSupportedError(
+                        f"schema evolution: {column} of {self.table.label} is a key, whose type "
+                        f"{wanted} cannot be changed to {given}",
+                        f"Cast {name} to {wanted} in the source.",
+                    )
 
     def _lacking(self, name: str) -> list[Relation]:
         """The source, if it certainly has no column of this name."""

@@ -40,20 +40,23 @@ class MetadataCheck:
         target: TableName,
         spec: RowStatement | PartitionStatement,
         sources: Sequence[Source],
+        *,
+        widens: bool = False,
     ) -> None:
-        """Check one statement.
+        """Check one statement; ``widens``: it has type widening.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, SOURCE_NOT_FOUND.
             AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
                 EXPRESSION_INVALID.
-            NotSupportedError: a new column has a reserved name.
+            NotSupportedError: a new column has a reserved name, or a key would be widened.
         """
         found = Relation("", str(target), self._columns(target))
         views = self.require_sources(sources)
         keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}
-        StatementCheck(found, by_name, keys, self.hook.is_reserved).statement(spec)
+        fixed = self.hook.key_columns(target) if widens and found.columns is not None else ()
+        StatementCheck(found, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
 
     def require_sources(self, sources: Sequence[Source]) -> Mapping[str, Relation]:
         """Check what is read; the sources by lower-case name. Raises as ``require_valid``."""

@@ -60,6 +60,7 @@ class StatementCheck:
     sources: Mapping[str, Relation] = field(default_factory=dict)
     partition_keys: Sequence[str] | None = None
     is_reserved: Callable[[str], bool] | None = None
+    fixed: Sequence[str] = ()
 
     def statement(self, spec: RowStatement | PartitionStatement) -> None:
         """Check any statement."""
@@ -75,6 +76,7 @@ class StatementCheck:
         source = self.sources[spec.source].known_as(spec.source_alias)
         assignable = of_merge(spec, target, source)
         assignable.require_addable(self.is_reserved)
+        assignable.require_not_wider(self.fixed)
         _check_names(spec.on, [target, source], "ON")
         seen = {
             "matched": [target, source],
@@ -126,6 +128,7 @@ class StatementCheck:
         source = self.sources[spec.source]
         assignable = of_insert(spec, self.target, source)
         assignable.require_addable(self.is_reserved)
+        assignable.require_not_wider(self.fixed if spec.by_name else ())
         for column in spec.columns:
             assignable.column(column, "INSERT")
         stored = Assignable(self.target, source if spec.schema_evolution else None)

@@ -22,6 +22,7 @@ _FAMILIES: Final = {
     **dict.fromkeys(("row", "struct"), "struct"),
 }
 _ATOMIC: Final = ("number", "string", "boolean", "time", "binary")
+_WIDER: Final = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -38,3 +39,12 @@ def is_storable(given: str | None, wanted: str | None) -> bool:
     if wanted == "string":
         return given in _ATOMIC
     return given == "string" and wanted in ("number", "boolean", "time")
+
+
+def is_wider(given: str, wanted: str) -> bool:
+    """Whether type widening would certainly change a column of type ``wanted`` to ``given``."""
+    words = [_WORD.match(each.strip().lower()) for each in (given, wanted)]
+    names = [word[0] if word else "" for word in words]
+    return any(
+        names[0] in family[family.index(names[1]) + 1 :] for family in _WIDER if names[1] in family
+    )

@@ -73,6 +73,10 @@ class CatalogHook(Protocol):
         """The names of a table's partition columns, in their order; raises as ``columns`` does."""
         ...
 
+    def key_columns(self, target: TableName) -> Sequence[str]:
+        """The columns whose types no statement can change; raises as ``columns`` does."""
+        ...
+
     def is_reserved(self, column: str) -> bool:
         """Whether the table format has a use of its own for columns of this name."""
         ...

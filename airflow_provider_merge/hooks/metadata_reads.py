@@ -102,6 +102,11 @@ class MetadataReads(ABC):
         """The partition columns of the newest schema. Raises as ``schema`` does."""
         return self.schema(target).partition_keys
 
+    def key_columns(self, target: TableName) -> tuple[str, ...]:
+        """The partition columns and the primary key. Raises as ``schema`` does."""
+        schema = self.schema(target)
+        return (*schema.partition_keys, *schema.primary_keys)
+
     def row_count(self, table: str) -> int:
         """The number of rows in the newest snapshot, as a reader sees them.
 

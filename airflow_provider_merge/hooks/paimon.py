@@ -122,6 +122,12 @@ class PaimonHook(MetadataReads, BaseHook):
             return None
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
 
+    def key_columns(self, target: TableName) -> tuple[str, ...]:
+        """The partition columns, the primary key and the bucket key. Raises as ``schema`` does."""
+        bucket_key = self.schema(target).options.get("bucket-key", "")
+        names = [name.strip() for name in bucket_key.split(",")]
+        return (*super().key_columns(target), *filter(None, names))
+
     def is_reserved(self, column: str) -> bool:
         """Whether Paimon has a use of its own for columns of this name."""
         return paimon_reserved.is_reserved(column)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-_NAMES: Final = frozenset({"_row_id", "_sequence_number", "_value_kind", "_level", "rowkind"})
+NAMES: Final = frozenset({"_row_id", "_sequence_number", "_value_kind", "_level", "rowkind"})
 # In files of primary-key tables, it stands before the names of key columns.
-_KEY_PREFIX: Final = "_key_"
+KEY_PREFIX: Final = "_key_"
 
 
 def is_reserved(name: str) -> bool:
     """Whether Paimon needs the name of a column for itself, in any case."""
     lowered = name.lower()
-    return lowered in _NAMES or lowered.startswith(_KEY_PREFIX)
+    return lowered in NAMES or lowered.startswith(KEY_PREFIX)

@@ -58,7 +58,6 @@ class FieldMapping:
         NULLs stay, even if they are older than a NOT NULL of the column.
 
         Raises:
-            pa.ArrowInvalid: the file does not hold what its schema says.
             DataError: NOT_NULL_VIOLATION: a required nested value is NULL; names the field.
         """
         return conform(self.arranged(array), self.field.with_nullable(nullable=True))
@@ -68,19 +67,12 @@ class FieldMapping:
         return pa.nulls(count, self.field.type)
 
     def arranged(self, array: pa.Array) -> pa.Array:
-        """``array`` with the nested fields of the table, of the types that the file has.
-
-        Raises:
-            pa.ArrowInvalid: the file does not hold what its schema says.
-        """
+        """``array`` with the nested fields of the table, of the types that the file has."""
         kind = self.field.type
         if len(array) == 0:
             return pa.nulls(0, kind)
         if not self.parts:
-            self.require_stored_as_recorded(array.type)
             return _padded(array, kind, self.padded_to) if self.padded_to else array
-        if array.type.id != self.stored.type.id:
-            raise self._not_as_recorded(array.type)
         if pa.types.is_struct(kind):
             children = [part.part_of(array) for part in self.parts]
             names = [child.name for child in kind]
@@ -91,25 +83,6 @@ class FieldMapping:
         values = element.arranged(array.flatten())
         offsets = list_offsets(array).cast(pa.int32())
         return pa.ListArray.from_arrays(offsets, values, mask=array.is_null())
-
-    def require_stored_as_recorded(self, found: pa.DataType) -> None:
-        """Check that a column without nested fields is stored as the schema of the file says.
-
-        Raises:
-            pa.ArrowInvalid: it is of another type.
-        """
-        if pa.types.is_dictionary(found):
-            found = found.value_type
-        recorded = self.stored.type
-        # Writers choose the unit of timestamps.
-        both_timestamps = pa.types.is_timestamp(found) and pa.types.is_timestamp(recorded)
-        if not (found.equals(recorded) or both_timestamps):
-            raise self._not_as_recorded(found)
-
-    def _not_as_recorded(self, found: pa.DataType) -> pa.ArrowInvalid:
-        return pa.ArrowInvalid(
-            f"column {self.stored.name} holds {found}, but its schema says {self.stored.type}"
-        )
 
     def part_of(self, array: pa.StructArray) -> pa.Array:
         """This field of a struct, from the file's."""
@@ -124,20 +97,13 @@ def recorded_columns(mappings: Iterable[FieldMapping]) -> list[pa.Field]:
 
 
 def table_columns(rows: pa.Table, mappings: Sequence[FieldMapping]) -> pa.Table:
-    """The table's columns, from those of a file.
-
-    Raises:
-        pa.ArrowInvalid: the file does not hold what its schema says.
-    """
+    """The table's columns, from those of a file."""
     columns = []
     for each in mappings:
         if each.source is None:
             columns.append(each.missing(rows.num_rows))
             continue
-        index = rows.schema.get_field_index(each.source.name)
-        if index < 0:
-            raise pa.ArrowInvalid(f"it has no column {each.source.name}, which its schema has")
-        chunks = [each.values(chunk) for chunk in rows.column(index).chunks]
+        chunks = [each.values(chunk) for chunk in rows.column(each.source.name).chunks]
         columns.append(pa.chunked_array(chunks, each.field.type))
     return pa.Table.from_arrays(columns, schema=pa.schema(each.field for each in mappings))
 

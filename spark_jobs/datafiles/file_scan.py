@@ -41,6 +41,9 @@ class FileScan:
 
         Rows at the positions ``deleted`` (ascending) are left out. The file must have ``row_count``
         rows, if it is known: the end of an Avro file may be missing without a trace.
+
+        Raises:
+            pa.ArrowInvalid: the file is damaged, or does not hold what its schema says.
         """
         with self.filesystem.open_input_file(path) as stream:
             start = 0

@@ -6,12 +6,13 @@ around without an error: whoever reads a column must know that it has none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.recorded_columns import require_recorded
 
 if TYPE_CHECKING:
     from pyarrow.orc import ORCFile
@@ -22,9 +23,14 @@ def row_count(stream: pa.NativeFile) -> int:
     return int(_opened(stream).nrows)
 
 
-def stripes(stream: pa.NativeFile) -> Iterator[Stripe]:
-    """The stripes of the file."""
+def stripes(stream: pa.NativeFile, recorded: Iterable[pa.Field]) -> Iterator[Stripe]:
+    """The stripes of the file.
+
+    Raises:
+        pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
+    """
     file = _opened(stream)
+    require_recorded(file.schema, recorded)
     for number in range(file.nstripes):
         yield Stripe(file, number)
 

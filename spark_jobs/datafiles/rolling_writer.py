@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
+from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
 
 _ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
@@ -89,7 +89,6 @@ class RollingWriter(Generic[K]):
                 self._files.filesystem,
                 self._new_path(place),
                 self._files.schema,
-                ParquetOptions.for_new_file(),
                 self._files.compression,
             )
         self._writer.write_row_group(self._pending.take())

@@ -5,7 +5,7 @@ A stripe of an ORC file counts as a row group, as do some blocks of an Avro file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 import pyarrow as pa
@@ -35,17 +35,18 @@ class RowGroup(Protocol):
 
 
 def row_groups(
-    path: str, stream: pa.NativeFile, recorded: Iterable[pa.Field]
+    path: str, stream: pa.NativeFile, recorded: Collection[pa.Field]
 ) -> Iterator[RowGroup]:
     """The row groups of the open file at ``path``, in order.
 
     ``recorded`` are the columns to read, as the schema of the file has them.
 
     Raises:
-        pa.ArrowInvalid: the file is damaged, or an Avro file that does not hold these columns.
+        pa.ArrowInvalid: the file is damaged, or does not hold these columns of its schema.
+        NotSupportedError: one of them has INT96 timestamps that cannot be read rightly.
     """
     if is_orc(path):
-        return orc.stripes(stream)
+        return orc.stripes(stream, recorded)
     if is_avro(path):
         return avro.row_groups(stream, recorded)
-    return parquet.row_groups(stream)
+    return parquet.row_groups(path, stream, recorded)

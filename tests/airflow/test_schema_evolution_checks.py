@@ -107,6 +107,27 @@ def test_what_is_left_to_the_job(hook, sql):
     check(hook, sql)
 
 
+def widened(hook, name, sql):
+    """Check a statement with type widening."""
+    found = parse_statement(sql, [])
+    check = MetadataCheck(hook, shares_files=True)
+    check.require_valid(found.target, found.statement, found.sources, widens=name == "widening")
+
+
+@pytest.mark.parametrize("column", ["p", "b"], ids=["partition", "bucket"])
+def test_keys_are_not_widened(hook, warehouse, column):
+    keys = ("day", "p")
+    options = {"bucket": "2", "bucket-key": "b"}
+    TableFiles(warehouse, "keyed", partition_keys=keys, more_columns={"b": "INT"}).create(**options)
+    TableFiles(warehouse, "wide", more_columns={column: "BIGINT NOT NULL"}).create()
+    on_all = merge(ALL, "shop.wide").replace("shop.orders", "shop.keyed")
+    by_name = insert("BY NAME SELECT * FROM shop.wide").replace("shop.orders", "shop.keyed")
+    for sql in (on_all, by_name):
+        widened(hook, "none", sql)
+        with pytest.raises(JobError, match=rf"^NOT_SUPPORTED: .*{column} of shop\.keyed is a key"):
+            widened(hook, "widening", sql)
+
+
 def test_files_with_unknown_columns(hook, tmp_path):
     (tmp_path / "a.csv").write_text("1,x\n")
     sql = merge(

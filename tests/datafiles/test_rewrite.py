@@ -17,7 +17,7 @@ from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.row_reader import read_row
-from spark_jobs.errors import CatalogError, DataError, ErrorCode, InternalError, NotSupportedError
+from spark_jobs.errors import CatalogError, DataError, ErrorCode, InternalError
 
 LOCAL = pafs.LocalFileSystem()
 
@@ -178,13 +178,6 @@ def test_positions_that_are_not_in_the_file_mean_that_it_is_damaged(
         rewritten(folder, pa.table({"a": [1, 2]}), delete(position))
 
     assert raised.value.code is ErrorCode.DATA_FILE_UNREADABLE
-
-
-def test_int96_timestamps_are_refused_by_name(folder: Path) -> None:
-    table = pa.table({"t": pa.array([1, 2], pa.timestamp("ns"))})
-
-    with pytest.raises(NotSupportedError, match="Column t is stored as INT96"):
-        rewritten(folder, table, delete(0), use_deprecated_int96_timestamps=True)
 
 
 def test_one_row_is_read_from_its_row_group(folder: Path) -> None:

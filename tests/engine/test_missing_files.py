@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from spark_jobs.engine.job.statement_job import Job
@@ -57,7 +56,5 @@ def test_a_data_file_that_can_not_be_read(
 
     result = Job(request, harness.spark, connector).run()
 
-    # Spark 3.5 does not tell which file is damaged.
-    untold = damage == "damaged" and pyspark.__version__.startswith("3.")
-    check_failure(result, fails(ErrorCode.DATA_FILE_UNREADABLE, *([] if untold else [".parquet"])))
+    check_failure(result, fails(ErrorCode.DATA_FILE_UNREADABLE, ".parquet"))
     assert harness.latest_snapshot() == snapshot

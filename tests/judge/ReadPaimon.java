@@ -36,6 +36,7 @@ import org.apache.paimon.table.source.Split;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
+import org.apache.paimon.types.DataTypeRoot;
 import org.apache.paimon.types.MapType;
 import org.apache.paimon.types.RowType;
 import org.apache.paimon.utils.JsonSerdeUtil;
@@ -48,11 +49,13 @@ import org.apache.paimon.utils.JsonSerdeUtil;
  *  "where": {"column": "id", "value": 5}}
  * {"mode": "facts", "warehouse": "/w", "table": "db.t"}
  * {"mode": "buckets", "warehouse": "/w", "table": "db.t"}
+ * {"mode": "types"}
  * </pre>
  *
  * "rows" answers {"field": ...} per column, {"row": [...]} per row and {"end": true}; "facts" answers
  * one {"facts": {...}} and {"end": true}; "buckets" answers {"row": [...], "is": 1, "belongs": 2}
- * per row, with the bucket in which it is and the one where Java's writer would put it; a failure answers {"error": "..."}. "snapshot", "branch" and
+ * per row, with the bucket in which it is and the one where Java's writer would put it; "types" answers
+ * {"types": [...]}, the names of all types' roots; a failure answers {"error": "..."}. "snapshot", "branch" and
  * "where" may be left out; "where" is a filter that the reader may use to skip files, so that wrong
  * column statistics lose rows; rows that do not pass it may still come. With an argument instead of
  * standard input, that argument is the only request.
@@ -88,6 +91,11 @@ public final class ReadPaimon {
     private void answer(String line) throws Exception {
         try {
             JsonNode request = JSON.readTree(line);
+            if (request.get("mode").asText().equals("types")) {
+                say("types", DataTypeRoot.values());
+                say("end", true);
+                return;
+            }
             Options options = new Options();
             options.set("warehouse", request.get("warehouse").asText());
             options.set("cache-enabled", "false");

@@ -146,14 +146,8 @@ class AlteredTable:
     def alter(self) -> tuple[Any, ...]:
         """Change the schema at random; returns the change as ``JavaTable.alter`` takes it."""
         rng = self._rng
-        level, way = self.columns, []
-        fixed = 2
-        while True:
-            structs = [each for each in level[fixed:] if each.fields]
-            if not structs or rng.random() < 0.5:
-                break
-            inner = rng.choice(structs)
-            level, way, fixed = inner.fields, [*way, *inner.way], 0
+        level, way = self._any_level()
+        fixed = 0 if way else 2
         kind = rng.choice(("add", "add", "rename", "drop", "drop", "type", "type"))
         own = level[fixed:]
         if kind == "drop" and len(own) < 2:
@@ -165,9 +159,10 @@ class AlteredTable:
             return "type", [*way, chosen.name], chosen.kind
         if kind == "rename" and own:
             chosen = rng.choice(own)
-            change = "rename", [*way, chosen.name], f"{chosen.name}x"
-            chosen.name = f"{chosen.name}x"
-            return change
+            before, taken = chosen.name, {each.name for each in level}
+            while chosen.name in taken:
+                chosen.name += "x"
+            return "rename", [*way, before], chosen.name
         if kind == "drop":
             # Java reads a struct as NULL if its file has none of today's fields.
             first = min(own, key=lambda each: each.identity) if way else None
@@ -175,15 +170,29 @@ class AlteredTable:
             level.remove(chosen)
             self._dropped = (level, chosen.name)
             return "drop", [*way, chosen.name], None
-        return self._add(level, way)
+        return self._add(level, way, self._types)
 
-    def _add(self, level: list[Field], way: list[str]) -> tuple[Any, ...]:
+    def add_any(self, types: Sequence[str]) -> None:
+        """Add a column or nested field, with atoms of these types."""
+        self._add(*self._any_level(), types)
+
+    def _any_level(self) -> tuple[list[Field], list[str]]:
+        """All columns, or the fields of any struct, and the path to them."""
+        level, way, fixed = self.columns, list[str](), 2
+        while True:
+            structs = [each for each in level[fixed:] if each.fields]
+            if not structs or self._rng.random() < 0.5:
+                return level, way
+            inner = self._rng.choice(structs)
+            level, way, fixed = inner.fields, [*way, *inner.way], 0
+
+    def _add(self, level: list[Field], way: list[str], types: Sequence[str]) -> tuple[Any, ...]:
         name = self._new_name()
         dropped_from, dropped_name = self._dropped
         taken = {each.name for each in level}
         if dropped_from is level and dropped_name not in taken and self._rng.random() < 0.8:
             name = dropped_name
-        added = random_field(self._rng, name, self._types, nested=self._rng.random() < 0.5)
+        added = random_field(self._rng, name, types, nested=self._rng.random() < 0.5)
         level.append(added)
         return "add", [*way, name], added.json
 

@@ -10,7 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode, TruncateTableSpec
-from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, SqlSource, TableName
+from spark_jobs.contract.request import (
+    CatalogSpec,
+    FileSource,
+    JobRequest,
+    Source,
+    SqlSource,
+    TableName,
+    TableSource,
+)
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
     Assignment,
@@ -38,11 +46,12 @@ def merge(
     table: str = "d.t",
     aliases: tuple[str, str] = ("t", "s"),
     cardinality: Cardinality = "effective",
+    evolves: bool = False,
 ) -> JobResult:
-    """``MERGE INTO table t USING source s ON on`` with the clauses."""
+    """``MERGE INTO table t USING source s ON on`` with the clauses; ``evolves``: the schema."""
     file = warehouse.path.parent / f"source-{uuid.uuid4()}.parquet"
     pq.write_table(source, file)
-    statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality)
+    statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality, evolves)
     return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
 
 
@@ -52,6 +61,20 @@ def merge_query(
     """``MERGE INTO d.t t USING (query) s ON t.id = s.id`` with the clauses."""
     statement = MergeSpec("s", "t.id = s.id", tuple(cases), "t", "s")
     return _run(spark, warehouse, "d.t", statement, SqlSource("s", query))
+
+
+def merge_table(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    source: str,
+    cases: Sequence[MergeCase],
+    *,
+    on: str,
+    table: str = "d.t",
+) -> JobResult:
+    """``MERGE INTO table t USING source s ON on``; the source is a table, too."""
+    statement = MergeSpec("s", on, tuple(cases), "t", "s")
+    return _run(spark, warehouse, table, statement, TableSource("s", TableName.parse(source)))
 
 
 def delete(spark: SparkSession, warehouse: Warehouse, where: str, table: str = "d.t") -> JobResult:
@@ -98,7 +121,7 @@ def _run(
     warehouse: Warehouse,
     table: str,
     statement: Statement,
-    *sources: FileSource,
+    *sources: Source,
 ) -> JobResult:
     request = JobRequest(
         operation_id=str(uuid.uuid4()),

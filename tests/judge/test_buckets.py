@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.contract.statements import InsertAllAction, MergeCase, UpdateAllAction
 from tests.judge.judge import facts_from_java, misplaced_for_java, read_with_java
 from tests.judge.merging import merge, update
-from tests.judge.test_merged_types import COLUMNS
+from tests.judge.test_types import COLUMNS
 from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
 

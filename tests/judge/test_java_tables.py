@@ -13,7 +13,7 @@ from spark_jobs.contract.statements import (
 )
 from tests.judge.judge import facts_from_java, read_with_java
 from tests.judge.merging import delete, merge, update
-from tests.judge.test_merged_types import COLUMNS
+from tests.judge.test_types import COLUMNS
 from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
 

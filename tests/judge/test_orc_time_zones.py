@@ -22,12 +22,6 @@ TIMES = [
     1_710_054_000 * SECOND,  # New York springs forward on this day.
     9_200_000_000 * SECOND + 999_999_000,  # 2261
 ]
-REFUSED = {
-    "before 1970": {"at": -5_000_000_000 * SECOND},
-    "after 2261": {"at": 9_223_400_000 * SECOND},
-    "nested": {"nested": [0]},
-}
-NESTED = {**KINDS, "nested": {"type": "ARRAY", "element": "TIMESTAMP(6)"}}
 DAYS = [date(1, 1, 1), date(1500, 3, 1), date(1582, 10, 10), date(1969, 12, 31), date(9999, 12, 31)]
 
 
@@ -47,30 +41,3 @@ def test_rewritten_rows_keep_their_times(spark, warehouse, zone):
     expected = [row | ({"v": 7} if row["id"] == 0 else {}) for row in before]
     assert not differences(warehouse.both_readers("d.t"), expected)
     assert not differences(before, [*rows, dict.fromkeys(KINDS) | {"id": 99}])
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_times_that_pyarrow_would_read_wrongly_are_refused(spark, warehouse, name):
-    kinds = NESTED if name == "nested" else KINDS
-    table = JavaTable.of_types(warehouse.path, "d.t", kinds, (), {"file.format": "orc"})
-    table.append_rows([dict.fromkeys(kinds) | {"id": 1} | REFUSED[name]])
-    before = read_with_java(warehouse.path, "d.t")
-
-    error = update(spark, warehouse, {"v": "7"}, "true").error
-
-    assert error.code == "NOT_SUPPORTED"
-    (column,) = REFUSED[name]
-    assert f"do not show that all timestamps in column {column} are from the years" in error.message
-    assert not differences(read_with_java(warehouse.path, "d.t"), before)
-
-
-def test_instants_are_refused(spark, warehouse):
-    """Java stores them in the writer's time zone, and reads them in the reader's."""
-    kinds = {"id": "BIGINT", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
-    table = JavaTable.of_types(warehouse.path, "d.t", kinds, (), {"file.format": "orc"})
-    table.append_rows([{"id": 1, "at": 0}])
-
-    error = update(spark, warehouse, {"id": "7"}, "true").error
-
-    assert error.code == "NOT_SUPPORTED"
-    assert "an ORC file with TIMESTAMP WITH LOCAL TIME ZONE in column at" in error.message

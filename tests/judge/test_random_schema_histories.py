@@ -12,14 +12,16 @@ from datetime import UTC
 
 import pyarrow as pa
 import pytest
-from pypaimon.schema.data_types import PyarrowFieldParser
+from pypaimon.schema.data_types import DataField, DataTypeParser, PyarrowFieldParser
 
 from spark_jobs.contract.statements import (
     Assignment,
     DeleteAction,
     InsertAction,
+    InsertAllAction,
     MergeCase,
     UpdateAction,
+    UpdateAllAction,
 )
 from tests.judge.altered_table import ATOMIC, AlteredTable, Field
 from tests.judge.merging import delete, merge, overwrite, update
@@ -47,6 +49,8 @@ KINDS = (
 # Nested timestamps in ORC are refused, and Java reads some nested 0.0 in ORC as -0.0.
 NOT_IN_ORC = re.compile("TIMESTAMP|FLOAT|DOUBLE")
 ORC_TYPES = tuple(kind for kind in ATOMIC if not NOT_IN_ORC.match(kind))
+# Spark has no such types; new columns become STRING and TIMESTAMP(6).
+NOT_IN_SPARK = ("VARCHAR(5)", "TIMESTAMP(3)")
 ROUNDS = 4
 
 
@@ -57,8 +61,8 @@ class History:
         self.rng = random.Random(seed)
         self.spark, self.warehouse = spark, warehouse
         keys, options = KINDS[seed % len(KINDS)]
-        orc = options.get("file.format") == "orc"
-        self.model = AlteredTable(self.rng, ORC_TYPES if orc else ATOMIC)
+        self.types = ORC_TYPES if options.get("file.format") == "orc" else ATOMIC
+        self.model = AlteredTable(self.rng, self.types)
         self.partitioned = bool(keys)
         kinds = {each.name: each.json for each in self.model.columns}
         self.java = JavaTable.of_types(warehouse.path, "d.t", kinds, keys, options)
@@ -74,7 +78,8 @@ class History:
                 self.java = self.java.alter(change)
             if self.rng.random() < 0.6:
                 self.append(6)
-            statement = self.rng.choice((self.merge, self.merge, self.update, self.delete))
+            statements = (self.merge, self.merge, self.evolving_merge, self.update, self.delete)
+            statement = self.rng.choice(statements)
             if self.partitioned and self.rng.random() < 0.2:
                 statement = self.overwrite
             statement()
@@ -88,11 +93,12 @@ class History:
 
     def arrow(self, rows, columns=None):
         """Rows as an Arrow table with the columns of the model, or some of them."""
-        fields = self.warehouse.table("d.t").table_schema.fields
-        schema = PyarrowFieldParser.from_paimon_schema(fields)
-        names = [each.name for each in columns] if columns else schema.names
         shown = [zoned(self.model.shown(row), self.model.columns) for row in rows]
-        return pa.Table.from_pylist(shown, pa.schema([schema.field(name) for name in names]))
+        fields = [
+            DataField(number, each.name, DataTypeParser.parse_data_type(each.json))
+            for number, each in enumerate(columns or self.model.columns)
+        ]
+        return pa.Table.from_pylist(shown, PyarrowFieldParser.from_paimon_schema(fields))
 
     def check(self):
         expected = from_arrow(self.arrow(self.model.rows.values()))
@@ -140,6 +146,31 @@ class History:
             self.model.rows[id_] |= {each.identity: row[each.identity] for each in assigned}
         known = [key, part, *assigned]
         self.model.add([{each.identity: row[each.identity] for each in known} for row in rows])
+
+    def evolving_merge(self):
+        """A source with more columns and fields than the table, which lacks some columns of it."""
+        known = {each.identity: each.json for each in self.model.free}
+        kept = self.rng.sample(sorted(known), self.rng.randrange(len(known) + 1))
+        types = [each for each in self.types if each not in NOT_IN_SPARK]
+        for _ in range(self.rng.randrange(1, 3)):
+            self.model.add_any(types)
+        key, part, *free = self.model.columns
+        evolved = [each for each in free if known.get(each.identity) != each.json]
+        given = [key, part, *(n for n in free if n.identity in kept or n in evolved)]
+        changed = [self.model.new_rows(range(id_, id_ + 1))[0] for id_ in self.chosen()]
+        rows = self.model.new_rows(range(self.next_id, self.next_id + 2))
+        self.next_id += 2
+        cases = [
+            MergeCase("matched", UpdateAllAction()),
+            MergeCase("not_matched", InsertAllAction()),
+        ]
+        source = self.arrow([*changed, *rows], given)
+        result = merge(self.spark, self.warehouse, source, cases, evolves=True)
+        self.ended_well(f"EVOLVING MERGE {[each.name for each in given]} {self.model}", result)
+        for row in changed:
+            self.model.rows[row[key.identity]] |= {n.identity: row[n.identity] for n in given}
+        self.model.add([{each.identity: row[each.identity] for each in given} for row in rows])
+        self.java = self.java.reloaded()
 
     def update(self):
         ids, column = self.chosen(), self.rng.choice(self.model.free)

@@ -14,7 +14,7 @@ from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.run import run
-from tests.judge.judge import facts_from_java
+from tests.judge.judge import facts_from_java, read_with_java
 from tests.judge.tables import Warehouse
 from tests.judge.writer import JavaTable
 
@@ -292,15 +292,21 @@ def test_what_the_table_says_of_its_columns_survives(evolving: Evolving) -> None
     table = evolving.create(kinds, rows, options={"file.compression": "snappy"})
     table.alter(("drop", ["gone"]), ("comment", ["v"], "a value"), ("default", ["v"], "8"))
     before = facts_from_java(evolving.warehouse.path, "d.t").schema
-    evolving.done(UPSERT.replace("t.id = s.id", "t.ID = s.id"), "SELECT 2L AS id, 'x' AS more")
+    text = UPSERT.replace("t.id = s.id", "t.ID = s.id")
+    result = evolving.done(text, "SELECT 2L AS id, 'x' AS more, 5 AS gone")
+    # It is not the column that was dropped.
+    assert result.schema_changes == ("added more STRING", "added gone INT")
     after = facts_from_java(evolving.warehouse.path, "d.t").schema
     assert after["fields"][:2] == before["fields"]
     assert after["fields"][2] == {"id": 3, "name": "more", "type": "STRING"}
-    assert (after["highestFieldId"], after["id"]) == (3, before["id"] + 1)
+    assert (after["highestFieldId"], after["id"]) == (4, before["id"] + 1)
     kept = ("version", "partitionKeys", "primaryKeys", "options", "comment")
     assert {name: after.get(name) for name in kept} == {name: before.get(name) for name in kept}
     rows = sorted(evolving.warehouse.both_readers("d.t"), key=lambda row: row["ID"])
-    assert rows == [{"ID": 1, "v": 1, "more": None}, {"ID": 2, "v": 8, "more": "x"}]
+    assert rows == [
+        {"ID": 1, "v": 1, "more": None, "gone": None},
+        {"ID": 2, "v": 8, "more": "x", "gone": 5},
+    ]
 
 
 def test_a_dry_run_shows_the_changes_and_stores_nothing(evolving: Evolving) -> None:
@@ -319,3 +325,26 @@ def test_columns_are_added_even_if_no_row_changes(evolving: Evolving) -> None:
     assert (result.status, result.schema_changes) == ("unchanged", ("added more STRING",))
     assert list(evolving.columns) == [*KINDS, "more"]
     assert len(evolving.rows("id")) == 3
+
+
+def test_positions_that_would_change_are_refused(evolving: Evolving) -> None:
+    options = {"add-column-before-partition": "true"}
+    evolving.create({"id": "BIGINT", "p": "INT"}, [], ["p"], options)
+    source = "SELECT 1L AS id, 2 AS p, 3 AS more"
+    refused = evolving.run(f"{INSERT} INTO d.t SELECT * FROM s", source)
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.remedy) == ("EXPRESSION_INVALID", "Insert BY NAME.")
+    evolving.done(f"{INSERT} INTO d.t BY NAME SELECT * FROM s", source)
+    assert list(evolving.columns) == ["id", "more", "p"]
+    assert evolving.rows("id", "more", "p") == [(1, 3, 2)]
+
+
+def test_a_branch_has_columns_of_its_own(evolving: Evolving) -> None:
+    table = evolving.create({"id": "BIGINT", "v": "INT"}, [{"id": 1, "v": 1}])
+    table.new_branch("b")
+    text = UPSERT.replace("d.t", "d.`t$branch_b`")
+    evolving.done(text, "SELECT 1L AS id, 'x' AS more")
+    rows = read_with_java(evolving.warehouse.path, "d.t", branch="b")
+    assert rows == [{"id": 1, "v": 1, "more": "x"}]
+    assert evolving.rows("id", "v") == [(1, 1)]
+    assert list(evolving.columns) == ["id", "v"]

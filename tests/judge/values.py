@@ -28,6 +28,9 @@ class Number(float):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Number) and repr(self) == repr(other)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(repr(self))
 

@@ -53,6 +53,10 @@ class JavaTable:
     def alter(self, *changes: Sequence[Any]) -> JavaTable:
         """The table after an ALTER: ``("rename", ("s", "x"), "y")`` and others (WritePaimon)."""
         self._ask(mode="alter", changes=changes)
+        return self.reloaded()
+
+    def reloaded(self) -> JavaTable:
+        """The table with the columns that it has now."""
         catalog = CatalogFactory.create({"warehouse": str(self.warehouse)})
         fields = catalog.get_table(self.name).table_schema.fields
         kinds = {field.name: field.type.to_dict() for field in fields}

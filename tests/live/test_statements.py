@@ -7,7 +7,7 @@ from tests.live.sabotage import kill_job
 from tests.live.waiting import wait_for
 
 # Each adds something else: what was applied, and how often, can be told from the numbers.
-_DAG = """
+_DAG = '''
 from datetime import datetime, timedelta
 from airflow.sdk import DAG
 from airflow_provider_merge.operators.clauses import when_matched
@@ -27,12 +27,16 @@ with DAG("{dag_id}_list", schedule=None, start_date=datetime(2024, 1, 1)):
                 on="t.id = s.id",
                 when=[when_matched().update({{"n": {value!r}}})],
             ),
-            sql_statement("third", "UPDATE shop.{dag_id} SET n = n + 1000 WHERE id = 1"),
+            sql_statement("third", """
+                MERGE WITH SCHEMA EVOLUTION INTO shop.{dag_id} AS t
+                USING (SELECT 1 AS id, 'x' AS more) AS s ON t.id = s.id
+                WHEN MATCHED THEN UPDATE SET n = t.n + 1000, more = s.more
+            """),
         ],
         retries=1,
         retry_delay=timedelta(seconds=1),
     )
-"""
+'''
 AFTER = {1: 1101, 2: 221}
 
 
@@ -69,6 +73,8 @@ def test_killed_in_the_middle(orders):
         "second": 3,
         "third": 4,
     }
+    assert results["third"]["schema_changes"] == ["added more STRING"]
+    assert "schema: added more STRING" in client.log(dag_id, "run", TASK, 2)
     (extra,) = client.asset_extras(dag_id)
     assert [each["snapshot_id"] for each in extra["statements"]] == [2, 3, 4]
     assert "first: shop." in client.log(dag_id, "run", TASK, 2)

@@ -106,7 +106,8 @@ class TableOperator(TableRequestOperator):
         if not isinstance(request.statement, RowStatement | PartitionStatement):
             return
         try:
-            check.require_valid(request.table, request.statement, request.sources)
+            widens = bool(request.options.type_widening)
+            check.require_valid(request.table, request.statement, request.sources, widens=widens)
         except JobError as error:
             if not _may_be_done(request, check.hook):
                 raise self.located(error) from None

@@ -91,6 +91,8 @@ class ChunkStatistics:
 
 def _exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:
     """Minimum and maximum of a chunk; empty if it has no values, None if not known exactly."""
+    if number(element, ElementField.TYPE) == footers.INT96:
+        return None
     if MetaField.STATISTICS not in meta:
         return None
     statistics: Struct = meta[MetaField.STATISTICS].data

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet import footer as footers
-from spark_jobs.datafiles.parquet import thrift
+from spark_jobs.datafiles.parquet import int96, thrift
 from spark_jobs.datafiles.parquet.footer import (
     ElementField,
     FileField,
@@ -77,7 +77,9 @@ class ColumnCodec:
         cls, column: TopColumn, created_by: Value | None, compression: Compression
     ) -> ColumnCodec:
         """The codec of a column that interprets values as little as possible."""
-        physical = _is_ordered_as_stored(column) or _is_decimal_of_bytes(column)
+        physical = (
+            _is_ordered_as_stored(column) or _is_decimal_of_bytes(column) or int96.is_int96(column)
+        )
         return cls(column, created_by, compression, physical)
 
     def require_writable(self) -> None:
@@ -86,6 +88,8 @@ class ColumnCodec:
         Raises:
             NotSpliceableError: pyarrow would store the column in another form.
         """
+        if int96.is_int96(self.column):
+            return
         try:
             data = self._write(pa.array([], self.column.field.type), self.column.field)
         except (pa.ArrowException, NotImplementedError) as error:
@@ -97,11 +101,17 @@ class ColumnCodec:
     def decode(self, window: Window, metas: Sequence[Struct], rows: int) -> pa.ChunkedArray:
         """The values of the column in one row group, whose chunks lie in ``window``."""
         elements = self.column.elements
-        if self.physical:
+        if int96.is_int96(self.column):
+            elements = (int96.as_bytes(elements[0]),)
+        elif self.physical:
             elements = ({k: v for k, v in elements[0].items() if k not in _LOGICAL},)
         moved = [footers.moved(meta, -window.start) for meta in metas]
         footer = footers.single_column_footer(elements, moved, rows, self.created_by)
-        return read_pages(window.data, footer)
+        values = read_pages(window.data, footer)
+        if int96.is_int96(self.column) and not self.physical:
+            chunks = [int96.timestamps(chunk) for chunk in values.chunks]
+            return pa.chunked_array(chunks, self.column.field.type)
+        return values
 
     def encode(self, values: pa.ChunkedArray, dictionary: bool) -> list[EncodedChunk]:
         """The chunks that hold ``values``, one per leaf; ``values`` are as ``decode`` returns them.
@@ -112,10 +122,13 @@ class ColumnCodec:
         if self.physical:
             field = pa.field(field.name, values.type, nullable=field.nullable)
         own_statistics = self.physical and _is_decimal_of_bytes(self.column)
-        data = self._write(values, field, dictionary, statistics=not own_statistics)
+        is_int96 = int96.is_int96(self.column)
+        data = self._write(values, field, dictionary, not (own_statistics or is_int96))
         chunks = list(_chunks(data))
         if own_statistics:
             chunks[0].meta[MetaField.STATISTICS] = thrift.struct(_signed_statistics(values))
+        elif is_int96:
+            chunks[0].meta[MetaField.TYPE] = self.column.elements[0][ElementField.TYPE]
         elif not is_ordered(self.column.elements[-1]):
             chunks[0].meta.pop(MetaField.STATISTICS, None)
         return chunks
@@ -124,6 +137,8 @@ class ColumnCodec:
         """``values`` of the column's own type, converted to the type that ``decode`` returns."""
         if not self.physical:
             return values
+        if int96.is_int96(self.column):
+            return int96.stored_timestamps(values)
         data = self._write(values, self.column.field)
         metas = [chunk.meta for chunk in _chunks(data)]
         column = self.decode(Window(0, data), metas, len(values))

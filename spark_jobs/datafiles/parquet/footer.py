@@ -81,7 +81,8 @@ class TopColumn:
     """A column of the table: its part of the schema, and the leaves whose chunks hold it.
 
     ``elements`` are its SchemaElements in depth-first order, ``leaves`` the indices of its chunks
-    in every row group. ``field`` has its Arrow type, derived from the parquet types alone.
+    in every row group. ``field`` has its Arrow type, derived from the parquet types alone; that of
+    INT96 is a timestamp in microseconds.
     """
 
     name: str
@@ -293,11 +294,13 @@ def _top_columns(fields: Struct) -> tuple[TopColumn, ...]:
     elements = items(fields[FileField.SCHEMA])
     columns: list[TopColumn] = []
     position, leaf = 1, 0
-    for field in schema:
+    for as_read in schema:
         end = _subtree_end(elements, position)
         part = tuple(elements[position:end])
         leaves = sum(ElementField.TYPE in each for each in part)
         name = part[0][ElementField.NAME].data.decode()
+        is_int96 = number(part[0], ElementField.TYPE, -1) == INT96
+        field = as_read.with_type(pa.timestamp("us")) if is_int96 else as_read
         columns.append(TopColumn(name, part, range(leaf, leaf + leaves), field))
         position, leaf = end, leaf + leaves
     if position != len(elements):

@@ -15,7 +15,6 @@ from spark_jobs.datafiles.parquet.footer import (
     ElementField,
     FileField,
     Footer,
-    NotSpliceableError,
     TopColumn,
     number,
 )
@@ -50,9 +49,7 @@ class NewColumn:
 def new_columns(footer: Footer, mappings: Sequence[FieldMapping] | None) -> list[NewColumn]:
     """The columns of the new file, in order.
 
-    Raises:
-        NotSpliceableError: the source lacks a column that its schema has.
-        pa.ArrowInvalid: the source does not hold what its schema says.
+    The source must hold the columns of its schema.
     """
     if mappings is None:
         return [NewColumn(column, column) for column in footer.columns]
@@ -61,12 +58,8 @@ def new_columns(footer: Footer, mappings: Sequence[FieldMapping] | None) -> list
     leaf = 0
     for mapping, as_new in zip(mappings, _as_stored(mappings), strict=True):
         stored = as_new
-        source = None if mapping.source is None else by_name.get(mapping.source.name)
-        if mapping.source is not None and source is None:
-            raise NotSpliceableError(f"it has no column {mapping.source.name}")
+        source = None if mapping.source is None else by_name[mapping.source.name]
         if source is not None and mapping.is_copy:
-            if not mapping.parts:
-                mapping.require_stored_as_recorded(source.field.type)
             stored = _renamed(source, mapping.field.name)
         leaves = range(leaf, leaf + len(stored.leaves))
         column = TopColumn(stored.name, stored.elements, leaves, stored.field)

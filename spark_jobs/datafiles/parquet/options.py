@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.errors import NotSupportedError
-
 # A dictionary-encoded chunk with fewer bytes per value has few distinct values; keeping its indices
 # avoids expanding them to strings and hashing those again.
 _LOW_CARDINALITY_BYTES = 2.5
+
+_SAMPLED_ROWS: Final = 4096
+# The share of distinct values in the sample below which a column gets a dictionary.
+_DISTINCT_SHARE: Final = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +44,25 @@ class ParquetOptions:
         return cls(dictionary=True, decimal_as_integer=True)
 
     @classmethod
-    def like(cls, metadata: pq.FileMetaData) -> ParquetOptions:
-        """The options of an existing file.
-
-        Raises:
-            NotSupportedError: it has INT96 timestamps. pyarrow writes either all timestamps of a
-                file as INT96 or none, and they overflow outside the years 1677 to 2262.
+    def for_rows(cls, rows: pa.Table) -> ParquetOptions:
+        """Those of a new file that begins with ``rows``: unlike Java's, without dictionaries of
+        columns whose values hardly repeat, which take time and room and are dropped in the end.
         """
+        if rows.num_rows <= _SAMPLED_ROWS:
+            return cls.for_new_file()
+        sample = rows.slice((rows.num_rows - _SAMPLED_ROWS) // 2, _SAMPLED_ROWS)
+        paths = [
+            path
+            for field, column in zip(sample.schema, sample.columns, strict=True)
+            if pa.types.is_nested(field.type) or _repeats(column)
+            for path in _leaf_paths(field)
+        ]
+        return cls(dictionary=tuple(paths), decimal_as_integer=True)
+
+    @classmethod
+    def like(cls, metadata: pq.FileMetaData) -> ParquetOptions:
+        """The options of an existing file without INT96 timestamps."""
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-        int96 = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
-        if int96:
-            raise NotSupportedError(
-                f"Column {int96[0]} is stored as INT96 timestamps, which cannot be copied.",
-                "Rewrite the table's files with TIMESTAMP(6) columns first.",
-            )
         decimals = [leaf for leaf in leaves if leaf.logical_type.type == "DECIMAL"]
         return cls(
             dictionary=_dictionary_paths(metadata),
@@ -75,6 +83,25 @@ class ParquetOptions:
             "store_decimal_as_integer": self.decimal_as_integer,
             "store_schema": False,
         }
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    return len(column.unique()) < _DISTINCT_SHARE * len(column)
+
+
+def _leaf_paths(field: pa.Field, prefix: str = "") -> Iterator[str]:
+    """The paths of a column's leaves as pyarrow writes them."""
+    path, kind = f"{prefix}{field.name}", field.type
+    if pa.types.is_struct(kind):
+        for child in kind:
+            yield from _leaf_paths(child, f"{path}.")
+    elif pa.types.is_map(kind):
+        yield from _leaf_paths(kind.key_field.with_name("key"), f"{path}.key_value.")
+        yield from _leaf_paths(kind.item_field.with_name("value"), f"{path}.key_value.")
+    elif pa.types.is_list(kind):
+        yield from _leaf_paths(kind.value_field.with_name("element"), f"{path}.list.")
+    else:
+        yield path
 
 
 def low_cardinality_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> list[str]:

@@ -24,6 +24,7 @@ from spark_jobs.datafiles.field_mapping import (
 )
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
 from spark_jobs.datafiles.file_formats import is_orc, is_parquet
+from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError
 from spark_jobs.datafiles.parquet.options import (
@@ -33,6 +34,7 @@ from spark_jobs.datafiles.parquet.options import (
 )
 from spark_jobs.datafiles.parquet.splice import splice
 from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
+from spark_jobs.datafiles.recorded_columns import require_recorded
 
 
 def rewrite(
@@ -42,23 +44,29 @@ def rewrite(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
+    columns: Iterable[pa.Field] = (),
 ) -> WrittenFile | None:
     """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
 
     ``mappings`` are of a file that does not have the table's columns, or is ORC or Avro; the new
-    file has them, and is parquet.
+    file has them, and is parquet. Any other file must have the table's ``columns``.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
-        NotSupportedError: the file has INT96 timestamps, which pyarrow cannot copy.
+        NotSupportedError: the file has INT96 timestamps that cannot be copied; names the column.
         InternalError: positions are not ascending.
-        CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file.
-            LIBRARY_MISSING: the file is Avro, and fastavro is not installed.
+        CatalogError: DATA_FILE_UNREADABLE, also if a position is not in the file, or if the file
+            does not hold what its schema says. LIBRARY_MISSING: the file is Avro, and fastavro is
+            not installed.
     """
     with reading_file(source):
         if mappings is not None and not is_parquet(source):
             return _rewrite_as_parquet(filesystem, source, target, changes, compression, mappings)
-        return _rewrite(filesystem, source, target, changes, compression, mappings)
+        recorded = columns if mappings is None else recorded_columns(mappings)
+        with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
+            metadata = plain.metadata
+            require_recorded(plain.schema_arrow, recorded)
+        return _rewrite(filesystem, source, target, changes, compression, mappings, metadata)
 
 
 def _rewrite(
@@ -68,13 +76,11 @@ def _rewrite(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None,
+    metadata: pq.FileMetaData,
 ) -> WrittenFile | None:
-    with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
-        metadata = plain.metadata
     changes.require_valid(metadata.num_rows, source)
     if int(changes.deleted.sum()) == metadata.num_rows:
         return None
-    ParquetOptions.like(metadata)
     try:
         return splice(filesystem, source, target, changes, compression, mappings)
     except NotSpliceableError:
@@ -89,18 +95,23 @@ def rewrite_whole(
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
 ) -> WrittenFile:
-    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row."""
+    """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row.
+
+    Raises:
+        NotSupportedError: the file has INT96 timestamps.
+    """
     with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
         metadata, schema = plain.metadata, plain.schema_arrow
-        options = ParquetOptions.like(metadata)
+        int96.refuse(source, plain.schema)
+        options: ParquetOptions | None = ParquetOptions.like(metadata)
         texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
     if mappings is not None:
-        options, texts = ParquetOptions.for_new_file(), []
+        options, texts = None, []
     with pq.ParquetFile(
         filesystem.open_input_file(source), metadata=metadata, read_dictionary=texts
     ) as file:
         schema = file.schema_arrow if mappings is None else pa.schema(m.field for m in mappings)
-        writer = ParquetFileWriter(filesystem, target, schema, options, compression)
+        writer = ParquetFileWriter(filesystem, target, schema, compression, options)
         numbers = range(file.num_row_groups)
         groups = (file.read_row_group(number, use_threads=False) for number in numbers)
         return _write(writer, groups, source, changes, mappings)
@@ -121,15 +132,14 @@ def _rewrite_as_parquet(
     if int(changes.deleted.sum()) == row_count:
         return None
     schema = pa.schema(each.field for each in mappings)
-    options = ParquetOptions.for_new_file()
     with filesystem.open_input_file(source) as stream:
-        writer = ParquetFileWriter(filesystem, target, schema, options, compression)
+        writer = ParquetFileWriter(filesystem, target, schema, compression)
+        recorded = recorded_columns(mappings)
         groups = (
-            (stripe.table() for stripe in orc.stripes(stream))
-            if is_orc(source)
-            else (group.table() for group in avro.row_groups(stream, recorded_columns(mappings)))
+            orc.stripes(stream, recorded) if is_orc(source) else avro.row_groups(stream, recorded)
         )
-        return _write(writer, groups, source, changes, mappings)
+        tables = (group.table() for group in groups)
+        return _write(writer, tables, source, changes, mappings)
 
 
 def _write(

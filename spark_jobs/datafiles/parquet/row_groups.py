@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
 from spark_jobs.datafiles.parquet.options import low_cardinality_columns
-from spark_jobs.datafiles.parquet.stored_decimals import as_stored, decimals
+from spark_jobs.datafiles.parquet.stored_values import as_stored, logical
+from spark_jobs.datafiles.recorded_columns import require_recorded
 
 
-def row_groups(stream: pa.NativeFile) -> Iterator[RowGroup]:
-    """The row groups of the file, set up to decode as little as possible."""
-    file, decimal_types = _opened(stream)
+def row_groups(
+    path: str, stream: pa.NativeFile, recorded: Collection[pa.Field]
+) -> Iterator[RowGroup]:
+    """The row groups of the file, set up to decode as little as possible.
+
+    Raises:
+        pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
+        NotSupportedError: one of them has INT96 timestamps that cannot be read rightly.
+    """
+    file, stored_types = _opened(stream, recorded)
+    int96.refuse(path, file.schema, [field.name for field in recorded])
     for number in range(file.num_row_groups):
-        yield RowGroup(file, number, decimal_types)
+        yield RowGroup(file, number, stored_types)
 
 
 class RowGroup:
     """One row group. Implements ``file_scan.RowGroup``."""
 
     def __init__(
-        self, file: pq.ParquetFile, number: int, decimal_types: Mapping[str, pa.Decimal128Type]
+        self, file: pq.ParquetFile, number: int, stored_types: Mapping[str, pa.DataType]
     ) -> None:
         self._file = file
         self._number = number
-        self._decimal_types = decimal_types
+        self._stored_types = stored_types
         self._metadata = file.metadata.row_group(number)
         self.row_count: int = self._metadata.num_rows
 
@@ -49,8 +59,8 @@ class RowGroup:
 
     def values(self, name: str, decoded: pa.Array) -> pa.Array:
         """Some rows of a column, from those of ``column``."""
-        kind = self._decimal_types.get(name)
-        return decoded if kind is None else decimals(decoded, kind)
+        kind = self._stored_types.get(name)
+        return decoded if kind is None else logical(decoded, kind)
 
     def _leaves(self, name: str) -> range:
         start = 0
@@ -63,13 +73,17 @@ class RowGroup:
 
 
 def _opened(
-    stream: pa.NativeFile,
-) -> tuple[pq.ParquetFile, Mapping[str, pa.Decimal128Type]]:
-    """The file, and the types of its decimal columns, which it decodes as they are stored."""
+    stream: pa.NativeFile, recorded: Collection[pa.Field]
+) -> tuple[pq.ParquetFile, Mapping[str, pa.DataType]]:
+    """The file, and the types of columns that it decodes as they are stored."""
     try:
-        metadata, types = as_stored(read_footer(stream))
+        footer = read_footer(stream)
+        columns = pa.schema(column.field for column in footer.columns)
+        metadata, types = as_stored(footer)
     except NotSpliceableError:
-        metadata, types = pq.ParquetFile(stream).metadata, {}
+        plain = pq.ParquetFile(stream)
+        columns, metadata, types = plain.schema_arrow, plain.metadata, {}
+    require_recorded(columns, recorded)
     texts = low_cardinality_columns(metadata, metadata.schema.to_arrow_schema())
     return pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts), types
 

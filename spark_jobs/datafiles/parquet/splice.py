@@ -141,6 +141,8 @@ class _Splicer:
         for new in self._columns:
             column = new.column
             encodes = column.name in self._changes.columns or not new.is_copy
+            if not new.is_copy and new.source is not None:
+                _require_known_timestamps(new.source)
             if loses_rows or encodes:
                 codec = ColumnCodec.for_column(column, created_by, self._compression)
                 if encodes or not codec.physical:
@@ -267,6 +269,13 @@ def _range_of(group: Struct) -> tuple[int, int]:
     if start < len(MAGIC) or end - start > sum(high - low for low, high in ranges) + _GAP_BYTES:
         raise NotSpliceableError("the chunks of a row group do not lie together")
     return start, end
+
+
+def _require_known_timestamps(source: TopColumn) -> None:
+    """Check that values which have to be decoded are no INT96 timestamps in nested ones."""
+    stored_as = {number(each, footers.ElementField.TYPE, -1) for each in source.elements}
+    if footers.INT96 in stored_as and not source.is_flat:
+        raise NotSpliceableError(f"column {source.name} has INT96 timestamps in nested values")
 
 
 def _copied(window: Window, meta: Struct) -> EncodedChunk:

@@ -27,23 +27,28 @@ class WrittenFile:
 
 
 class ParquetFileWriter:
-    """Writes tables of one schema to a new file, each as a row group."""
+    """Writes tables of one schema to a new file, each as a row group.
+
+    ``options`` None: those that suit the first row group.
+    """
 
     def __init__(
         self,
         filesystem: pafs.FileSystem,
         path: str,
         schema: pa.Schema,
-        options: ParquetOptions,
         compression: Compression,
+        options: ParquetOptions | None = None,
     ) -> None:
         self._path = path
         self._rows = 0
         self._statistics = StatisticsCollector()
         make_folder(filesystem, posixpath.dirname(path))
         self._stream = filesystem.open_output_stream(path)
-        arguments = options.writer_arguments(compression)
-        self._writer = pq.ParquetWriter(self._stream, schema, **arguments)
+        self._schema = schema
+        self._compression = compression
+        self._options = options
+        self._writer: pq.ParquetWriter | None = None
 
     @property
     def bytes_written(self) -> int:
@@ -54,13 +59,14 @@ class ParquetFileWriter:
         """Append ``table`` as a row group; an empty table adds none."""
         if table.num_rows == 0:
             return
-        self._writer.write_table(table.unify_dictionaries(), row_group_size=table.num_rows)
+        writer = self._opened(table)
+        writer.write_table(table.unify_dictionaries(), row_group_size=table.num_rows)
         self._statistics.add(table)
         self._rows += table.num_rows
 
     def finish(self) -> WrittenFile:
         """Write the footer and close the file."""
-        self._writer.close()
+        self._opened(self._schema.empty_table()).close()
         size = self.bytes_written
         self._stream.close()
         return WrittenFile(self._path, size, self._rows, self._statistics.result())
@@ -69,4 +75,13 @@ class ParquetFileWriter:
         """Abandon the file; what is in the storage must then be removed."""
         for each in (self._writer, self._stream):
             with contextlib.suppress(OSError, pa.ArrowException):
-                each.close()
+                if each is not None:
+                    each.close()
+
+    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
+        """The writer of pyarrow; ``first`` is the first row group, if none has been written."""
+        if self._writer is None:
+            options = self._options or ParquetOptions.for_rows(first)
+            arguments = options.writer_arguments(self._compression)
+            self._writer = pq.ParquetWriter(self._stream, self._schema, **arguments)
+        return self._writer

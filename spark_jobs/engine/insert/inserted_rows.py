@@ -157,6 +157,7 @@ def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[
     if spec.columns:
         wanted = list(spec.columns)
     else:
+        _require_added_last(table)
         fixed = {split_name(name)[0].lower() for name in spec.partition}
         added = list(map(quote, table.added_columns))
         known = [name for name in table.column_names if name not in table.added_columns]
@@ -171,6 +172,18 @@ def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[
             "Name the columns that get a value, or insert BY NAME.",
         )
     return wanted
+
+
+def _require_added_last(table: TableHandle) -> None:
+    """Refuse new columns that would have other positions when the statement runs again."""
+    added = table.added_columns
+    if added and table.column_names[-len(added) :] != added:
+        raise AnalysisError(
+            ErrorCode.EXPRESSION_INVALID,
+            f"{_LABEL} by position: {table.name} gets its new columns ({', '.join(added)}) before "
+            "others, so the next rows would be stored in other columns",
+            "Insert BY NAME.",
+        )
 
 
 def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:

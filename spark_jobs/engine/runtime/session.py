@@ -20,6 +20,9 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
         "spark.sql.parquet.binaryAsString": "false",
         "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+        "spark.sql.parquet.int96AsTimestamp": "true",
+        # It would shift the timestamps of files that Java did not write.
+        "spark.sql.parquet.int96TimestampConversion": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
         "spark.sql.readSideCharPadding": "true",
         "spark.sql.execution.arrow.useLargeVarTypes": "false",

@@ -21,7 +21,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.connector import Connector, ConnectorMergeWrites, ConnectorMetadata
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.sinks import MergeHandle
@@ -33,7 +33,7 @@ from tests.support.folder_connector.sink import FolderSinks
 
 
 @dataclass(frozen=True)
-class FolderMetadata:
+class FolderMetadata(ConnectorMetadata):
     """Tables are folders ``<warehouse>/<database>/<table>``."""
 
     root: Path
@@ -116,7 +116,7 @@ class FolderScan:
 
 
 @dataclass(frozen=True)
-class FolderWrites:
+class FolderWrites(ConnectorMergeWrites):
     """A write puts its id into the names of its files, so that all of them can be removed."""
 
     metadata: FolderMetadata

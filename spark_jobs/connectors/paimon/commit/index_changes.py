@@ -64,6 +64,11 @@ def index_changes(
         new[place].append(index)
     touched = {*gone, *(name for each in new.values() for index in each for name in index.vectors)}
     old = _replaced(table, touched, new)
+    partitions = {
+        bucket_key_of(entry): entry.partition
+        for _, entry in table.located_entries
+        if entry.file.file_name in touched
+    }
     numbers = count()
     changes: dict[BucketKey, IndexChanges] = defaultdict(IndexChanges)
     for place in {*new, *old}:
@@ -78,7 +83,7 @@ def index_changes(
                 filesystem.delete_file(index.path)
         changes[place].deletes += [index_manifest.removed_index(file.entry) for file in old[place]]
         changes[place].adds += [
-            index_manifest.new_vector_index(table.table, place.partition, place.bucket, *index)
+            index_manifest.new_vector_index(partitions[place], place.bucket, *index)
             for index in taken
         ]
     return changes

@@ -1,4 +1,4 @@
-"""The bucket of a row in a table with fixed buckets. Runs on executors.
+"""Rows in Paimon's binary form, and their buckets in tables with fixed ones. Runs on executors.
 
 Follows Paimon's ``DefaultBucketFunction``: MurmurHash3 (x86, 32 bits, seed 42) over the words of
 the bucket key's ``BinaryRow``. Its layout is that of ``AbstractBinaryWriter``: a header with a NULL
@@ -57,7 +57,18 @@ class BucketFunction:
         return [pa.array(np.abs(np.fmod(hashes, self.buckets)).astype(np.int32))]
 
 
+def binary_row(columns: Sequence[pa.Array]) -> bytes:
+    """The single row of ``columns`` as in manifests: a ``BinaryRow`` after its number of fields."""
+    words, _, _ = _binary_rows(columns, 1)
+    return len(columns).to_bytes(4, "big") + words.tobytes()
+
+
 def _hashes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int32]:
+    return _murmur3(*_binary_rows(columns, rows))
+
+
+def _binary_rows(columns: Sequence[pa.Array], rows: int) -> tuple[Words, Integers, Integers]:
+    """The words of all rows, and where each row starts and how many words it has."""
     header = (len(columns) + 63 + _HEADER_BITS) // 64
     parts = [_part(column) for column in columns]
     fixed = header + len(columns)
@@ -73,7 +84,7 @@ def _hashes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int32]:
         words[starts + bit // 64] |= nulls << np.uint64(bit % 64)
         part.store(words, starts + header + index, starts, cursor)
         cursor = cursor + part.extra_words
-    return _murmur3(words, starts, sizes)
+    return words, starts, sizes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Mapping between Paimon's types (JSON, as in schema files) and Spark SQL types in DDL form.
 
 It is the mapping of Paimon's own Spark connector (``SparkTypeUtils``): Spark's TIMESTAMP is
-Paimon's TIMESTAMP WITH LOCAL TIME ZONE, and TIMESTAMP_NTZ is TIMESTAMP. docs/paimon.md has the
+Paimon's TIMESTAMP WITH LOCAL TIME ZONE, and TIMESTAMP_NTZ is TIMESTAMP. docs/types.md has the
 whole table.
 """
 
@@ -200,7 +200,7 @@ def _atomic_to_paimon(spark: SparkType, column: str) -> str:
     text = name.upper() + (f"({', '.join(map(str, arguments))})" if arguments else "")
     raise NotSupportedError(
         f"Column {column}: a Paimon table cannot hold Spark's type {text}.",
-        "Choose another type; docs/paimon.md lists those that are possible.",
+        "Choose another type; docs/types.md lists those that are possible.",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.file_names import require_file_name
+from spark_jobs.connectors.paimon.library.exact_partitions import manifest_file_manager
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -26,6 +27,7 @@ def live_entries(table: Any, snapshot: Any) -> list[Any]:
 
     with reading_metadata(place_of_metadata(table)):
         scanner = FileScanner(table, lambda: ([], None))
+        scanner.manifest_file_manager = manifest_file_manager(table)
         manifests = ManifestListManager(table).read_all(snapshot)
         for each in manifests:
             require_file_name("manifest", each.file_name)

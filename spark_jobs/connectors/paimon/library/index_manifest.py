@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.locations import filesystem_path
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
+from spark_jobs.connectors.paimon.library.exact_partitions import index_manifest_file
 from spark_jobs.connectors.paimon.library.manifest_files import require_index_manifest
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
@@ -36,13 +37,11 @@ def index_files(table: Any, snapshot: Any) -> list[IndexFile]:
     Raises:
         CatalogError: METADATA_UNREADABLE, also if the index manifest is gone.
     """
-    from pypaimon.manifest.index_manifest_file import IndexManifestFile
-
     if snapshot.index_manifest is None:
         return []
     with reading_metadata(place_of_metadata(table)):
         require_index_manifest(table, snapshot.index_manifest)
-        entries = IndexManifestFile(table).read(snapshot.index_manifest)
+        entries = index_manifest_file(table).read(snapshot.index_manifest)
         entries = [each for each in entries if each.kind == _ADD]
         return [_index_file(table, entry) for entry in entries]
 
@@ -69,18 +68,15 @@ def index_directory(table: Any) -> str | None:
 
 
 def new_vector_index(
-    table: Any,
-    partition: Sequence[Any],
-    bucket: int,
-    path: str,
-    size: int,
-    vectors: Mapping[str, VectorRange],
+    partition: Any, bucket: int, path: str, size: int, vectors: Mapping[str, VectorRange]
 ) -> Any:
-    """The index manifest entry of a new index file; ``vectors`` are by name of the data file."""
+    """The index manifest entry of a new index file; ``vectors`` are by name of the data file.
+
+    ``partition`` is that of a data file's manifest entry: Java compares their bytes.
+    """
     from pypaimon.index.deletion_vector_meta import DeletionVectorMeta
     from pypaimon.index.index_file_meta import IndexFileMeta
     from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
-    from pypaimon.table.row.generic_row import GenericRow
 
     ranges = {
         name: DeletionVectorMeta(name, each.offset, each.length, each.cardinality)
@@ -88,8 +84,7 @@ def new_vector_index(
     }
     name = path.rpartition("/")[2]
     meta = IndexFileMeta(DELETION_VECTORS, name, size, len(ranges), ranges)
-    row = GenericRow(list(partition), table.partition_keys_fields)
-    return IndexManifestEntry(_ADD, row, bucket, meta)
+    return IndexManifestEntry(_ADD, partition, bucket, meta)
 
 
 def removed_index(entry: Any) -> Any:

@@ -14,6 +14,11 @@ from typing import Any, Final
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.file_names import require_file_name
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD, DELETE, NamedFile, named_file
+from spark_jobs.connectors.paimon.library.exact_partitions import (
+    index_manifest_file,
+    manifest_file_manager,
+    new_partition,
+)
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -28,9 +33,8 @@ _SNAPSHOT_VERSION: Final = 3
 def added_entry(table: Any, place: BucketKey, file: Any) -> Any:
     """The manifest entry that adds a data file (from ``data_files.new_data_file``)."""
     from pypaimon.manifest.schema.manifest_entry import ManifestEntry
-    from pypaimon.table.row.generic_row import GenericRow
 
-    partition = GenericRow(list(place.partition), table.partition_keys_fields)
+    partition = new_partition(table, place.partition)
     return ManifestEntry(ADD, partition, place.bucket, table.total_buckets, file)
 
 
@@ -71,11 +75,9 @@ def manifest_entries(table: Any, manifest: Any) -> list[Any]:
     Raises:
         CatalogError: METADATA_UNREADABLE.
     """
-    from pypaimon.manifest.manifest_file_manager import ManifestFileManager
-
     with reading_metadata(place_of_metadata(table)):
         require_file_name("manifest", manifest.file_name)
-        entries: list[Any] = ManifestFileManager(table).read(
+        entries: list[Any] = manifest_file_manager(table).read(
             manifest.file_name, drop_stats=False, file_size=manifest.file_size
         )
         for entry in entries:
@@ -118,9 +120,7 @@ def write_manifests(table: Any, entries: Sequence[Any], target_size: int, prefix
     Raises:
         RuntimeError: the storage failed; the files written so far are removed.
     """
-    from pypaimon.manifest.manifest_file_manager import ManifestFileManager
-
-    manifests: list[Any] = ManifestFileManager(table).rolling_write(
+    manifests: list[Any] = manifest_file_manager(table).rolling_write(
         list(entries), target_size, prefix
     )
     return manifests
@@ -150,7 +150,7 @@ def write_index_manifest(
     """
     if previous is not None and (adds or deletes):
         require_index_manifest(table, previous)
-    name: str | None = _index_manifest_file(table).combine_changes(
+    name: str | None = index_manifest_file(table).combine_changes(
         previous, list(adds), list(deletes)
     )
     return name
@@ -162,16 +162,10 @@ def require_index_manifest(table: Any, name: str) -> None:
     Raises:
         FileNotFoundError: it does not exist.
     """
-    file = _index_manifest_file(table)
+    file = index_manifest_file(table)
     path = f"{file.manifest_path}/{name}"
     if not file.file_io.exists(path):
         raise FileNotFoundError(f"index manifest {path} does not exist")
-
-
-def _index_manifest_file(table: Any) -> Any:
-    from pypaimon.manifest.index_manifest_file import IndexManifestFile
-
-    return IndexManifestFile(table)
 
 
 def remove_manifests(table: Any, names: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, AvroCheck, ScannedFile
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
+from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
@@ -53,6 +54,7 @@ class PaimonScan:
         self, filesystem: pafs.FileSystem, reader: Reader = "auto", spark_prefix: str = "file://"
     ) -> None:
         self._filesystem = filesystem
+        self._stored = StoredColumns(filesystem)
         self._reader = reader
         self._spark_prefix = spark_prefix
 
@@ -68,6 +70,8 @@ class PaimonScan:
 
         Raises:
             NotSupportedError: a column has timestamps that Spark would round.
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
+            InternalError: STORAGE_UNAVAILABLE.
         """
         _refuse_nanoseconds(table, columns)
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
@@ -76,7 +80,7 @@ class PaimonScan:
         # Spark's readers of other formats have no row positions.
         others = [file for file in files if not is_parquet(file.path)]
         parquet = [file for file in files if is_parquet(file.path)]
-        rows = read_by_spark(spark, table, parquet, columns, self._filesystem, self._spark_prefix)
+        rows = read_by_spark(spark, table, parquet, columns, self._stored, self._spark_prefix)
         if not others:
             return rows
         return rows.union(self._read_by_pyarrow(spark, table, others, columns, {}))
@@ -165,5 +169,5 @@ def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
             raise NotSupportedError(
                 f"Column {column.name} has timestamps of precision 7 to 9, which Spark does not "
                 "read exactly.",
-                "Leave the column out of the statement.",
+                "Change the column to TIMESTAMP(6), or read a table without it.",
             )

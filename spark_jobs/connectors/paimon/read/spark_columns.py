@@ -11,18 +11,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
 
+from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 
 @dataclass(frozen=True, slots=True)
 class ReadColumns:
-    """Files with the same columns: what Spark reads from them, and the table's columns from it."""
+    """Files with the same columns: what Spark reads from them, and the table's columns from it.
+
+    ``recorded`` are the columns of the files from which ``columns`` are made.
+    """
 
     files: Sequence[PlannedFile]
+    recorded: Sequence[pa.Field]
     schema: str | StructType
     columns: Sequence[SparkColumn]
 
@@ -39,8 +44,10 @@ def columns_by_schema(
     found = []
     for schema_id, members in groups.items():
         if schema_id is None:
+            stored = table_schema.arrow_schema(target.table)
+            recorded = [stored.field(name) for name in columns]
             today = [F.col(quote(name)) for name in columns]
-            found.append(ReadColumns(members, spark_schema(table), today))
+            found.append(ReadColumns(members, recorded, spark_schema(table), today))
             continue
         by_name = {each.field.name: each for each in target.mappings[schema_id]}
         found.append(_older(members, [by_name[name] for name in columns]))
@@ -48,15 +55,13 @@ def columns_by_schema(
 
 
 def _older(files: Sequence[PlannedFile], mappings: Sequence[FieldMapping]) -> ReadColumns:
-    sources = {each.source.name: each.source for each in mappings if each.source is not None}
-    schema = StructType(
-        [StructField(name, _spark_type(field.type)) for name, field in sources.items()]
-    )
+    recorded = recorded_columns(mappings)
+    schema = StructType([StructField(each.name, _spark_type(each.type)) for each in recorded])
     columns = [
         _value(each, None if each.source is None else F.col(quote(each.source.name)))
         for each in mappings
     ]
-    return ReadColumns(files, schema, columns)
+    return ReadColumns(files, recorded, schema, columns)
 
 
 def _value(mapping: FieldMapping, source: SparkColumn | None) -> SparkColumn:

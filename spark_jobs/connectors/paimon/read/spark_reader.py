@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from spark_jobs.connectors.paimon.read.live_rows import VectorOfFile, without_deleted
 from spark_jobs.connectors.paimon.read.spark_columns import ReadColumns, columns_by_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
+from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
@@ -24,7 +25,6 @@ from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 if TYPE_CHECKING:
-    import pyarrow.fs as pafs
     from pyspark.sql import SparkSession
 
 _NAME: Final = f"{RESERVED_PREFIX}file_name"
@@ -51,23 +51,31 @@ def read_by_spark(
     table: TableHandle,
     files: Sequence[PlannedFile],
     columns: Sequence[str],
-    filesystem: pafs.FileSystem,
+    stored: StoredColumns,
     prefix: str,
 ) -> DataFrame:
     """The rows of ``files`` with ``columns`` and the row id.
 
-    Executors read deletion vectors from ``filesystem``; ``prefix`` turns its paths into Spark's.
+    The driver compares the files with their schemas by ``stored``, and executors read deletion
+    vectors from its file system; ``prefix`` turns its paths into Spark's.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE: a file is missing or damaged, or does not hold what its
+            schema says; METADATA_UNREADABLE: the driver may not read it.
+        InternalError: STORAGE_UNAVAILABLE.
     """
     if not files:
         empty = spark.createDataFrame([], spark_schema(table))
         return empty.select(*map(quote, columns), _row_id(F.lit(0), F.lit(0)))
     groups = columns_by_schema(table, files, columns)
+    for group in groups:
+        stored.require([file.path for file in group.files], group.recorded)
     frames = [_rows(spark, group, prefix) for group in groups]
     rows = functools.reduce(DataFrame.union, frames)
     # Not an inner join: it would silently drop the rows of a file whose name does not match.
     ordinals = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME, "left")
     located = ordinals.withColumn(_ORDINAL, F.coalesce(_ORDINAL, _unknown_file()))
-    live = without_deleted(located, _ORDINAL, _POSITION, _vectors(table, files), filesystem)
+    live = without_deleted(located, _ORDINAL, _POSITION, _vectors(table, files), stored.filesystem)
     return live.select(*map(quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
 
 

@@ -165,9 +165,16 @@ class PaimonMergeSink:
 
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         target = self._new_path(_directory(source))
-        compression = self._factory.layout.files.compression
-        mappings = self._mappings_of(source)
-        written = rewrite(self._filesystem, source.path, target, changes, compression, mappings)
+        files, mappings = self._factory.layout.files, self._mappings_of(source)
+        written = rewrite(
+            self._filesystem,
+            source.path,
+            target,
+            changes,
+            files.compression,
+            mappings,
+            files.schema,
+        )
         carried = source.row_count - len(changes.positions)
         self._fragments.append(_replacement(ordinal, source, written, carried))
 

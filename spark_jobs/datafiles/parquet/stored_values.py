@@ -1,6 +1,7 @@
-"""Decimals of a parquet file, read as the integers or bytes that they are stored as.
+"""Decimals and INT96 timestamps of a parquet file, read as the integers or bytes that are stored.
 
-Decoding all of them as decimals takes pyarrow four times as long, though few rows may be wanted.
+Decoding all decimals takes pyarrow four times as long, though few rows may be wanted. INT96
+timestamps it does not always read rightly.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.footer import ElementField, FileField, Footer, TopColumn, number
 from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, list_of
 
@@ -26,8 +28,11 @@ _STORED_AS = (footers.INT32, footers.INT64, footers.FIXED_LEN_BYTE_ARRAY)
 _WIDTH = 16
 
 
-def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.Decimal128Type]]:
-    """The footer without the logical types of decimal columns, and the types of those columns."""
+def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.DataType]]:
+    """The footer with decimals and INT96 as they are stored, and the types of those columns.
+
+    It has no nested ones.
+    """
     root, *_ = footers.items(footer.fields[FileField.SCHEMA])
     elements: list[Struct] = [root]
     types = {}
@@ -36,11 +41,19 @@ def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.Decimal1
             types[column.name] = column.field.type
             (element,) = column.elements
             elements.append({k: v for k, v in element.items() if k not in _LOGICAL})
+        elif int96.is_int96(column):
+            types[column.name] = column.field.type
+            elements.append(int96.as_bytes(column.elements[0]))
         else:
             elements.extend(column.elements)
     # Without properties, in which Arrow writers store the Arrow schema.
     fields = {k: v for k, v in footer.fields.items() if k != FileField.PROPERTIES}
     return footers.as_pyarrow({**fields, FileField.SCHEMA: list_of(STRUCT, elements)}), types
+
+
+def logical(stored: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values of type ``kind`` that are stored as the footer of ``as_stored`` says."""
+    return decimals(stored, kind) if pa.types.is_decimal(kind) else int96.timestamps(stored)
 
 
 def decimals(stored: pa.Array, kind: pa.Decimal128Type) -> pa.Array:

@@ -1,0 +1,127 @@
+"""Which columns of a file are those of its schema; a scan and a rewrite refuse all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+
+from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.rewrite import rewrite
+from spark_jobs.datafiles.recorded_columns import require_recorded
+from spark_jobs.errors import CatalogError, ErrorCode
+from tests.datafiles.test_rewrite import update
+
+LOCAL = pafs.LocalFileSystem()
+NOTHING = np.zeros(0, np.int64)
+
+
+def struct(**fields: pa.DataType) -> pa.DataType:
+    return pa.struct(list(fields.items()))
+
+
+@pytest.mark.parametrize(
+    ("found", "recorded"),
+    [
+        (pa.timestamp("ms"), pa.timestamp("us")),
+        (pa.timestamp("ns"), pa.timestamp("us", "UTC")),
+        (pa.dictionary(pa.int32(), pa.string()), pa.string()),
+        (pa.large_string(), pa.string()),
+        (pa.binary(3), pa.binary()),
+        (pa.list_(pa.field("item", pa.int32())), pa.list_(pa.field("element", pa.int32()))),
+        (struct(b=pa.int32(), more=pa.string(), a=pa.int8()), struct(a=pa.int8(), b=pa.int32())),
+        (
+            pa.map_(pa.string(), struct(at=pa.timestamp("ms"))),
+            pa.map_(pa.string(), struct(at=pa.timestamp("us"))),
+        ),
+    ],
+)
+def test_what_is_stored_alike(found: pa.DataType, recorded: pa.DataType) -> None:
+    columns = pa.schema([pa.field("more", pa.int32()), pa.field("c", found, nullable=False)])
+    require_recorded(columns, [pa.field("c", recorded)])
+
+
+@pytest.mark.parametrize(
+    ("found", "recorded", "path"),
+    [
+        (pa.int32(), pa.int64(), "c"),
+        (pa.int32(), pa.int8(), "c"),
+        (pa.uint8(), pa.int8(), "c"),
+        (pa.string(), pa.int32(), "c"),
+        (pa.binary(), pa.string(), "c"),
+        (pa.float32(), pa.float64(), "c"),
+        (pa.int32(), pa.date32(), "c"),
+        (pa.int64(), pa.timestamp("us"), "c"),
+        (pa.decimal128(9, 2), pa.decimal128(9, 3), "c"),
+        (pa.decimal128(9, 2), pa.decimal128(18, 2), "c"),
+        (pa.int32(), struct(a=pa.int32()), "c"),
+        (struct(a=pa.int32()), struct(a=pa.int64()), "c.a"),
+        (pa.list_(pa.int32()), pa.list_(pa.int64()), "c.element"),
+        (pa.list_(pa.int32()), pa.map_(pa.int32(), pa.int32()), "c"),
+        (pa.map_(pa.int32(), pa.int32()), pa.map_(pa.string(), pa.int32()), "c.key"),
+        (
+            pa.map_(pa.string(), pa.list_(struct(a=pa.int32()))),
+            pa.map_(pa.string(), pa.list_(struct(a=pa.int64()))),
+            "c.value.element.a",
+        ),
+    ],
+)
+def test_another_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
+    with pytest.raises(pa.ArrowInvalid, match=rf"column {path} holds .*, but its schema says"):
+        require_recorded(pa.schema([("c", found)]), [pa.field("c", recorded)])
+
+
+@pytest.mark.parametrize(
+    ("recorded", "path"),
+    [
+        (pa.field("C", struct(a=pa.int32())), "C"),
+        (pa.field("c", struct(a=pa.int32(), b=pa.int32())), "c.b"),
+    ],
+)
+def test_a_lack(recorded: pa.Field, path: str) -> None:
+    columns = pa.schema([("c", struct(a=pa.int32()))])
+    with pytest.raises(pa.ArrowInvalid, match=f"it has no column {path}, which its schema has"):
+        require_recorded(columns, [recorded])
+
+
+@pytest.fixture(params=["parquet", "orc"])
+def file(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    path = str(tmp_path / f"data-1.{request.param}")
+    table = pa.table({"id": pa.array([1], pa.int32()), "s": [{"a": 1}]})
+    write = pq.write_table if request.param == "parquet" else pyarrow.orc.write_table
+    write(table, path)
+    return path
+
+
+def test_a_scan_compares_the_columns_that_it_reads(file: str) -> None:
+    fields = [pa.field("id", pa.int32())]
+    assert [len(places) for places, _ in FileScan(LOCAL, fields, {}).rows(file, NOTHING)] == [1]
+
+    wrong = [*fields, pa.field("s", struct(a=pa.int64(), b=pa.int32()))]
+    with pytest.raises(CatalogError) as raised, reading_file(file):
+        list(FileScan(LOCAL, [*fields, pa.field("n", pa.int32())], {}).rows(file, NOTHING))
+    assert f"{file}: it has no column n" in raised.value.message
+    with pytest.raises(pa.ArrowInvalid, match=r"it has no column s\.b"):
+        list(FileScan(LOCAL, wrong, {}).rows(file, NOTHING))
+
+
+@pytest.mark.parametrize("column", [("n", pa.int32()), ("id", pa.int64())])
+def test_a_rewrite_compares_all_columns(tmp_path: Path, column: tuple[str, pa.DataType]) -> None:
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    pq.write_table(pa.table({"id": pa.array([1], pa.int32()), "other": ["x"]}), source)
+    columns = pa.schema([column, ("other", pa.string())])
+    changes = update("other", {0: "y"}, pa.string())
+
+    with pytest.raises(CatalogError) as raised:
+        rewrite(LOCAL, str(source), str(target), changes, Compression(), columns=columns)
+
+    assert raised.value.code is ErrorCode.DATA_FILE_UNREADABLE
+    assert str(source) in raised.value.message
+    assert not target.exists()
