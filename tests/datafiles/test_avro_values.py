@@ -135,6 +135,16 @@ OTHERWISE: dict[str, tuple[Any, Any, pa.DataType]] = {
     ),
     "another element": ({"type": "array", "items": "long"}, [1], pa.list_(pa.int32())),
     "a field is missing": (record("r_v", y="int"), {"y": 1}, pa.struct([("x", pa.int32())])),
+    "entries of several types": (
+        {"type": "array", "items": ["int", "string"]},
+        [1],
+        pa.map_(pa.int32(), pa.int32()),
+    ),
+    "entries that may be NULL": (
+        {"type": "array", "items": ["null", record("r_v", key="int", value="int")]},
+        [None],
+        pa.map_(pa.int32(), pa.int32()),
+    ),
     "a map for other keys": (
         {"type": "map", "values": "int"},
         {"a": 1},

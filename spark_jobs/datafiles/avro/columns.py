@@ -57,10 +57,7 @@ class ColumnBuilders:
         Raises:
             pa.ArrowInvalid: ``part`` is stored as another type.
         """
-        try:
-            found = self.schema.type_of(part)
-        except NotSupportedError as error:
-            raise pa.ArrowInvalid(f"column {path} is {error.message}, not {kind}") from None
+        found = self._type_of(part, path)
         build = self._nested(found, kind, path) if pa.types.is_nested(kind) else _leaf(found, kind)
         if build is None:
             raise pa.ArrowInvalid(f"column {path} holds {found.name}, but its schema says {kind}")
@@ -91,6 +88,12 @@ class ColumnBuilders:
 
         return build
 
+    def _type_of(self, part: Part, path: str) -> AvroType:
+        try:
+            return self.schema.type_of(part)
+        except NotSupportedError as error:
+            raise pa.ArrowInvalid(f"column {path} holds {error.message}") from None
+
     def _nested(self, found: AvroType, kind: pa.DataType, path: str) -> Build | None:
         if pa.types.is_struct(kind):
             if found.name != "record":
@@ -111,13 +114,13 @@ class ColumnBuilders:
             keys = _leaf(AvroType("string"), kind.key_type)
             items = self.of(found.item, kind.item_type, value)
             return None if keys is None else _maps(keys, items, lambda each: list(each.items()))
-        entry = self.schema.type_of(found.item)
-        if found.name != "array" or set(entry.fields) != {"key", "value"}:
+        entry = self._type_of(found.item, path)
+        if found.name != "array" or entry.nullable or set(entry.fields) != {"key", "value"}:
             return None
         return _maps(
             self.of(entry.fields["key"], kind.key_type, f"{path}.key"),
             self.of(entry.fields["value"], kind.item_type, value),
-            lambda each: [(entry["key"], entry["value"]) for entry in each],
+            lambda each: [(pair["key"], pair["value"]) for pair in each],
         )
 
 
