@@ -117,7 +117,7 @@ def spilled_frame(
     stored = StructType(
         [StructField(_ROW, BooleanType())]
         + [
-            StructField(stored_names[field.name], field.dataType)
+            StructField(stored_names[field.name], _nullable(field.dataType))
             for field in fields
             if field.name in stored_names
         ]
@@ -142,6 +142,17 @@ def _read(
     # pyarrow wrote the files; the proleptic Gregorian calendar is the only one that it knows.
     reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
     return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
+
+
+def _nullable(kind: DataType) -> DataType:
+    """The type with nullable parts, as the files have them."""
+    if isinstance(kind, StructType):
+        return StructType([StructField(each.name, _nullable(each.dataType)) for each in kind])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_nullable(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(_nullable(kind.keyType), _nullable(kind.valueType))
+    return kind
 
 
 def _null(name: str) -> Column:
