@@ -162,6 +162,8 @@ def main() -> None:
     parser.add_argument("--format", choices=["parquet", "orc"], default="parquet")
     parser.add_argument("--only", choices=sorted(STATEMENTS))
     parsed = parser.parse_args()
+    if parsed.format == "orc" and parsed.table == "dv":
+        parser.error("--format orc needs --table cow: duckdb, which compares rows, reads no ORC")
     bench = Bench(session(), parsed.rows, parsed.changes, parsed.table == "dv", parsed.format)
     bench.prepare()
     for name in [parsed.only] if parsed.only else STATEMENTS:
