@@ -19,7 +19,7 @@ from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, WriteLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,9 +86,21 @@ class ConnectorMetadata(Protocol):
         """The layout in which INSERT rows must reach the sink."""
         raise no_merge(table)
 
-    def update_layout(self, table: TableHandle) -> WriteLayout:
-        """The layout in which UPDATE and DELETE rows must reach the sink."""
+    def update_layout(self, table: TableHandle) -> WriteLayout | None:
+        """The layout in which UPDATE and DELETE rows must reach the sink.
+
+        None: rows of all operations reach it in the insert layout.
+        """
         raise no_merge(table)
+
+    def merge_row_id_columns(
+        self, table: TableHandle, inserted_keys: InsertedKeys
+    ) -> tuple[str, ...]:
+        """The table columns that accompany the row id of UPDATE and DELETE rows.
+
+        They have the target row's values, unless the UPDATE assigns others.
+        """
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +144,10 @@ class ConnectorScan(Protocol):
         connector may leave out rows that ``dynamic_filter`` excludes, which is faster.
         """
         ...
+
+    def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
+        """The number of rows of ``files`` without an exact count, read on the driver."""
+        raise NotImplementedError
 
 
 class ConnectorMergeWrites(Protocol):

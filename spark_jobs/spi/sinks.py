@@ -18,7 +18,8 @@ class MergeSink(Protocol):
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
         """Take change rows (columns: see ``spi.rows``) in the order of the write layouts.
 
-        UPDATE and DELETE rows come first, with each row id at most once, then INSERT rows.
+        UPDATE and DELETE rows come first, with each row id at most once, then INSERT rows. If one
+        layout is for all rows, they come in its order.
         """
         ...
 

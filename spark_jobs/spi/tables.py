@@ -45,7 +45,8 @@ class TableHandle:
 
     ``snapshot_id`` is None if the table has no snapshot. ``native`` is the connector's own object.
     ``schema_changes``: those that ``columns`` has already, but the stored table only once the write
-    is published.
+    is published. ``key_columns`` are the primary key: no row has NULL there, no two rows have the
+    same values, and an UPDATE keeps them.
     """
 
     name: TableName
@@ -54,6 +55,7 @@ class TableHandle:
     snapshot_id: int | None
     native: Any = field(repr=False, compare=False, default=None)
     schema_changes: tuple[SchemaChange, ...] = ()
+    key_columns: tuple[str, ...] = ()
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -81,11 +83,14 @@ class ColumnRange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A data file of the pinned snapshot.
+    """A unit of reading of the pinned snapshot: a data file, or several that must be merged.
 
-    ``ordinal`` identifies the file in row ids and fragments of this statement, even after pruning.
-    ``partition`` maps partition columns to Python values. ``size`` is in bytes. ``row_count`` and
-    the statistics ``ranges`` include the ``deleted_row_count`` rows that are marked as deleted.
+    ``ordinal`` identifies the unit in row ids and fragments of this statement, even after pruning.
+    ``path`` is that of its first file. ``partition`` maps partition columns to Python values.
+    ``size`` is in bytes. ``row_count`` and the statistics ``ranges`` include the
+    ``deleted_row_count`` rows that are marked as deleted. Without ``has_exact_count``,
+    ``row_count`` is only an upper bound: rows are counted by reading them. ``records_deletes``: a
+    DELETE reads the rows even if it deletes all of them, because the connector records each.
     """
 
     ordinal: int
@@ -95,10 +100,12 @@ class PlannedFile:
     size: int
     ranges: Mapping[str, ColumnRange]
     deleted_row_count: int = 0
+    has_exact_count: bool = True
+    records_deletes: bool = False
 
     @property
     def live_row_count(self) -> int:
-        """The number of rows that are not marked as deleted."""
+        """The number of rows that are not marked as deleted; at most, without an exact count."""
         return self.row_count - self.deleted_row_count
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.request import Isolation
@@ -28,6 +29,20 @@ def always_wanted() -> None:
     """The ``require_wanted`` of a write that nobody can cancel."""
 
 
+class InsertedKeys(Enum):
+    """What an INSERT row may find in a table with a primary key.
+
+    ``NEW``: no row of the table has its key, which the statement proves.
+    ``CHECKED``: the sink refuses a row whose key is still in the table (DUPLICATE_KEY_INSERT).
+    ``UPSERTED``: the sink merges the row with the stored one, as the table does. Rows with equal
+    keys among the inserted ones are the sink's business, too.
+    """
+
+    NEW = "new"
+    CHECKED = "checked"
+    UPSERTED = "upserted"
+
+
 @dataclass(frozen=True, slots=True)
 class DerivedColumns:
     """Columns that the engine computes for INSERT rows before they are shuffled.
@@ -35,7 +50,7 @@ class DerivedColumns:
     ``columns`` are names that start with ``rows.RESERVED_PREFIX``, with Spark types in DDL form.
     ``function`` is picklable and runs on executors: from the table columns ``inputs``, looked up by
     name in a batch, it makes one array for each of ``columns``. Rows of other operations have NULL
-    in them.
+    in them, unless one layout is for all rows.
     """
 
     inputs: tuple[str, ...]
@@ -52,12 +67,16 @@ class WriteLayout:
     id with a dot (``__merge_row_id.file``). ``file_ordinal``: the only column of ``cluster_by``, if
     it is a ``PlannedFile.ordinal``; file sizes then decide which files share a task. ``derived``:
     columns that change rows get beforehand; ``cluster_by`` and ``order_by`` may name them.
+    ``keeps_clusters``: a task has all rows of its clusters, in order; otherwise, new rows of a
+    cluster may be spread over tasks. If one layout is for all rows, it keeps clusters, and among
+    rows that are equal in ``order_by``, INSERT rows come last.
     """
 
     cluster_by: tuple[str, ...]
     order_by: tuple[str, ...]
     file_ordinal: str | None = None
     derived: DerivedColumns | None = None
+    keeps_clusters: bool = False
 
     @property
     def deciding_columns(self) -> frozenset[str]:
@@ -94,7 +113,8 @@ class MergeWrite:
     ``overwrites``: the snapshot is of the kind OVERWRITE even if it removes nothing. ``dry_run``:
     neither ``begin_merge`` nor the sinks store anything, but fragments and errors are those of a
     real write; ``finish_merge`` is not called. ``require_wanted`` is called last, right before each
-    try to publish; it raises a JobError if the snapshot is no longer wanted.
+    try to publish; it raises a JobError if the snapshot is no longer wanted. ``inserted_keys``
+    matters only in tables with a primary key.
     """
 
     operation: Operation
@@ -107,6 +127,7 @@ class MergeWrite:
     read_set: ReadSet = whole_table
     overwrites: bool = False
     dry_run: bool = False
+    inserted_keys: InsertedKeys = InsertedKeys.NEW
     require_wanted: Callable[[], None] = always_wanted
 
 

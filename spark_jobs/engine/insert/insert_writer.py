@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
@@ -27,12 +28,14 @@ class InsertWriter:
     """A function for ``mapInArrow``: takes new rows, yields one ``TaskReport``. Picklable.
 
     ``not_null`` are the table's NOT NULL columns; ``columns`` are the names of the incoming
-    columns.
+    columns. No two rows may have the same values in ``different_keys``, by which they are sorted;
+    if it is empty, all may.
     """
 
     sinks: MergeSinkFactory
     not_null: tuple[str, ...]
     columns: tuple[str, ...]
+    different_keys: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all rows of a task.
@@ -49,9 +52,12 @@ class InsertWriter:
                     continue
                 if sink is None:
                     sink = sinks.open(task_key())
+                    keys = KeyCheck(self.different_keys, ("INSERT",))
                 named = batch.rename_columns(list(self.columns))
                 require_not_null(named, self.not_null)
-                sink.store_merged_rows(change_rows(named))
+                changes = change_rows(named)
+                keys.require_different(changes)
+                sink.store_merged_rows(changes)
                 report.inserted += batch.num_rows
             report.fragments = sinks.finish()
         if sink is not None:

@@ -39,10 +39,13 @@ def row_bytes_of(files: Sequence[PlannedFile]) -> float:
     return sum(file.size for file in files) / rows if rows else 0.0
 
 
-def file_size(run: SparkRun[InsertStatement], row_bytes: float) -> FileSize:
+def file_size(
+    run: SparkRun[InsertStatement], row_bytes: float, *, keeps_clusters: bool = False
+) -> FileSize:
     """The sizes that decide how many files the new rows of a run fill."""
     return FileSize(
         row_bytes=row_bytes,
         target=run.options.target_file_size,
         parallelism=run.spark.sparkContext.defaultParallelism,
+        keeps_clusters=keeps_clusters,
     )

@@ -11,6 +11,7 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.insert.replacement import Partition, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.engine.write.statement_run import (
     StatementOutcome,
     StatementRun,
@@ -20,7 +21,7 @@ from spark_jobs.engine.write.statement_run import (
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeWrite
+from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite
 
 _LAST_WRITER_ATTEMPTS: Final = 20
 
@@ -56,6 +57,7 @@ def begin_overwrite(
         target_file_size=run.options.target_file_size,
         read_set=read_set,
         overwrites=not replacement.appends,
+        inserted_keys=InsertedKeys.UPSERTED if replacement.appends else InsertedKeys.NEW,
         dry_run=run.dry_run,
     )
     return run.begin(write)
@@ -108,7 +110,7 @@ class OverwriteCommit:
         """What changes when ``replaced`` are removed from ``table``."""
         connector = self.run.connector
         dropped = TaskReport(
-            deleted=sum(file.live_row_count for file in replaced),
+            deleted=row_count(connector.scan, table, replaced),
             fragments=connector.writes.drop_files(table, self.handle, replaced),
         )
         reports = [*self.reports, dropped]

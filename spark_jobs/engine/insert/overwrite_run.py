@@ -136,22 +136,29 @@ class OverwriteRun(SparkRun[InsertStatement]):
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
         handle = begin_overwrite(self, replacement, partitions, reads_all=reads_all)
         with self.writing(handle), self.progress.phase("write"):
-            reports = self._stored(insert, new, handle)
+            keys = () if replacement.appends else self.table.key_columns
+            reports = self._stored(insert, new, handle, keys)
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics)
         return commit.outcome(replaced)
 
     def _stored(
-        self, insert: AnalyzedInsert, new: NewRows, handle: MergeHandle
+        self,
+        insert: AnalyzedInsert,
+        new: NewRows,
+        handle: MergeHandle,
+        different_keys: tuple[str, ...],
     ) -> list[TaskReport]:
         if not new.clusters:
             return []
         not_null = self.required_columns
         if isinstance(new.rows, CopiedRows):
             return written(self.spark, InsertPass(new.rows, handle.sinks, not_null))
-        size = file_size(self, new.row_bytes)
-        rows = distribute(new.rows, new.clusters, self._layout, insert.order_by, size)
-        writer = InsertWriter(handle.sinks, not_null, tuple(rows.columns))
+        layout = self._layout
+        size = file_size(self, new.row_bytes, keeps_clusters=layout.keeps_clusters)
+        order_by = () if layout.keeps_clusters else insert.order_by
+        rows = distribute(new.rows, new.clusters, layout, order_by, size)
+        writer = InsertWriter(handle.sinks, not_null, tuple(rows.columns), different_keys)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
         return [TaskReport.from_json(row["report"]) for row in stored.collect()]

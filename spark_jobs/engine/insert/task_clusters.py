@@ -66,6 +66,8 @@ def known_clusters(
     for task, ordinals in enumerate(rows.files):
         for file in map(by_ordinal.__getitem__, ordinals):
             ranges = [file.ranges.get(name) for name in columns]
+            if not file.has_exact_count:
+                return None
             if not all(each is not None and _is_one_value(each) for each in ranges):
                 return None
             counts[task, tuple(each.minimum for each in ranges if each)] += file.live_row_count

@@ -53,7 +53,7 @@ class GeneralPlan:
     files: Sequence[PlannedFile]
     source: MaterializedSource | None
     dynamic_filter: DynamicFilter | None
-    update_layout: WriteLayout
+    update_layout: WriteLayout | None
     insert_layout: WriteLayout
     broadcast_limit: int
     target_file_size: int

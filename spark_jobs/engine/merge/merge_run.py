@@ -9,6 +9,7 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
+from spark_jobs.engine.analysis.key_columns import inserted_keys
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
@@ -89,7 +90,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
         paradigm = metadata.row_change_paradigm(self.table)
-        return processor_for(paradigm, merge, metadata.insert_layout(self.table))
+        travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
+        return processor_for(paradigm, merge, metadata.insert_layout(self.table), travelling)
 
     def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""
@@ -124,6 +126,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             isolation=self.options.isolation or "serializable",
             read_set=read_set,
             dry_run=self.dry_run,
+            inserted_keys=inserted_keys(merge),
         )
         writes = self.connector.writes
         handle = self.begin(write)
@@ -178,6 +181,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
         insert_layout = metadata.insert_layout(self.table)
+        update_layout = metadata.update_layout(self.table)
+        takes_inserts = processor.writes_inserts or update_layout is None
         rows = sum(file.row_count for file in files)
         filters = source is not None and source.row_count <= self.limits.filter_share * rows
         return GeneralPlan(
@@ -189,8 +194,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             files=files,
             source=source,
             dynamic_filter=keys if filters else None,
-            update_layout=metadata.update_layout(self.table),
-            insert_layout=insert_layout if processor.writes_inserts else WriteLayout((), ()),
+            update_layout=update_layout,
+            insert_layout=insert_layout if takes_inserts else WriteLayout((), ()),
             broadcast_limit=self.limits.broadcast,
             target_file_size=self.options.target_file_size,
         )
@@ -203,6 +208,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             on_columns=write.on_columns,
             labels=tuple(case.label for case in merge.cases),
             allows_repeated_matches=merge.allows_repeated_matches,
+            key_columns=self.table.key_columns,
         )
 
 

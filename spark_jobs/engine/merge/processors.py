@@ -7,7 +7,7 @@ After Trino's ``MergeProcessorOperator``, ``ChangeOnlyUpdatedColumnsMergeProcess
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -16,6 +16,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.statements import When
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import Expression
+from spark_jobs.engine.analysis.key_columns import keeps_key
 from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.merge.matches import observed
 from spark_jobs.engine.runtime.names import column_of
@@ -27,9 +28,16 @@ from spark_jobs.spi.writes import WriteLayout
 class RowChangeProcessor(ABC):
     """Turns joined rows into change rows for one statement."""
 
-    def __init__(self, merge: AnalyzedMerge, insert_layout: WriteLayout) -> None:
+    def __init__(
+        self,
+        merge: AnalyzedMerge,
+        insert_layout: WriteLayout,
+        row_id_columns: Sequence[str] = (),
+    ) -> None:
+        """Prepare a statement; ``row_id_columns`` are as in ``ConnectorMetadata``."""
         self._merge = merge
         self._insert_layout = insert_layout
+        self._row_id_columns = tuple(row_id_columns)
         self._split = [case.number for case in merge.cases if self.splits(case)]
         assigned = {column for case in merge.cases for column in case.values}
         columns = merge.table.column_names if self._split else ()
@@ -43,22 +51,29 @@ class RowChangeProcessor(ABC):
     @property
     def target_columns(self) -> frozenset[str]:
         """Target columns that the statement and its change rows need."""
-        needed = self._merge.target_columns.union(self._copied)
+        needed = self._merge.target_columns.union(self._copied, self._travelling)
         for values in self._values.values():
             needed = needed.union(*(value.target_columns for value in values.values()))
         return needed
 
     @property
     def inserts_apart(self) -> bool:
-        """Whether new rows are found separately, without the whole rows that split UPDATEs need."""
-        return bool(self._split) and {case.when for case in self._merge.cases} == {
+        """Whether new rows are found separately, without the whole rows that UPDATEs need."""
+        needs_rows = self._split or len(self._travelling) > len(self._merge.table.key_columns)
+        return bool(needs_rows) and {case.when for case in self._merge.cases} == {
             "matched",
             "not_matched",
         }
 
+    @property
+    def _travelling(self) -> tuple[str, ...]:
+        """The target columns that accompany row ids."""
+        has_rows = self._merge.has("matched") or self._merge.has("not_matched_by_source")
+        return self._row_id_columns if has_rows else ()
+
     def only(self, when: When) -> RowChangeProcessor:
         """The processor for one kind of the statement's clauses."""
-        return type(self)(self._merge.only(when), self._insert_layout)
+        return type(self)(self._merge.only(when), self._insert_layout, self._row_id_columns)
 
     @property
     def merge(self) -> AnalyzedMerge:
@@ -73,8 +88,9 @@ class RowChangeProcessor(ABC):
     @property
     def assigned_columns(self) -> tuple[tuple[str, ...], ...]:
         """The columns that an UPDATE row of a case carries, by case number."""
+        keys = self._merge.table.key_columns
         return tuple(
-            tuple(self._values[case.number])
+            tuple(name for name in self._values[case.number] if name not in keys)
             if case.operation == rows.UPDATE and case.number not in self._split
             else ()
             for case in self._merge.cases
@@ -93,7 +109,8 @@ class RowChangeProcessor(ABC):
         if self._merge.strict and self._merge.has("matched"):
             keep = keep | F.col(MATCHED)
         kept = with_operation(numbered.where(keep), self._merge)
-        return self._with_split_updates(with_values(kept, self._merge, self._values, self._copied))
+        valued = with_values(kept, self._merge, self._values, self._copied, self._travelling)
+        return self._with_split_updates(valued)
 
     def _with_split_updates(self, changes: DataFrame) -> DataFrame:
         """``changes`` with ``__merge_from_update``; DELETE rows carry no values."""
@@ -119,12 +136,20 @@ class RowChangeProcessor(ABC):
 
     def _values_of(self, case: AnalyzedCase) -> Mapping[str, Expression]:
         if case.number not in self._split:
-            return case.values
+            return {
+                column: value
+                for column, value in case.values.items()
+                if not self._keeps_key(case, column, value)
+            }
         return {
             column: case.values.get(column) or self._old_value(column)
             for column in self._merge.table.column_names
             if column not in self._copied
         }
+
+    def _keeps_key(self, case: AnalyzedCase, column: str, value: Expression) -> bool:
+        is_key = case.operation == rows.UPDATE and column in self._merge.table.key_columns
+        return is_key and keeps_key(self._merge, column, value)
 
     def _old_value(self, column: str) -> Expression:
         return Expression(
@@ -141,9 +166,8 @@ class ChangeOnlyUpdatedColumnsProcessor(RowChangeProcessor):
 
     def splits(self, case: AnalyzedCase) -> bool:
         """True if an UPDATE assigns one of the insert layout's deciding columns."""
-        return case.operation == rows.UPDATE and any(
-            column in self._insert_layout.deciding_columns for column in case.values
-        )
+        deciding = self._insert_layout.deciding_columns.difference(self._merge.table.key_columns)
+        return case.operation == rows.UPDATE and any(column in deciding for column in case.values)
 
 
 class DeleteAndInsertProcessor(RowChangeProcessor):
@@ -161,7 +185,10 @@ _PROCESSORS: dict[RowChangeParadigm, type[RowChangeProcessor]] = {
 
 
 def processor_for(
-    paradigm: RowChangeParadigm, merge: AnalyzedMerge, insert_layout: WriteLayout
+    paradigm: RowChangeParadigm,
+    merge: AnalyzedMerge,
+    insert_layout: WriteLayout,
+    row_id_columns: Sequence[str] = (),
 ) -> RowChangeProcessor:
     """The processor for a connector's paradigm."""
-    return _PROCESSORS[paradigm](merge, insert_layout)
+    return _PROCESSORS[paradigm](merge, insert_layout, row_id_columns)

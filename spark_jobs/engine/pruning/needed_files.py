@@ -135,7 +135,11 @@ def _split(
     files: Sequence[PlannedFile], truths: Sequence[FileTruth], *, dropping: bool
 ) -> NeededFiles:
     decided = list(zip(files, truths, strict=True))
-    dropped = [file for file, truth in decided if dropping and truth.must]
+    dropped = [
+        file
+        for file, truth in decided
+        if dropping and truth.must and file.has_exact_count and not file.records_deletes
+    ]
     ordinals = {file.ordinal for file in dropped}
     scanned = [file for file, truth in decided if truth.may and file.ordinal not in ordinals]
     return NeededFiles(scanned, dropped)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.cardinality import CardinalityCheck
+from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
@@ -73,7 +74,8 @@ class ChangeWriter:
 
     ``not_null`` are the table's NOT NULL columns; ``assigned_columns`` and ``on_columns`` are as in
     ``MergeWrite``; ``labels`` name the cases in errors. ``allows_repeated_matches``: repeated
-    DELETEs of a row count as one DELETE. ``columns`` are the names of the incoming columns, which
+    DELETEs of a row count as one DELETE. ``key_columns`` are those of the table, whose rows come in
+    their order. ``columns`` are the names of the incoming columns, which
     the plan fills in.
     """
 
@@ -83,6 +85,7 @@ class ChangeWriter:
     on_columns: tuple[str, ...]
     labels: tuple[str, ...]
     allows_repeated_matches: bool
+    key_columns: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,8 +105,10 @@ class ChangeWriter:
                 if sink is None:
                     sink = sinks.open(task_key())
                     check = CardinalityCheck(sink, self.on_columns, self.allows_repeated_matches)
+                    keys = KeyCheck(self.key_columns, self.labels)
                 checked = check.checked(named)
                 self._require_not_null(checked)
+                keys.require_different(checked)
                 report.count(checked)
                 if checked.num_rows:
                     sink.store_merged_rows(checked)

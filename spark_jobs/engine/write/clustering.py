@@ -48,12 +48,14 @@ class FileSize:
     """What decides how many tasks write a cluster.
 
     ``row_bytes`` is the approximate size of a row in a data file; ``target`` is the target file
-    size in bytes; ``parallelism`` is the number of available cores.
+    size in bytes; ``parallelism`` is the number of available cores. ``keeps_clusters`` is as in
+    ``WriteLayout``.
     """
 
     row_bytes: float
     target: int
     parallelism: int
+    keeps_clusters: bool = False
 
     def slices(self, row_count: int, clusters: int) -> int:
         """The number of tasks for ``row_count`` rows of one of ``clusters`` clusters.
@@ -61,6 +63,8 @@ class FileSize:
         One per file; more if cores would idle, as long as each file still gets a quarter of the
         target size.
         """
+        if self.keeps_clusters:
+            return 1
         size = row_count * self.row_bytes
         files = math.ceil(size / self.target)
         idle = math.ceil(self.parallelism / clusters)
@@ -101,7 +105,7 @@ def distribute(
     placement = Placement.of(clusters, size)
     task = placement.task(layout.cluster_by, _seed(new_rows))
     placed = new_rows.withColumn(_TASK, task).repartition(placement.tasks, _TASK)
-    if placement.shares_tasks or order_by:
+    if placement.shares_tasks or order_by or layout.keeps_clusters:
         keys = [F.col(quote(name)) for name in layout.order_by]
         placed = placed.sortWithinPartitions(*keys, *map(_sort_column, order_by))
     return placed.drop(_TASK)

@@ -20,13 +20,18 @@ from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.writes import DerivedColumns
 
 
-def with_derived_columns(changes: DataFrame, derived: DerivedColumns) -> DataFrame:
-    """``changes`` followed by the derived columns, which are NULL except in INSERT rows."""
+def with_derived_columns(
+    changes: DataFrame, derived: DerivedColumns, *, of_all: bool = False
+) -> DataFrame:
+    """``changes`` followed by the derived columns, which are NULL except in INSERT rows.
+
+    ``of_all``: they are computed for the rows of all operations.
+    """
     names = [*changes.columns, *(name for name, _ in derived.columns)]
     types = [field.dataType for field in changes.schema]
     types += [parsed_type(kind) for _, kind in derived.columns]
     schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(types)])
-    derivation = Derivation(derived, tuple(changes.columns))
+    derivation = Derivation(derived, tuple(changes.columns), of_all)
     return map_in_arrow(by_position(changes), derivation, schema).toDF(*names)
 
 
@@ -42,11 +47,12 @@ def by_position(frame: DataFrame) -> DataFrame:
 class Derivation:
     """A function for ``mapInArrow``: adds the derived columns to change rows. Picklable.
 
-    ``columns`` are the names of the incoming columns.
+    ``columns`` are the names of the incoming columns. ``of_all``: not only INSERT rows get values.
     """
 
     derived: DerivedColumns
     columns: tuple[str, ...]
+    of_all: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the derived columns to each batch, with names by position."""
@@ -56,6 +62,9 @@ class Derivation:
             yield pa.RecordBatch.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
 
     def _derive(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        if self.of_all:
+            with marked_errors():
+                return list(self.derived.function(batch.select(list(self.derived.inputs))))
         is_insert = pc.equal(batch.column(rows.OPERATION), rows.INSERT)
         new_rows = batch.select(list(self.derived.inputs)).filter(is_insert)
         with marked_errors():

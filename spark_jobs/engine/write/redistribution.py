@@ -23,6 +23,8 @@ SPREAD_SEED = "__merge_spread_seed"
 _TASK = "__merge_task"
 _BYTES_PER_TASK = 2**30
 _MOST_TASKS = 10_000
+# So many that clusters, which are not cut, spread evenly over the cores.
+_TASKS_PER_CORE = 8
 _32_BITS = 2**32 - 1
 
 
@@ -59,14 +61,20 @@ class WriteSize:
 
 
 def redistribute(
-    changes: DataFrame, update_layout: WriteLayout, insert_layout: WriteLayout, size: WriteSize
+    changes: DataFrame,
+    update_layout: WriteLayout | None,
+    insert_layout: WriteLayout,
+    size: WriteSize,
 ) -> DataFrame:
     """``changes`` clustered over ``size.sink_tasks`` tasks and sorted within each.
 
     A task sees its UPDATE and DELETE rows first, in the order of ``update_layout``, then its INSERT
     rows in the order of ``insert_layout``. New rows that ``insert_layout`` clusters together spread
-    over as many tasks as they fill files of the target size. Its derived columns are added.
+    over as many tasks as they fill files of the target size. Its derived columns are added. Without
+    ``update_layout``, ``insert_layout`` is for all rows.
     """
+    if update_layout is None:
+        return _in_one_layout(changes, insert_layout, size)
     if insert_layout.derived is not None:
         changes = with_derived_columns(changes, insert_layout.derived)
     is_insert = F.col(rows.OPERATION) == rows.INSERT
@@ -79,6 +87,17 @@ def redistribute(
     order = [is_insert, *_columns(update_layout.order_by), *_columns(insert_layout.order_by)]
     redistributed = clustered.repartition(size.sink_tasks, _TASK).sortWithinPartitions(*order)
     return redistributed.drop(_TASK, SPREAD_SEED)
+
+
+def _in_one_layout(changes: DataFrame, layout: WriteLayout, size: WriteSize) -> DataFrame:
+    """All rows of a cluster in one task; of rows that are equal in order, INSERT rows come last."""
+    if layout.derived is not None:
+        changes = with_derived_columns(changes, layout.derived, of_all=True)
+    is_insert = F.col(rows.OPERATION) == rows.INSERT
+    order = [*_columns(layout.order_by), is_insert]
+    tasks = max(size.sink_tasks, _TASKS_PER_CORE * size.parallelism)
+    clustered = changes.repartition(tasks, *_columns(layout.cluster_by))
+    return clustered.sortWithinPartitions(*order).drop(SPREAD_SEED)
 
 
 def _update_key(layout: WriteLayout, size: WriteSize) -> Column:

@@ -30,8 +30,9 @@ class SparkRun(StatementRun[Spec_co]):
 
     @property
     def required_columns(self) -> tuple[str, ...]:
-        """The table's NOT NULL columns."""
-        return tuple(column.name for column in self.table.columns if not column.nullable)
+        """The table's NOT NULL columns, which the primary key belongs to."""
+        keys = self.table.key_columns
+        return tuple(c.name for c in self.table.columns if not c.nullable or c.name in keys)
 
     @contextmanager
     def writing(self, handle: MergeHandle) -> Iterator[None]:
