@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.parquet.options import Compression
-from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
+from spark_jobs.datafiles.parquet.writer import ParquetFileWriter
 
 _ROW_GROUP_BYTES: Final = 64 * 1024 * 1024
 
 K = TypeVar("K")
+W = TypeVar("W")
+F_co = TypeVar("F_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,27 @@ class NewFiles:
     def row_group_bytes(self) -> int:
         """The size in Arrow bytes at which a row group is written."""
         return min(_ROW_GROUP_BYTES, self.target_file_size)
+
+    def open(self, path: str) -> ParquetFileWriter:
+        """The writer of a new file."""
+        return ParquetFileWriter(self.filesystem, path, self.schema, self.compression)
+
+
+class FileWriter(Protocol[F_co]):
+    """Writes one file, like ``ParquetFileWriter``."""
+
+    @property
+    def bytes_written(self) -> int:
+        """The size of the file so far, in bytes."""
+
+    def write_row_group(self, table: pa.Table) -> None:
+        """Append ``table`` as a row group."""
+
+    def finish(self) -> F_co:
+        """Close the file; returns what was written."""
+
+    def close_quietly(self) -> None:
+        """Abandon the file."""
 
 
 @dataclass(slots=True)
@@ -49,20 +72,20 @@ class _Pending:
         return table
 
 
-class RollingWriter(Generic[K]):
+class RollingWriter(Generic[K, W]):
     """Writes rows that arrive place by place; a file is rolled at the target size.
 
-    A place is what the rows of a file have in common, such as their partition. ``new_path`` returns
-    the path of a new file for a place.
+    A place is what the rows of a file have in common, such as their partition. ``open_file`` opens
+    a new file for a place.
     """
 
-    def __init__(self, files: NewFiles, new_path: Callable[[K], str]) -> None:
+    def __init__(self, files: NewFiles, open_file: Callable[[K], FileWriter[W]]) -> None:
         self._files = files
-        self._new_path = new_path
+        self._open_file = open_file
         self._place: K | None = None
         self._pending = _Pending()
-        self._writer: ParquetFileWriter | None = None
-        self._written: list[tuple[K, WrittenFile]] = []
+        self._writer: FileWriter[W] | None = None
+        self._written: list[tuple[K, W]] = []
 
     def write(self, place: K, rows: pa.Table) -> None:
         """Add rows of one place, with the schema of the files."""
@@ -73,7 +96,7 @@ class RollingWriter(Generic[K]):
         if self._pending.size >= self._files.row_group_bytes:
             self._write_row_group(place)
 
-    def finish(self) -> list[tuple[K, WrittenFile]]:
+    def finish(self) -> list[tuple[K, W]]:
         """Close the open file; returns all written files with their places."""
         self._close_file()
         return self._written
@@ -85,12 +108,7 @@ class RollingWriter(Generic[K]):
 
     def _write_row_group(self, place: K) -> None:
         if self._writer is None:
-            self._writer = ParquetFileWriter(
-                self._files.filesystem,
-                self._new_path(place),
-                self._files.schema,
-                self._files.compression,
-            )
+            self._writer = self._open_file(place)
         self._writer.write_row_group(self._pending.take())
         if self._writer.bytes_written >= self._files.target_file_size:
             self._finish_file(place)

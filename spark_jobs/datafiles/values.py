@@ -2,14 +2,14 @@
 
 NULL, booleans, integers and strings stand for themselves; everything else is an object with one
 key: ``float`` (hexadecimal), ``decimal``, ``date``, ``timestamp`` (without a zone), ``instant``
-(UTC) and ``binary`` (base64).
+(UTC), ``time`` and ``binary`` (base64).
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -46,6 +46,7 @@ _ENCODERS: tuple[tuple[type, str, Callable[[Any], str]], ...] = (
     (Decimal, "decimal", str),
     (datetime, "timestamp", datetime.isoformat),
     (date, "date", date.isoformat),
+    (time, "time", time.isoformat),
     (bytes, "binary", lambda value: base64.b64encode(value).decode()),
 )
 
@@ -54,5 +55,6 @@ _DECODERS: dict[str, Callable[[str], Any]] = {
     "decimal": Decimal,
     "timestamp": datetime.fromisoformat,
     "date": date.fromisoformat,
+    "time": time.fromisoformat,
     "binary": base64.b64decode,
 }

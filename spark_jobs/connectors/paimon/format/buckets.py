@@ -35,6 +35,7 @@ _FEW_ROWS: Final = 16
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Hashes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,21 @@ class BucketFunction:
 
     def __call__(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """The bucket (int32, from 0) of each row; ``rows`` has the key's columns by name."""
-        # The sink rejects NULL in a NOT NULL column, with a better message.
-        fields = [field.with_nullable(nullable=True) for field in self.key]
-        columns = [conform(rows.column(field.name), field) for field in fields]
-        hashes = _hashes(columns, rows.num_rows).astype(np.int64)
-        return [pa.array(np.abs(np.fmod(hashes, self.buckets)).astype(np.int32))]
+        return [pa.array(remainders(key_hashes(rows, self.key), self.buckets))]
+
+
+def key_hashes(rows: pa.RecordBatch | pa.Table, key: Sequence[pa.Field]) -> Hashes:
+    """The hash of the columns ``key`` of each row, as of a ``BinaryRow`` in Java."""
+    # The sink rejects NULL in a NOT NULL column, with a better message.
+    fields = [field.with_nullable(nullable=True) for field in key]
+    columns = [_conformed(rows.column(field.name), field) for field in fields]
+    return _murmur3(*_binary_rows(columns, rows.num_rows))
+
+
+def remainders(hashes: Hashes, count: int) -> npt.NDArray[np.int32]:
+    """A number from 0 to ``count`` - 1 for each hash."""
+    found: npt.NDArray[np.int32] = np.abs(np.fmod(hashes.astype(np.int64), count)).astype(np.int32)
+    return found
 
 
 def binary_row(columns: Sequence[pa.Array]) -> bytes:
@@ -63,8 +74,10 @@ def binary_row(columns: Sequence[pa.Array]) -> bytes:
     return len(columns).to_bytes(4, "big") + words.tobytes()
 
 
-def _hashes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int32]:
-    return _murmur3(*_binary_rows(columns, rows))
+def _conformed(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return conform(column, field)
 
 
 def _binary_rows(columns: Sequence[pa.Array], rows: int) -> tuple[Words, Integers, Integers]:
@@ -213,7 +226,7 @@ def _nulls(column: pa.Array) -> Mask:
     return found
 
 
-def _murmur3(words: Words, starts: Integers, sizes: Integers) -> npt.NDArray[np.int32]:
+def _murmur3(words: Words, starts: Integers, sizes: Integers) -> Hashes:
     """The hash of each row, which is ``sizes`` words of 8 bytes from ``starts`` on.
 
     Rows are sorted by length, the longest first, so that those with words left are always a prefix.

@@ -72,7 +72,7 @@ class ArrowScan:
         deleted = self._deleted(file)
         with reading_file(file.path):
             for positions, columns in scan.rows(file.path, deleted, file.row_count):
-                arrays = [*columns.columns, _row_ids(file.ordinal, positions)]
+                arrays = [*columns.columns, row_ids(file.ordinal, positions)]
                 table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
                 yield from table.to_batches(max_chunksize=_MOST_ROWS)
 
@@ -97,7 +97,8 @@ class AvroCheck:
         return iter(())
 
 
-def _row_ids(ordinal: int, positions: Positions) -> pa.Array:
+def row_ids(ordinal: int, positions: Positions) -> pa.Array:
+    """Row ids of rows in the unit ``ordinal``."""
     ordinals = pa.array(np.full(len(positions), ordinal, dtype=np.int32))
     return pa.StructArray.from_arrays(
         [ordinals, pa.array(positions, pa.int64())], [FILE_FIELD, POSITION_FIELD]

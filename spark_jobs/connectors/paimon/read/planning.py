@@ -3,67 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from spark_jobs.connectors.paimon.format.types import has_nanoseconds
-from spark_jobs.connectors.paimon.library import data_files
+from spark_jobs.connectors.paimon.read.file_ranges import ranges_of_files
+from spark_jobs.connectors.paimon.read.planned_sections import described_records, planned_sections
 from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
-from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
-
-
-class FileRanges(Mapping[str, ColumnRange]):
-    """The statistics of one file, decoded only for the columns that are looked up.
-
-    ``mappings`` are by column, for a file that was written with an older schema.
-    """
-
-    __slots__ = ("_columns", "_entry", "_mappings")
-
-    def __init__(
-        self, entry: Any, columns: Mapping[str, bool], mappings: Mapping[str, FieldMapping] | None
-    ) -> None:
-        self._entry = entry
-        self._columns = columns
-        self._mappings = mappings
-
-    def __getitem__(self, column: str) -> ColumnRange:
-        has_bounds = self._columns[column]
-        if self._mappings is None:
-            minimum, maximum, null_count = data_files.column_range(self._entry, column)
-        else:
-            minimum, maximum, null_count = self._mapped_range(self._mappings[column])
-        if not has_bounds or minimum is None or maximum is None:
-            return ColumnRange(None, None, null_count)
-        return ColumnRange(minimum, maximum, null_count)
-
-    def _mapped_range(self, mapping: FieldMapping) -> tuple[Any, Any, int | None]:
-        if mapping.source is None:
-            return None, None, self._entry.file.row_count
-        minimum, maximum, null_count = data_files.column_range(self._entry, mapping.source.name)
-        if pa.types.is_decimal(mapping.field.type):
-            minimum, maximum = _as_decimal(minimum), _as_decimal(maximum)
-        if mapping.padded_to and maximum is not None:
-            # Padding makes values larger, so that the minimum remains a bound.
-            fill = " " if isinstance(maximum, str) else b"\0"
-            maximum = maximum.ljust(mapping.padded_to, fill)
-        return minimum, maximum, null_count
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
+from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 
 def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
-    """All data files, ordered by path; the index is the ordinal.
+    """All data files, ordered by path, or all sections; the index is the ordinal.
 
     Raises:
         NotSupportedError: a file cannot be read correctly here; gives the reason.
@@ -74,18 +26,23 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     for _, entry in table.located_entries:
         refuse_file(table, handle.name, entry)
     _require_unique_names(handle, table.located_entries)
+    if table.keyed is not None:
+        return planned_sections(table, table.keyed)
     return _described(table, table.located_entries)
 
 
 def described_files(table: PinnedTable, entries: Sequence[Any]) -> tuple[PlannedFile, ...]:
-    """Files of later snapshots, only for their partitions and statistics."""
+    """Files of later snapshots, only for their partitions and statistics.
+
+    In a table with a primary key, their records change rows whose other columns are unknown.
+    """
+    if table.keyed is not None:
+        return tuple(described_records(table.keyed, entry, n) for n, entry in enumerate(entries))
     return _described(table, [(entry.file.file_name, entry) for entry in entries])
 
 
 def _described(table: PinnedTable, located: Sequence[tuple[str, Any]]) -> tuple[PlannedFile, ...]:
-    columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
-    schemas = {entry.file.schema_id for _, entry in located}
-    mappings = {each: _mappings_by_name(table, each) for each in schemas}
+    ranges_of = ranges_of_files(table, [entry for _, entry in located])
     return tuple(
         PlannedFile(
             ordinal=ordinal,
@@ -93,20 +50,11 @@ def _described(table: PinnedTable, located: Sequence[tuple[str, Any]]) -> tuple[
             partition=entry.partition.to_dict(),
             row_count=entry.file.row_count,
             size=entry.file.file_size,
-            ranges=FileRanges(entry, columns, mappings[entry.file.schema_id]),
+            ranges=ranges_of(entry),
             deleted_row_count=_deleted_row_count(table, entry.file),
         )
         for ordinal, (path, entry) in enumerate(located)
     )
-
-
-def _mappings_by_name(table: PinnedTable, schema_id: int) -> Mapping[str, FieldMapping] | None:
-    mappings = table.columns_in(schema_id)
-    return None if mappings is None else {each.field.name: each for each in mappings}
-
-
-def _as_decimal(bound: Any) -> Decimal | None:
-    return None if bound is None else Decimal(bound)
 
 
 def _deleted_row_count(table: PinnedTable, file: Any) -> int:
@@ -119,11 +67,6 @@ def _deleted_row_count(table: PinnedTable, file: Any) -> int:
             f"{file.row_count}"
         )
     return vector.cardinality
-
-
-def _has_bounds(paimon_type: Any) -> bool:
-    """Whether bounds are usable; for timestamps finer than Python's, they would be too narrow."""
-    return isinstance(paimon_type, str) and not has_nanoseconds(paimon_type)
 
 
 def _require_unique_names(handle: TableHandle, located: tuple[tuple[str, Any], ...]) -> None:

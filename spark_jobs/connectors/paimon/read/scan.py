@@ -7,18 +7,21 @@ decodes the other columns only for those, and no other row reaches the JVM.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
 
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.connectors.paimon.format.types import has_nanoseconds
+from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, AvroCheck, ScannedFile
+from spark_jobs.connectors.paimon.read.keyed_scan import KeyedScan, ScannedSection
+from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
-from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
@@ -28,12 +31,14 @@ from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.storage.parallel import in_parallel
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
     from pyspark.sql import DataFrame, SparkSession
 
 Reader = Literal["auto", "spark", "pyarrow"]
+Part = TypeVar("Part")
 
 _TASKS_PER_CORE: Final = 2
 _BYTES_PER_TASK: Final = 2**30
@@ -74,6 +79,9 @@ class PaimonScan:
             InternalError: STORAGE_UNAVAILABLE.
         """
         _refuse_nanoseconds(table, columns)
+        if pinned_table(table).keyed is not None:
+            keys = dynamic_filter.values if dynamic_filter else {}
+            return self._read_by_pyarrow(spark, table, files, columns, keys)
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
@@ -116,6 +124,18 @@ class PaimonScan:
         ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.tasks)
         return ArrowRows(scan, ordinals)
 
+    def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
+        """The number of merged rows of sections, by their keys.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE.
+        """
+        pinned = pinned_table(table)
+        assert pinned.keyed is not None  # noqa: S101
+        reader = section_reader(pinned, pinned.keyed, self._filesystem)
+        sections = [run_files(pinned, file.ordinal) for file in files]
+        return sum(in_parallel(lambda each: _row_count(reader, each), sections))
+
     def _arrow_scan(
         self,
         spark: SparkSession,
@@ -123,31 +143,42 @@ class PaimonScan:
         files: Sequence[PlannedFile],
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
-    ) -> ScanTasks[ScannedFile]:
+    ) -> ScanTasks[ScannedFile] | ScanTasks[ScannedSection]:
         if any(is_avro(file.path) for file in files):
             _require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
-        tasks = self._scan_tasks(spark.sparkContext.defaultParallelism, table, files)
-        mappings = pinned_table(table).mappings
-        return ScanTasks(ArrowScan(self._filesystem, fields, keys, mappings), tasks)
+        pinned, parallelism = pinned_table(table), spark.sparkContext.defaultParallelism
+        if pinned.keyed is not None:
+            sections = {
+                file.ordinal: ScannedSection(file.ordinal, run_files(pinned, file.ordinal))
+                for file in files
+            }
+            of_keys = {name: keys[name] for name in keys if name in pinned.keyed.key}
+            reader = section_reader(pinned, pinned.keyed, self._filesystem)
+            keyed = KeyedScan(reader, fields, of_keys)
+            return ScanTasks(keyed, _tasks(parallelism, files, sections))
+        scanned = {file.ordinal: _scanned_file(pinned, file) for file in files}
+        scan = ArrowScan(self._filesystem, fields, keys, pinned.mappings)
+        return ScanTasks(scan, _tasks(parallelism, files, scanned))
 
-    def _scan_tasks(
-        self, parallelism: int, table: TableHandle, files: Sequence[PlannedFile]
-    ) -> tuple[tuple[ScannedFile, ...], ...]:
-        """The files that each task reads."""
-        pinned = pinned_table(table)
-        vectors = pinned.vectors
-        sizes = {file.ordinal: file.size for file in files}
-        wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
-        scanned = {}
-        for file in files:
-            vector = vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
-            schema_id = pinned.mapped_schema(pinned.located_entries[file.ordinal][1])
-            scanned[file.ordinal] = ScannedFile(
-                file.ordinal, file.path, vector, schema_id, file.row_count
-            )
-        tasks = scan_tasks(sizes, wanted)
-        return tuple(tuple(scanned[ordinal] for ordinal in task) for task in tasks)
+
+def _row_count(reader: SectionReader, files: Sequence[RunFile]) -> int:
+    return sum(window.num_rows for window in reader.rows(files, ()))
+
+
+def _tasks(
+    parallelism: int, files: Sequence[PlannedFile], parts: Mapping[int, Part]
+) -> tuple[tuple[Part, ...], ...]:
+    """The parts that each task reads; ``parts`` are by ordinal."""
+    sizes = {file.ordinal: file.size for file in files}
+    wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
+    return tuple(tuple(parts[n] for n in task) for task in scan_tasks(sizes, wanted))
+
+
+def _scanned_file(pinned: PinnedTable, file: PlannedFile) -> ScannedFile:
+    vector = pinned.vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
+    schema_id = pinned.mapped_schema(pinned.located_entries[file.ordinal][1])
+    return ScannedFile(file.ordinal, file.path, vector, schema_id, file.row_count)
 
 
 def _require_avro_reader(spark: SparkSession) -> None:

@@ -1,0 +1,63 @@
+"""The executor half of the scan of a table with a primary key: sections in, merged rows out.
+
+Executors import this module, so nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
+from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
+from spark_jobs.connectors.paimon.read.arrow_scan import row_ids
+from spark_jobs.datafiles.conform import conform
+
+# The most rows in a batch for the JVM.
+_MOST_ROWS: Final = 16_384
+
+
+class ScannedSection(NamedTuple):
+    """A unit of a table with a primary key: files whose key ranges overlap."""
+
+    ordinal: int
+    files: tuple[RunFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedScan:
+    """Implements ``PartReader`` for the merged rows of sections. Picklable.
+
+    ``fields`` are the columns to read. Rows are left out unless they have, in each column of
+    ``keys``, which are key columns, one of its values.
+    """
+
+    reader: SectionReader
+    fields: tuple[pa.Field, ...]
+    keys: Mapping[str, pa.Array]
+
+    def read(self, parts: Sequence[ScannedSection]) -> Iterator[pa.RecordBatch]:
+        """Read the sections of one task.
+
+        Yields:
+            The columns of ``fields`` in order, then the row id, named ``c0``, ``c1`` ….
+        """
+        names = [field.name for field in self.fields]
+        for section in parts:
+            for window in self.reader.rows(section.files, names, self.keys):
+                yield from self._batches(section.ordinal, window)
+
+    def _batches(self, ordinal: int, window: pa.Table) -> Iterator[pa.RecordBatch]:
+        columns = [_conformed(window.column(field.name), field) for field in self.fields]
+        positions = window.column(POSITION).to_numpy().astype(np.int64)
+        arrays = [*columns, row_ids(ordinal, positions)]
+        table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
+        yield from table.to_batches(max_chunksize=_MOST_ROWS)
+
+
+def _conformed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    return pa.chunked_array([conform(chunk, field) for chunk in column.chunks], field.type)

@@ -1,0 +1,51 @@
+"""The files of sections, as executors read them. Driver only."""
+
+from __future__ import annotations
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
+from spark_jobs.connectors.paimon.library import table_schema
+from spark_jobs.connectors.paimon.library.key_ranges import key_range
+from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+
+_THIN_OPTION = "data-file.thin-mode"
+
+
+def run_files(table: PinnedTable, ordinal: int) -> tuple[RunFile, ...]:
+    """The files of a unit, in the order of their index in it; none that is not visible yet."""
+    unit = table.units[ordinal]
+    return () if unit.is_pending else tuple(_run_file(table, index) for index in unit.files)
+
+
+def _run_file(table: PinnedTable, index: int) -> RunFile:
+    path, entry = table.located_entries[index]
+    return RunFile(
+        path=path,
+        level=entry.file.level,
+        first=key_range(entry).first,
+        row_count=entry.file.row_count,
+        delete_count=entry.file.delete_row_count,
+        vector=table.vectors.get(entry.file.file_name),
+        schema_id=table.mapped_schema(entry),
+    )
+
+
+def keyed_schema(table: PinnedTable, keyed: KeyedTable) -> KeyedSchema:
+    """How executors read and write rows of a table with a primary key."""
+    return KeyedSchema(
+        columns=table_schema.arrow_schema(table.table),
+        key=keyed.key,
+        engine=keyed.engine,
+        thin=table.options.get(_THIN_OPTION, "false").lower() == "true",
+        looks_up=keyed.looks_up,
+    )
+
+
+def section_reader(
+    table: PinnedTable, keyed: KeyedTable, filesystem: pafs.FileSystem
+) -> SectionReader:
+    """The reader of the table's sections."""
+    return SectionReader(filesystem, keyed_schema(table, keyed), table.mappings)
