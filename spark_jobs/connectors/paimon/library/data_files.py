@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.file_names import require_file_name
@@ -26,7 +26,7 @@ def live_entries(table: Any, snapshot: Any) -> list[Any]:
     from pypaimon.read.scanner.file_scanner import FileScanner
 
     with reading_metadata(place_of_metadata(table)):
-        scanner = FileScanner(table, lambda: ([], None))
+        scanner = FileScanner(table, lambda: ([], None)).with_all_buckets()
         scanner.manifest_file_manager = manifest_file_manager(table)
         manifests = ManifestListManager(table).read_all(snapshot)
         for each in manifests:
@@ -77,13 +77,6 @@ def new_data_file(
     from pypaimon.manifest.schema.simple_stats import SimpleStats
     from pypaimon.table.row.generic_row import GenericRow
 
-    fields = table.table_schema.fields
-    ordered = [statistics[field.name] for field in fields]
-    values = SimpleStats(
-        GenericRow([each.minimum for each in ordered], fields),
-        GenericRow([each.maximum for each in ordered], fields),
-        [each.null_count for each in ordered],
-    )
     return DataFileMeta.create(
         file_name=path.rpartition("/")[2],
         file_size=size,
@@ -91,7 +84,7 @@ def new_data_file(
         min_key=GenericRow([], []),
         max_key=GenericRow([], []),
         key_stats=SimpleStats.empty_stats(),
-        value_stats=values,
+        value_stats=manifest_statistics(table.table_schema.fields, statistics),
         min_sequence_number=sequence_numbers[0],
         max_sequence_number=sequence_numbers[1],
         schema_id=schema_id(table),
@@ -102,4 +95,17 @@ def new_data_file(
         file_source=0,
         external_path=f"file:{path}" if is_external else None,
         file_path=path,
+    )
+
+
+def manifest_statistics(fields: Sequence[Any], statistics: Mapping[str, ColumnStatistics]) -> Any:
+    """The statistics of pypaimon's ``fields`` in the form of manifests."""
+    from pypaimon.manifest.schema.simple_stats import SimpleStats
+    from pypaimon.table.row.generic_row import GenericRow
+
+    ordered = [statistics[field.name] for field in fields]
+    return SimpleStats(
+        GenericRow([each.minimum for each in ordered], fields),
+        GenericRow([each.maximum for each in ordered], fields),
+        [each.null_count for each in ordered],
     )

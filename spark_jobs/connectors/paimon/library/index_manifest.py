@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.hash_index import HASH
 from spark_jobs.connectors.paimon.format.locations import filesystem_path
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
-from spark_jobs.connectors.paimon.library.exact_partitions import index_manifest_file
+from spark_jobs.connectors.paimon.library.exact_partitions import (
+    index_manifest_file,
+    new_partition,
+)
 from spark_jobs.connectors.paimon.library.manifest_files import require_index_manifest
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
@@ -87,6 +92,15 @@ def new_vector_index(
     return IndexManifestEntry(_ADD, partition, bucket, meta)
 
 
+def new_hash_index(table: Any, place: BucketKey, path: str, size: int, hashes: int) -> Any:
+    """The index manifest entry of a new file of the HASH index, of ``size`` bytes."""
+    from pypaimon.index.index_file_meta import IndexFileMeta
+    from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
+
+    meta = IndexFileMeta(HASH, path.rpartition("/")[2], size, hashes)
+    return IndexManifestEntry(_ADD, new_partition(table, place.partition), place.bucket, meta)
+
+
 def removed_index(entry: Any) -> Any:
     """The index manifest entry that removes the index file of ``entry``."""
     from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
@@ -102,3 +116,8 @@ def index_name(entry: Any) -> str:
 def marked_files(entry: Any) -> list[str]:
     """The names of the data files whose vectors are in an entry's index file."""
     return list(entry.index_file.dv_ranges or {})
+
+
+def is_hash_index(entry: Any) -> bool:
+    """Whether an entry's index file is one of the HASH index."""
+    return bool(entry.index_file.index_type == HASH)

@@ -30,12 +30,15 @@ from spark_jobs.contract.paimon_files import manifest_folder
 _SNAPSHOT_VERSION: Final = 3
 
 
-def added_entry(table: Any, place: BucketKey, file: Any) -> Any:
-    """The manifest entry that adds a data file (from ``data_files.new_data_file``)."""
+def added_entry(table: Any, place: BucketKey, file: Any, total_buckets: int) -> Any:
+    """The manifest entry that adds a data file (from ``data_files.new_data_file``).
+
+    ``total_buckets`` is the number of buckets of its partition; -1 if they are dynamic.
+    """
     from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 
     partition = new_partition(table, place.partition)
-    return ManifestEntry(ADD, partition, place.bucket, table.total_buckets, file)
+    return ManifestEntry(ADD, partition, place.bucket, total_buckets, file)
 
 
 def removed_entry(entry: Any) -> Any:
@@ -66,6 +69,26 @@ def listed_manifests(table: Any, snapshot: Any | None) -> list[Any]:
 
     with reading_metadata(place_of_metadata(table)):
         manifests: list[Any] = ManifestListManager(table).read_all(snapshot)
+        return manifests
+
+
+def listed_changelog(table: Any, snapshot: Any) -> list[Any] | None:
+    """The listed manifests of a snapshot's changelog; None if it has none, or has none any more.
+
+    Another engine removes the changelog of a snapshot that expires, even if a branch began there.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    from pypaimon.manifest.manifest_list_manager import ManifestListManager
+
+    if snapshot.changelog_manifest_list is None:
+        return None
+    with reading_metadata(place_of_metadata(table)):
+        try:
+            manifests: list[Any] = ManifestListManager(table).read_changelog(snapshot)
+        except FileNotFoundError:
+            return None
         return manifests
 
 
@@ -193,6 +216,7 @@ def new_snapshot(
     lists: Mapping[str, tuple[str, int]],
     index_manifest: str | None,
     entries: Sequence[Any],
+    changelog: Sequence[Any],
     kind: str,
     user: str,
     identifier: int,
@@ -200,11 +224,13 @@ def new_snapshot(
 ) -> Any:
     """The snapshot after ``previous`` that adds and removes the files of ``entries``.
 
-    ``lists`` has the name and size in bytes of the manifest lists ``base`` and ``delta``.
+    ``lists`` has the name and size in bytes of the manifest lists ``base`` and ``delta``, and of
+    ``changelog`` if there are entries of changelog files.
     """
     from pypaimon.snapshot.snapshot import Snapshot
 
     rows = sum(e.file.row_count if e.kind == ADD else -e.file.row_count for e in entries)
+    changelog_list, changelog_list_size = lists.get("changelog", (None, None))
     schema_id = table.table_schema.id
     keeps_statistics = previous is not None and previous.schema_id == schema_id
     return Snapshot(
@@ -217,6 +243,9 @@ def new_snapshot(
         delta_manifest_list_size=lists["delta"][1],
         total_record_count=(previous.total_record_count or 0 if previous else 0) + rows,
         delta_record_count=rows,
+        changelog_manifest_list=changelog_list,
+        changelog_manifest_list_size=changelog_list_size,
+        changelog_record_count=sum(each.file.row_count for each in changelog) or None,
         commit_user=user,
         commit_identifier=identifier,
         commit_kind=kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,6 +26,8 @@ def parse_snapshot(text: str, snapshot_id: int) -> Any:
 def parse_tag(text: str) -> Any:
     """The tag in the text of its file: a snapshot that may have a retention.
 
+    A tag does not keep the snapshot's changelog, which is gone once the snapshot has expired.
+
     Raises:
         ValueError: the text is not a tag.
     """
@@ -33,7 +36,12 @@ def parse_tag(text: str) -> Any:
 
     tag = JSON.from_json(text, Tag)
     require_sound_snapshot(tag)
-    return tag
+    return replace(
+        tag,
+        changelog_manifest_list=None,
+        changelog_manifest_list_size=None,
+        changelog_record_count=None,
+    )
 
 
 def tag_text(snapshot: Any, retention: timedelta | None) -> str:

@@ -37,9 +37,15 @@ class PaimonSchema:
 
     @property
     def bucket_key(self) -> tuple[str, ...]:
-        """The columns of option ``bucket-key``."""
+        """The columns of option ``bucket-key``; by default, the key without partition keys."""
         names = self.options.get("bucket-key", "").split(",")
-        return tuple(name.strip() for name in names if name.strip())
+        given = tuple(name.strip() for name in names if name.strip())
+        return given or tuple(n for n in self.primary_keys if n not in self.partition_keys)
+
+    @property
+    def marks_rows(self) -> bool:
+        """Whether deletion vectors mark deleted rows (option ``deletion-vectors.enabled``)."""
+        return self.options.get("deletion-vectors.enabled", "false").lower() == "true"
 
 
 class CheckedSchemas:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
+from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
+from spark_jobs.connectors.paimon.format.hash_index import HASH
 from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import data_files
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.file_formats import is_avro, is_orc, is_parquet
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 # pyarrow and Java read older timestamps of ORC files differently if the writer was in a time zone
 # whose clock was set before; later ones do not fit into pyarrow's 64-bit nanoseconds.
@@ -38,7 +41,7 @@ def refuse_indexes(table: PinnedTable, name: TableName) -> None:
             "Switch the option on, or compact the table fully with Paimon's own engines first.",
         )
     for file in table.index_files:
-        if file.kind != DELETION_VECTORS:
+        if file.kind != DELETION_VECTORS and not (file.kind == HASH and table.has_dynamic_buckets):
             raise NotSupportedError(
                 f"{name} has an index of the kind {file.kind}, which this would not keep.",
                 _OTHER_ENGINE,
@@ -52,9 +55,7 @@ def refuse_indexes(table: PinnedTable, name: TableName) -> None:
                 )
 
 
-def refuse_rescaled(
-    name: TableName, buckets: int, located_entries: Sequence[tuple[str, Any]]
-) -> None:
+def refuse_rescaled(table: PinnedTable, name: TableName) -> None:
     """Refuse a table that has data files from before a change of its option ``bucket``.
 
     Paimon's own writers refuse it too, or put rows where readers do not look for them.
@@ -62,12 +63,33 @@ def refuse_rescaled(
     Raises:
         NotSupportedError: a file has another number of buckets; names the file.
     """
-    for path, entry in located_entries:
-        if entry.total_buckets != buckets:
+    if not table.has_buckets:
+        return
+    for path, entry in table.located_entries:
+        buckets = table.total_buckets(tuple(entry.partition.values))
+        if entry.total_buckets != buckets and entry.bucket != POSTPONED:
             raise NotSupportedError(
                 f"{name} now has {buckets} buckets (option bucket), but data file {path} is one of "
                 f"{entry.total_buckets} buckets.",
                 "Rescale the whole table with INSERT OVERWRITE in Paimon's own engines first.",
+            )
+
+
+def refuse_incomplete_index(table: PinnedTable, name: TableName) -> None:
+    """Refuse dynamic buckets with data files of which the HASH index says nothing.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE; names the file.
+    """
+    if not table.has_dynamic_buckets:
+        return
+    for path, entry in table.located_entries:
+        if bucket_key_of(entry) not in table.hash_indexes:
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"{name} has no HASH index for bucket {entry.bucket}, which data file {path} is "
+                "in: where its keys belong is unknown.",
+                "Write the partition anew with INSERT OVERWRITE in Paimon's own engines.",
             )
 
 

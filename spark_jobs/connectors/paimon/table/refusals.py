@@ -13,6 +13,7 @@ from typing import Any, Final
 from spark_jobs.connectors.paimon.format.external_paths import OPTION, external_paths
 from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseconds
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
+from spark_jobs.connectors.paimon.table.primary_key_refusals import refuse_primary_key
 from spark_jobs.connectors.paimon.table.refused_options import Use, refused
 from spark_jobs.contract.paimon_files import BRANCH_MARK
 from spark_jobs.contract.request import TableName
@@ -55,12 +56,7 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
     Raises:
         NotSupportedError: the table is refused; gives the reason.
     """
-    if schema.primary_keys:
-        keys = ", ".join(schema.primary_keys)
-        raise NotSupportedError(
-            f"{name} has a primary key ({keys}); only append tables are supported.",
-            _OTHER_ENGINE,
-        )
+    refuse_primary_key(name, schema)
     _refuse_options(name, schema, "read")
     _refuse_names(name, schema)
     _refuse_partition_types(name, schema)
@@ -76,7 +72,8 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     _refuse_buckets(name, schema)
     _refuse_wrong_share(name, schema)
     _refuse_external_paths(name, schema)
-    _refuse_wrong_prefix(name, schema)
+    _refuse_wrong_prefix(name, schema, "data-file.prefix")
+    _refuse_wrong_prefix(name, schema, "changelog-file.prefix")
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
@@ -97,6 +94,8 @@ def refuse_tagging(name: TableName, schema: PaimonSchema) -> None:
 
 def _refuse_options(name: TableName, schema: PaimonSchema, use: Use) -> None:
     for option, refusal in refused(schema.options, use):
+        if refusal.spares_keyed and schema.primary_keys:
+            continue
         value = schema.options[option]
         raise NotSupportedError(
             f"{name} {refusal.reason} (option {option} = {value}), which is not supported.",
@@ -127,11 +126,11 @@ def _refuse_external_paths(name: TableName, schema: PaimonSchema) -> None:
         )
 
 
-def _refuse_wrong_prefix(name: TableName, schema: PaimonSchema) -> None:
-    prefix = schema.options.get("data-file.prefix", "")
+def _refuse_wrong_prefix(name: TableName, schema: PaimonSchema, option: str) -> None:
+    prefix = schema.options.get(option, "")
     if prefix.startswith(("_", ".")) or any(character in prefix for character in "/\\:\0"):
         raise NotSupportedError(
-            f"Option data-file.prefix = {prefix} of {name} makes names of files that Spark hides "
+            f"Option {option} = {prefix} of {name} makes names of files that Spark hides "
             "or does not find.",
             "Correct the table's option: no _ or . in front, and no /, \\ or : in it.",
         )
@@ -155,7 +154,7 @@ def _refuse_names(name: TableName, schema: PaimonSchema) -> None:
 def _refuse_buckets(name: TableName, schema: PaimonSchema) -> None:
     """Refuse buckets for which rows cannot be hashed as by Paimon's Java writers."""
     bucket = schema.options.get("bucket", "-1")
-    if bucket == "-1":
+    if bucket == "-1" or (bucket == "-2" and schema.primary_keys):
         return
     if not bucket.isdecimal() or int(bucket) == 0:
         raise NotSupportedError(

@@ -21,13 +21,15 @@ _UNSET: Final = "Unset the option, or run this statement with Paimon's own engin
 class Refusal:
     """An option that is refused for some uses of a table, unless its value is ``accepted``.
 
-    ``reason`` continues a sentence that begins with the table's name.
+    ``reason`` continues a sentence that begins with the table's name. ``spares_keyed``: it does not
+    concern tables with a primary key, which have values of their own.
     """
 
     uses: tuple[Use, ...]
     reason: str
     accepted: tuple[str, ...] = ("",)
     remedy: str = _UNSET
+    spares_keyed: bool = False
 
 
 _ANY: Final[tuple[Use, ...]] = ("read", "write", "tag")
@@ -84,7 +86,14 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "bucket-function.type": Refusal(
         ("write",), "puts rows into buckets by another function", ("default",)
     ),
-    "changelog-producer": Refusal(("write",), "keeps changelogs", ("none",)),
+    "changelog-file.format": Refusal(
+        ("write",),
+        "has changelog files that are neither parquet nor ORC nor Avro",
+        ("parquet", "orc", "avro"),
+    ),
+    "changelog-producer": Refusal(
+        ("write",), "keeps changelogs without a primary key", ("none",), spares_keyed=True
+    ),
     "commit.callbacks": Refusal(("write",), "calls callbacks at every commit"),
     "commit.custom-listeners": Refusal(("write",), "calls listeners at every commit"),
     "commit.strict-mode.last-safe-snapshot": Refusal(

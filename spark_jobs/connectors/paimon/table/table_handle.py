@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.external_paths import (
     OPTION,
     ExternalPaths,
     external_paths,
     external_roots,
 )
+from spark_jobs.connectors.paimon.format.hash_index import HASH
 from spark_jobs.connectors.paimon.format.locations import filesystem_path, path_beside
 from spark_jobs.connectors.paimon.format.schema_history import mappings
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
@@ -31,10 +32,15 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_within,
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
+from spark_jobs.connectors.paimon.table.primary_key import KeyedTable, keyed_table
+from spark_jobs.connectors.paimon.table.sections import Unit, units
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_parquet
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import TableHandle
+
+_DYNAMIC: Final = -1
+_FIRST_COUNT: Final = "postpone.default-bucket-num"
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,53 @@ class PinnedTable:
 
     @property
     def buckets(self) -> int | None:
-        """The number of fixed buckets; None for ``bucket = -1``."""
-        count = int(self.options.get("bucket", "-1"))
-        return None if count == -1 else count
+        """The number of fixed buckets; None if the option ``bucket`` says none."""
+        count = self._bucket_option
+        return count if count > 0 else None
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether a row's bucket matters: it is fixed, or depends on the primary key."""
+        return self.buckets is not None or self.keyed is not None
+
+    @property
+    def has_dynamic_buckets(self) -> bool:
+        """Whether the HASH index says which bucket a key is in."""
+        return self.keyed is not None and self._bucket_option == _DYNAMIC
+
+    @property
+    def postpones_buckets(self) -> bool:
+        """Whether partitions have their own bucket counts, and some files wait for their bucket."""
+        return self.keyed is not None and self._bucket_option == POSTPONED
+
+    @property
+    def _bucket_option(self) -> int:
+        return int(self.options.get("bucket", str(_DYNAMIC)))
+
+    def total_buckets(self, partition: tuple[Any, ...]) -> int:
+        """The number of buckets of a partition, as its manifest entries have it."""
+        if not self.postpones_buckets:
+            return self._bucket_option
+        return self.postponed_counts.get(partition, self.first_bucket_count)
+
+    @property
+    def first_bucket_count(self) -> int:
+        """The bucket count of a new partition, where partitions have counts of their own."""
+        return int(self.options.get(_FIRST_COUNT, "1"))
+
+    @cached_property
+    def postponed_counts(self) -> Mapping[tuple[Any, ...], int]:
+        """The bucket counts of partitions that have counts of their own."""
+        return {
+            tuple(entry.partition.values): entry.total_buckets
+            for _, entry in self.located_entries
+            if entry.bucket >= 0
+        }
 
     @property
     def marks_rows(self) -> bool:
         """Whether deletion vectors mark deleted rows (option ``deletion-vectors.enabled``)."""
-        return self.options.get("deletion-vectors.enabled", "false").lower() == "true"
+        return self.schema.marks_rows
 
     @property
     def path(self) -> str:
@@ -102,6 +147,32 @@ class PinnedTable:
             located.append((f"{directories[place]}/{entry.file.file_name}", entry))
         self._require_own([path for path, _ in located])
         return tuple(sorted(located, key=lambda each: each[0]))
+
+    @cached_property
+    def keyed(self) -> KeyedTable | None:
+        """What the schema says about the primary key; None for an append table."""
+        return keyed_table(self.schema)
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The units of reading, by ordinal: a data file of an append table, else a section.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        if self.keyed is None:
+            return tuple(Unit((index,)) for index in range(len(self.located_entries)))
+        return units(self.located_entries, hides_level_0=self.keyed.hides_level_0)
+
+    def unit_entries(self, ordinal: int) -> list[Any]:
+        """The manifest entries of a unit's files."""
+        return [self.located_entries[index][1] for index in self.units[ordinal].files]
+
+    @cached_property
+    def pending_buckets(self) -> frozenset[BucketKey]:
+        """The buckets with records that batch readers do not see yet."""
+        pending = (n for n, unit in enumerate(self.units) if unit.is_pending)
+        return frozenset(bucket_key_of(self.unit_entries(ordinal)[0]) for ordinal in pending)
 
     def _require_own(self, paths: Sequence[str]) -> None:
         """Check that files are in directories that may contain this table's files.
@@ -202,6 +273,11 @@ class PinnedTable:
         files = tuple(index_manifest.index_files(self.table, self.snapshot))
         self._require_own([file.path for file in files])
         return files
+
+    @cached_property
+    def hash_indexes(self) -> Mapping[BucketKey, IndexFile]:
+        """The files of the HASH index by bucket."""
+        return {bucket_key_of(file.entry): file for file in self.index_files if file.kind == HASH}
 
     @cached_property
     def vectors(self) -> Mapping[str, VectorLocation]:

@@ -12,22 +12,29 @@ from spark_jobs.contract.statements import CreateTableSpec
 def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     """The schema that ``spec`` describes; keys get the case of their columns.
 
+    Columns of the primary key are NOT NULL, even if the request does not say so.
+
     Raises:
         NotSupportedError: Paimon cannot store a type.
         AnalysisError: EXPRESSION_INVALID: the text of a type is not a type.
     """
     spelled = {column.name.lower(): column.name for column in spec.columns}
+    primary_key = tuple(spelled[key.lower()] for key in spec.primary_key)
     return PaimonSchema(
         columns=tuple(
             PaimonColumn(
                 column.name,
-                to_paimon(column.type, column.name, nullable=column.nullable),
+                to_paimon(
+                    column.type,
+                    column.name,
+                    nullable=column.nullable and column.name not in primary_key,
+                ),
                 column.comment or None,
             )
             for column in spec.columns
         ),
         partition_keys=tuple(spelled[key.lower()] for key in spec.partition_keys),
-        primary_keys=tuple(spelled[key.lower()] for key in spec.primary_key),
+        primary_keys=primary_key,
         options=dict(spec.table_options),
         comment=spec.comment or None,
     )
