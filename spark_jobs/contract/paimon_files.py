@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
-Kind = Literal["branch", "consumer", "removal", "schema", "snapshot", "tag"]
+Kind = Literal["branch", "changelog", "consumer", "removal", "schema", "snapshot", "tag"]
 
 MAIN_BRANCH: Final = "main"
 FIRST_SNAPSHOT: Final = 1
@@ -37,7 +37,7 @@ def names_of(kind: Kind, entries: Iterable[str]) -> list[str]:
     return sorted(each.removeprefix(prefix) for each in entries if each.startswith(prefix))
 
 
-def ids_of(kind: Literal["schema", "snapshot"], entries: Iterable[str]) -> list[int]:
+def ids_of(kind: Literal["changelog", "schema", "snapshot"], entries: Iterable[str]) -> list[int]:
     """The ids of those ``entries`` of a folder that are of a kind, ascending."""
     return sorted(int(each) for each in names_of(kind, entries) if _ID.fullmatch(each))
 

@@ -18,7 +18,10 @@ from spark_jobs.connectors.paimon.library import (
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
-from spark_jobs.connectors.paimon.table.file_refusals import refuse_rescaled
+from spark_jobs.connectors.paimon.table.file_refusals import (
+    refuse_incomplete_index,
+    refuse_rescaled,
+)
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
@@ -28,7 +31,7 @@ from spark_jobs.connectors.paimon.table.refusals import (
 from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
-from spark_jobs.connectors.paimon.write.table_layout import bucket_function
+from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
@@ -36,7 +39,7 @@ from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import DerivedColumns, WriteLayout
+from spark_jobs.spi.writes import InsertedKeys, WriteLayout
 from spark_jobs.storage.warehouse import Warehouse
 
 
@@ -71,6 +74,7 @@ class PaimonMetadata:
                 columns=tuple(_column(column) for column in schema.columns),
                 partition_keys=schema.partition_keys,
                 snapshot_id=snapshot.id if snapshot else None,
+                key_columns=tuple(schema.primary_keys),
                 native=PinnedTable(table, snapshot, schema),
             )
 
@@ -109,9 +113,8 @@ class PaimonMetadata:
         """
         target = pinned_table(table)
         refuse_unwritable(table.name, target.schema)
-        if target.buckets is not None:
-            entries = self._reading(table.name, lambda: target.located_entries)
-            refuse_rescaled(table.name, target.buckets, entries)
+        self._reading(table.name, refuse_rescaled, target, table.name)
+        self._reading(table.name, refuse_incomplete_index, target, table.name)
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
         """``table`` with other columns; nothing is stored.
@@ -128,28 +131,43 @@ class PaimonMetadata:
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """With deletion vectors, an UPDATE deletes the row and inserts the new one.
 
-        Otherwise files are rewritten, so an UPDATE needs only the assigned columns.
+        Otherwise files are rewritten, so an UPDATE needs only the assigned columns. In tables with
+        a primary key, sections are rewritten even with vectors.
         """
-        if pinned_table(table).marks_rows:
+        target = pinned_table(table)
+        if target.marks_rows and target.keyed is None:
             return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
-    def insert_layout(self, table: TableHandle) -> WriteLayout:
-        """New rows clustered by partition and bucket; anywhere for a table with neither."""
-        target = pinned_table(table)
-        if target.buckets is None:
-            return WriteLayout(table.partition_keys, table.partition_keys)
-        derived = DerivedColumns(
-            inputs=target.schema.bucket_key,
-            columns=((BUCKET_COLUMN, "int"),),
-            function=bucket_function(target, target.buckets),
-        )
-        columns = (*table.partition_keys, BUCKET_COLUMN)
-        return WriteLayout(columns, columns, derived=derived)
+    def merge_row_id_columns(
+        self, table: TableHandle, inserted_keys: InsertedKeys
+    ) -> tuple[str, ...]:
+        """The primary key; all columns if changes are appended as whole records."""
+        keyed = pinned_table(table).keyed
+        if keyed is not None and keyed.appends(inserted_keys):
+            return table.column_names
+        return table.key_columns
 
-    def update_layout(self, table: TableHandle) -> WriteLayout:
-        """The changes of one file together, in the order of its rows."""
-        del table
+    def insert_layout(self, table: TableHandle) -> WriteLayout:
+        """New rows clustered by partition and bucket; anywhere for a table with neither.
+
+        In tables with a primary key, they are also in the order of the key.
+        """
+        target = pinned_table(table)
+        derived = bucket_column(target, self._storage.filesystem)
+        if derived is None:
+            return WriteLayout(table.partition_keys, table.partition_keys)
+        columns = (*table.partition_keys, BUCKET_COLUMN)
+        key = () if target.keyed is None else target.keyed.key
+        return WriteLayout(columns, (*columns, *key), derived=derived, keeps_clusters=bool(key))
+
+    def update_layout(self, table: TableHandle) -> WriteLayout | None:
+        """The changes of one file together, in the order of its rows.
+
+        None for a table with a primary key, whose changes all have the order of the key.
+        """
+        if pinned_table(table).keyed is not None:
+            return None
         file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
         return WriteLayout((file,), (file, position), file_ordinal=file)
 

@@ -28,7 +28,7 @@ def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMe
     except CommitError:
         # This write certainly did not make any of the expired snapshots.
         commit, needs_guard = None, not begun.is_first
-    prefixes = (begun.name_prefix, begun.index_prefix)
+    prefixes = begun.prefixes
     if commit is not None and _has_files(target, commit, prefixes):
         return
     for root in (target.path, *(target.external.roots if target.external else ())):

@@ -13,15 +13,16 @@ from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.paimon.write.keyed_sinks import keyed_sinks
 from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory, SourceFile
 from spark_jobs.connectors.paimon.write.table_layout import (
-    data_file_prefix,
+    NamePrefixes,
     new_file_layout,
     rewrite_share,
 )
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.sinks import MergeHandle
+from spark_jobs.spi.sinks import MergeHandle, MergeSinkFactory
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite
 
@@ -30,14 +31,14 @@ from spark_jobs.spi.writes import MergeWrite
 class PaimonMerge:
     """A merge that has begun.
 
-    ``target`` is the table that its files are written for. ``is_first``: there was no guard of
+    ``target`` is the table that its files are written for, with names that begin with one of
+    ``prefixes``. ``is_first``: there was no guard of
     another try of the operation, which may have committed.
     """
 
     target: PinnedTable
     write: MergeWrite
-    name_prefix: str
-    index_prefix: str
+    prefixes: NamePrefixes
     is_first: bool
 
     @property
@@ -53,21 +54,24 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
         CommitError: COMMIT_CONFLICT: the base expired before it was guarded.
     """
     target = pinned_table(table)
-    token = uuid.uuid4()
-    prefix, index_prefix = f"{data_file_prefix(target)}{token}-", f"index-{token}-"
+    prefixes = NamePrefixes.of(target, str(uuid.uuid4()))
     sinks_write_to = discarding(filesystem) if write.dry_run else filesystem
-    sinks = PaimonSinkFactory(
-        name_prefix=prefix,
-        index_prefix=index_prefix,
-        index_directory=index_manifest.index_directory(target.table),
-        rewrite_share=rewrite_share(target, write.rewrite_share),
-        files=_source_files(target, write.files),
-        mappings=target.mappings,
-        assigned_columns=write.assigned_columns,
-        layout=new_file_layout(target, sinks_write_to, write.target_file_size),
-    )
+    sinks: MergeSinkFactory
+    if target.keyed is not None:
+        sinks = keyed_sinks(target, target.keyed, write, filesystem, sinks_write_to, prefixes)
+    else:
+        sinks = PaimonSinkFactory(
+            name_prefix=prefixes.data,
+            index_prefix=prefixes.indexes,
+            index_directory=index_manifest.index_directory(target.table),
+            rewrite_share=rewrite_share(target, write.rewrite_share),
+            files=_source_files(target, write.files),
+            mappings=target.mappings,
+            assigned_columns=write.assigned_columns,
+            layout=new_file_layout(target, sinks_write_to, write.target_file_size),
+        )
     is_first = write.dry_run or _guard_base(filesystem, table, write.operation.operation_id)
-    return MergeHandle(sinks, PaimonMerge(target, write, prefix, index_prefix, is_first))
+    return MergeHandle(sinks, PaimonMerge(target, write, prefixes, is_first))
 
 
 def _guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: str) -> bool:

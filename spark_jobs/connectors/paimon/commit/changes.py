@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.commit.hash_index_changes import hash_index_changes
 from spark_jobs.connectors.paimon.commit.index_changes import IndexChanges, index_changes
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
@@ -16,7 +17,9 @@ from spark_jobs.connectors.paimon.format.sequence_numbers import (
     bucket_key_of,
     numbers_of,
 )
+from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.library import data_files, manifest_files
+from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.datafiles.statistics import ColumnStatistics
 from spark_jobs.datafiles.values import decode_value
@@ -47,42 +50,64 @@ class Changes:
         documents = [fragment.document for fragment in fragments]
         indexes = [document["index"] for document in documents if "index" in document]
         self._table = table
-        self._files = [document for document in documents if "index" not in document]
+        self._changelog = [each["changelog"] for each in documents if "changelog" in each]
+        self._files = [document for document in documents if "removed" in document]
         self._overwrites = overwrites
         _require_each_file_once(self._files, indexes)
-        gone = {self._removed(each).file.file_name for each in self._files if _removes(each)}
+        gone = {
+            entry.file.file_name
+            for each in self._files
+            if _removes(each)
+            for entry in table.unit_entries(each["removed"])
+        }
         self._indexes: Mapping[BucketKey, IndexChanges] = index_changes(
             table, indexes, gone, filesystem, index_prefix
         )
+        hash_indexes = [each["hash_index"] for each in documents if "hash_index" in each]
+        self._hash_index = hash_index_changes(table, hash_indexes, gone, overwrites=overwrites)
 
     def behind(self, added: Sequence[Any]) -> Change:
         """The change to commit after files that others added since the base (manifest entries)."""
         base = [entry for _, entry in self._table.located_entries]
-        ordered = self._table.buckets is not None
+        ordered = self._table.has_buckets
         numbers = SequenceNumbers([*base, *added], ordered=ordered)
         entries = [entry for each in self._files for entry in self._entries(each, numbers)]
-        of_indexes = [self._indexes[place] for place in sorted(self._indexes, key=repr)]
+        of_vectors = [self._indexes[place] for place in sorted(self._indexes, key=repr)]
+        of_indexes = [*of_vectors, self._hash_index]
         return Change(
             entries=sorted(entries, key=lambda entry: repr(bucket_key_of(entry))),
             index_adds=[each for index in of_indexes for each in index.adds],
             index_deletes=[each for index in of_indexes for each in index.deletes],
             overwrites=self._overwrites,
+            changelog=[self._added_run(each, is_changelog=True) for each in self._changelog],
         )
-
-    def _removed(self, document: Mapping[str, Any]) -> Any:
-        return self._table.located_entries[document["removed"]][1]
 
     def _entries(self, document: Mapping[str, Any], numbers: SequenceNumbers) -> list[Any]:
         """The manifest entries of a file that was added, removed or replaced."""
         file = document["added"]
         if not _removes(document):
-            place = BucketKey(tuple(map(decode_value, file["partition"])), file["bucket"])
+            if "run" in file:
+                return [self._added_run(file)]
+            place = _place(file)
             return [self._added(place, file, numbers.of_new_file(place, file["rows"]))]
-        entry = self._removed(document)
-        removed = manifest_files.removed_entry(entry)
+        entries = self._table.unit_entries(document["removed"])
+        removed = [manifest_files.removed_entry(entry) for entry in entries]
         if file is None:
-            return [removed]
-        return [removed, self._added(bucket_key_of(entry), file, numbers_of(entry))]
+            return removed
+        (entry,) = entries
+        return [*removed, self._added(bucket_key_of(entry), file, numbers_of(entry))]
+
+    def _added_run(self, file: Mapping[str, Any], *, is_changelog: bool = False) -> Any:
+        table, place = self._table.table, _place(file)
+        new = new_keyed_file(
+            table,
+            WrittenRun.from_json(file["run"]),
+            file["level"],
+            is_external=self._table.external is not None,
+            is_changelog=is_changelog,
+        )
+        buckets = self._table.total_buckets(place.partition)
+        return manifest_files.added_entry(table, place, new, buckets)
 
     def _added(self, place: BucketKey, file: Mapping[str, Any], numbers: tuple[int, int]) -> Any:
         table = self._table.table
@@ -101,13 +126,16 @@ class Changes:
         new = data_files.new_data_file(
             table, path, size, rows, statistics, numbers, is_external=is_external
         )
-        return manifest_files.added_entry(table, place, new)
+        buckets = self._table.total_buckets(place.partition)
+        return manifest_files.added_entry(table, place, new, buckets)
 
 
 def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
     """Values by partition column, for each file that is added, removed or has rows marked."""
     found = []
     for document in (fragment.document for fragment in fragments):
+        if "changelog" in document or "hash_index" in document:
+            continue
         if "index" in document:
             ordinals = [vector[0] for vector in document["index"]["vectors"]]
         elif _removes(document):
@@ -115,10 +143,14 @@ def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dic
         else:
             ordinals = []
             found.append(list(map(decode_value, document["added"]["partition"])))
-        entries = [table.located_entries[ordinal][1] for ordinal in ordinals]
+        entries = [table.unit_entries(ordinal)[0] for ordinal in ordinals]
         found += [list(entry.partition.values) for entry in entries]
     names = table.schema.partition_keys
     return [dict(zip(names, values, strict=True)) for values in found]
+
+
+def _place(file: Mapping[str, Any]) -> BucketKey:
+    return BucketKey(tuple(map(decode_value, file["partition"])), file["bucket"])
 
 
 def _removes(document: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.commit.gap import READ_AGAIN, Gap, OtherCommit
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
+from spark_jobs.connectors.paimon.commit.overtaking import overtaking, reindexing
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest
@@ -37,6 +38,11 @@ def refuse_conflicts(
         CommitError: COMMIT_CONFLICT; names the conflicting snapshot and its partitions.
     """
     _refuse_lost_files(table, gap, change)
+    if table.keyed is not None:
+        for commit, entries in overtaking(gap, change):
+            raise _conflict(table, commit, entries, "records of keys that the statement writes")
+        for commit, entries in reindexing(gap, change):
+            raise _conflict(table, commit, entries, "the HASH index that the statement extends")
     if isolation == "snapshot":
         return
     known = {entry.file.file_name: entry for _, entry in table.located_entries}
@@ -78,7 +84,7 @@ def _indexes_of(
         index_manifest.index_name(file.entry)
         for file in index_files
         if index_manifest.index_name(file.entry) in deleted
-        or (table.buckets is not None and bucket_key_of(file.entry) in places)
+        or (table.has_buckets and bucket_key_of(file.entry) in places)
     )
 
 

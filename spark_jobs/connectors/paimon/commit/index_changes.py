@@ -14,7 +14,7 @@ from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, VectorRange, copied_index
 from spark_jobs.connectors.paimon.library import index_manifest
-from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
+from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS, IndexFile
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.errors import ErrorCode, InternalError
 
@@ -54,9 +54,9 @@ def index_changes(
     """The changes of index files, by bucket, given the index files ``written`` by the sinks.
 
     An index file is replaced if it has the vector of a data file that is ``gone`` or has a new
-    vector. Its other vectors are copied to a new file, whose name starts with ``prefix``. A fixed
-    bucket gets one file with all its vectors, because Paimon's Java writers keep only one per
-    bucket when they write the next one (``IndexManifestFileHandler.BucketedCombiner``).
+    vector. Its other vectors are copied to a new file, whose name starts with ``prefix``. A bucket
+    gets one file with all its vectors, because Paimon's Java writers keep only one per bucket when
+    they write the next one (``IndexManifestFileHandler.BucketedCombiner``).
     """
     new: dict[BucketKey, list[_NewIndex]] = defaultdict(list)
     for document in written:
@@ -73,7 +73,7 @@ def index_changes(
     changes: dict[BucketKey, IndexChanges] = defaultdict(IndexChanges)
     for place in {*new, *old}:
         kept = [_kept(table, file, touched) for file in old[place]]
-        copies, taken = (_in_one if table.buckets else _apart)(kept, new[place])
+        copies, taken = (_in_one if table.has_buckets else _apart)(kept, new[place])
         directory = index_manifest.index_directory(table.table) or table.bucket_directory(place)
         for vectors in filter(None, copies):
             path = f"{directory}/{prefix}copy-{next(numbers)}"
@@ -111,9 +111,10 @@ def _replaced(
 ) -> dict[BucketKey, list[IndexFile]]:
     """The snapshot's index files that are replaced, by bucket."""
     hit = [file for file in table.index_files if not file.vectors.keys().isdisjoint(touched)]
-    if table.buckets:
+    if table.has_buckets:
         changed = {*new, *(bucket_key_of(file.entry) for file in hit)}
-        hit = [file for file in table.index_files if bucket_key_of(file.entry) in changed]
+        of_vectors = (file for file in table.index_files if file.kind == DELETION_VECTORS)
+        hit = [file for file in of_vectors if bucket_key_of(file.entry) in changed]
     replaced: dict[BucketKey, list[IndexFile]] = defaultdict(list)
     for file in hit:
         replaced[bucket_key_of(file.entry)].append(file)

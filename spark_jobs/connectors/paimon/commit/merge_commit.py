@@ -70,7 +70,7 @@ class MergeCommit:
                 "This is a defect: report it with the statement.",
             )
         with before_publication():
-            prefix = self.merge.index_prefix
+            prefix = self.merge.prefixes.indexes
             changes = Changes(base, fragments, self.filesystem, prefix, overwrites=overwrites)
             gap = Gap(base)
         if base.evolved_from is None or not self._store_schema(changes, gap):

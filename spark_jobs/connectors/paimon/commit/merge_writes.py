@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow.fs as pafs
@@ -15,8 +15,11 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.commit.store_schema import store_schema
+from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
-from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
@@ -39,12 +42,19 @@ class PaimonMergeWrites:
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
     ) -> list[Fragment]:
-        """Fragments that remove whole ``files``."""
-        del table, handle
+        """Fragments that remove whole ``files``.
+
+        Raises:
+            NotSupportedError: their bucket has records that batch readers do not see yet, which
+                would remain.
+        """
+        del handle
+        target = pinned_table(table)
+        _refuse_pending(target, files)
         return [
             Fragment(
                 {"removed": file.ordinal, "added": None},
-                files_removed=1,
+                files_removed=len(target.units[file.ordinal].files),
                 bytes_removed=file.size,
             )
             for file in files
@@ -103,3 +113,21 @@ class PaimonMergeWrites:
             CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
         """
         return find_commit(self._filesystem, table, operation_id)
+
+
+def _refuse_pending(table: PinnedTable, files: Sequence[PlannedFile]) -> None:
+    if not table.pending_buckets:
+        return
+    removed = {file.ordinal for file in files}
+    touched = {bucket_key_of(table.unit_entries(each)[0]) for each in removed}
+    for ordinal, unit in enumerate(table.units):
+        place = bucket_key_of(table.unit_entries(ordinal)[0])
+        if unit.is_pending and ordinal not in removed and _overrules(place, touched):
+            raise pending_records(table.schema.partition_keys, place)
+
+
+def _overrules(pending: BucketKey, touched: Collection[BucketKey]) -> bool:
+    """Whether pending records of a bucket belong, or may belong, to a bucket in ``touched``."""
+    if pending.bucket == POSTPONED:
+        return any(each.partition == pending.partition for each in touched)
+    return pending in touched

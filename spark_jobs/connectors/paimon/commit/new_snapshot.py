@@ -19,12 +19,16 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a write changes in a table, as entries of manifests and of the index manifest."""
+    """What a write changes in a table, as entries of manifests and of the index manifest.
+
+    ``changelog`` has the entries of changelog files.
+    """
 
     entries: Sequence[Any]
     index_adds: Sequence[Any]
     index_deletes: Sequence[Any]
     overwrites: bool
+    changelog: Sequence[Any] = ()
 
     @property
     def kind(self) -> str:
@@ -91,8 +95,14 @@ class SnapshotWriter:
         listed = manifest_files.listed_manifests(self._table, previous)
         merged = merge_manifests(self._table, listed, self._thresholds, f"manifest-{token}-merged")
         names += [each.file_name for each in merged.written]
+        parts = {"base": merged.manifests, "delta": delta}
+        if change.changelog:
+            parts["changelog"] = manifest_files.write_manifests(
+                self._table, change.changelog, size, f"manifest-{token}-changelog"
+            )
+            names += [each.file_name for each in parts["changelog"]]
         lists = {}
-        for which, manifests in (("base", merged.manifests), ("delta", delta)):
+        for which, manifests in parts.items():
             name = f"manifest-list-{token}-{which}"
             names.append(name)
             lists[which] = name, manifest_files.write_list(self._table, name, manifests)
@@ -108,6 +118,7 @@ class SnapshotWriter:
             lists,
             index_manifest,
             change.entries,
+            change.changelog,
             change.kind,
             self._commit.user,
             self._commit.identifier,

@@ -24,7 +24,7 @@ from spark_jobs.contract.paimon_files import (
     names_of,
     next_snapshot,
 )
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.storage.parallel import in_parallel
 
 # The longest snapshot or tag file, in bytes.
@@ -56,13 +56,30 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class BranchHistory:
-    """The history in ``folder``; ``snapshots`` are by id, in ascending order, ``tags`` by name."""
+    """The history in ``folder``; ``snapshots`` are by id, in ascending order, ``tags`` by name.
+
+    ``changelogs`` are the ids of expired snapshots whose changes are still kept for streams.
+    """
 
     name: str
     folder: str
     snapshots: Mapping[int, Any]
     tags: Mapping[str, Any]
     consumers: tuple[Consumer, ...]
+    changelogs: tuple[int, ...] = ()
+
+    def refuse_changelogs(self) -> None:
+        """Refuse to remove files, because it is not known which of them changelogs need.
+
+        Raises:
+            NotSupportedError: changes of expired snapshots are kept.
+        """
+        if self.changelogs:
+            raise NotSupportedError(
+                f"{self.folder} has changelogs that outlive their snapshots, such as that of "
+                f"snapshot {self.changelogs[0]}.",
+                "Use Paimon's own engines.",
+            )
 
     def snapshot_path(self, snapshot_id: int) -> str:
         """The file of a snapshot."""
@@ -103,6 +120,7 @@ class BranchHistories:
             dict(zip(ids, in_parallel(lambda i: self._snapshot(folder, i), ids), strict=True)),
             dict(zip(tags, in_parallel(lambda t: self._tag(folder, t), tags), strict=True)),
             tuple(self._consumers(folder)),
+            tuple(ids_of("changelog", self._names(f"{folder}/changelog"))),
         )
 
     def _snapshot(self, folder: str, snapshot_id: int) -> Any:

@@ -23,6 +23,9 @@ RETAIN_MAX: Final = "snapshot.num-retained.max"
 RETAIN_MIN: Final = "snapshot.num-retained.min"
 TIME_RETAINED: Final = "snapshot.time-retained"
 BATCH: Final = "snapshot.expire.limit"
+CHANGELOG_RETAIN_MAX: Final = "changelog.num-retained.max"
+CHANGELOG_RETAIN_MIN: Final = "changelog.num-retained.min"
+CHANGELOG_TIME_RETAINED: Final = "changelog.time-retained"
 _UNLIMITED: Final = 2**63 - 1
 
 
@@ -41,7 +44,8 @@ class Limits:
         """The statement's limits; where it has none, the table's options or Paimon's defaults.
 
         Raises:
-            NotSupportedError: an option of the table has an invalid value.
+            NotSupportedError: an option of the table has an invalid value, or lets changelogs
+                outlive their snapshots.
             RequestError: REQUEST_INVALID: ``retain_min`` is greater than ``retain_max``.
         """
         limits = cls(
@@ -59,7 +63,25 @@ class Limits:
                 f"({_origin(spec.retain_max, options, RETAIN_MAX)}).",
                 "Give both retain_min and retain_max.",
             )
+        limits._refuse_longer_changelogs(options, now)
         return limits
+
+    def _refuse_longer_changelogs(self, options: Mapping[str, str], now: datetime) -> None:
+        time_retained = options.get(CHANGELOG_TIME_RETAINED)
+        longer = {
+            CHANGELOG_RETAIN_MAX: _number(options, CHANGELOG_RETAIN_MAX, 0) > self.retain_max,
+            CHANGELOG_RETAIN_MIN: _number(options, CHANGELOG_RETAIN_MIN, 0) > self.retain_min,
+            CHANGELOG_TIME_RETAINED: time_retained is not None
+            and before(now, duration_option(CHANGELOG_TIME_RETAINED, time_retained))
+            < self.older_than,
+        }
+        for option, is_longer in longer.items():
+            if is_longer:
+                raise NotSupportedError(
+                    f"Option {option} = {options[option]} keeps changelogs longer than snapshots, "
+                    "which is not supported.",
+                    "Keep as many snapshots as changelogs, or use Paimon's own engines.",
+                )
 
     def uncapped(self) -> Limits:
         """The same limits without ``max_deletes``."""

@@ -30,7 +30,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.paimon_files import manifest_folder
-from spark_jobs.errors import CatalogError, NotSupportedError
+from spark_jobs.errors import CatalogError
 from spark_jobs.storage.parallel import in_parallel
 
 
@@ -154,6 +154,10 @@ class Reachability:
             snapshot.delta_manifest_list: snapshot.delta_manifest_list_size,
             snapshot.index_manifest: 0,
         }
+        changelog = manifest_files.listed_changelog(self._table.table, snapshot)
+        if changelog is not None:
+            lists[snapshot.changelog_manifest_list] = snapshot.changelog_manifest_list_size
+            listed = [*listed, *changelog]
         sizes = {name: size or 0 for name, size in lists.items() if name is not None}
         for each in listed:
             sizes[each.file_name] = each.file_size
@@ -212,25 +216,12 @@ class Reachability:
         return self._allowed
 
 
-def refuse_changelogs(snapshots: Iterable[Any]) -> None:
-    """Refuse a table whose snapshots have changelogs, which have their own retention rules.
-
-    Raises:
-        NotSupportedError: a snapshot has a changelog; names the snapshot.
-    """
-    for snapshot in snapshots:
-        if snapshot.changelog_manifest_list is not None:
-            raise NotSupportedError(
-                f"Snapshot {snapshot.id} has a changelog, which is not taken care of here.",
-                "Use Paimon's own engines.",
-            )
-
-
 def _identity(snapshot: Any) -> tuple[Any, ...]:
     """The fields that decide which files a snapshot or tag refers to."""
     return (
         snapshot.base_manifest_list,
         snapshot.delta_manifest_list,
+        snapshot.changelog_manifest_list,
         snapshot.index_manifest,
         snapshot.statistics,
     )

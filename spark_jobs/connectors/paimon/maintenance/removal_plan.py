@@ -19,7 +19,6 @@ from spark_jobs.connectors.paimon.maintenance.reachability import (
     FileFact,
     Reachability,
     References,
-    refuse_changelogs,
 )
 from spark_jobs.connectors.paimon.maintenance.removal_notes import RemovalNotes
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
@@ -74,6 +73,7 @@ class RemovalPlanner:
         Raises:
             CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
             CommitError: COMMIT_CONFLICT: the files in use keep changing.
+            NotSupportedError: there are changelogs that outlive their snapshots.
         """
         histories = self._histories.read()
         for _ in range(_ATTEMPTS):
@@ -147,13 +147,15 @@ class RemovalPlanner:
         return self._reach.references(self._roots())
 
     def _roots(self) -> list[Any]:
-        roots = [root for history in self._histories.read() for root in _roots(history)]
-        refuse_changelogs(roots)
-        return roots
+        histories = self._histories.read()
+        for history in histories:
+            history.refuse_changelogs()
+        return [root for history in histories for root in _roots(history)]
 
     def _plan(self, histories: Sequence[BranchHistory], dropping: Dropping) -> RemovalPlan:
         history = self._own(histories)
-        refuse_changelogs(root for each in histories for root in _roots(each))
+        for each in histories:
+            each.refuse_changelogs()
         notes = self._notes.read()
         left = {path: kind for files in notes.values() for path, kind in files.items()}
         for path, kind in left.items():

@@ -21,7 +21,7 @@ _METADATA: Final[Mapping[str, FileKind]] = {
     "statistics": "manifest",
     "index": "index",
 }
-_OTHERS: Final = ("changelog", *get_args(Kind))
+_OTHERS: Final = get_args(Kind)
 _BUCKET: Final = re.compile(r"bucket-(-?[0-9]+|postpone)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

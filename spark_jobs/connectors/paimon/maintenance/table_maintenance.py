@@ -93,6 +93,7 @@ class PaimonMaintenance:
         table = self._table(name)
         refuse_tagging(name, table.schema)
         history = RemovalPlanner(table, self._storage).history()
+        history.refuse_changelogs()
         if spec.tag is not None and spec.tag not in history.tags:
             raise no_tag(name, spec.tag, history)
         if spec.snapshot_id is not None and spec.snapshot_id not in history.snapshots:

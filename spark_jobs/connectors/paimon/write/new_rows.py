@@ -52,8 +52,8 @@ class NewRowsWriter:
     def __init__(self, layout: NewFileLayout, new_path: Callable[[str], str]) -> None:
         self._layout = layout
         self._keys = [key.name for key in layout.partitions.keys]
-        self._writer: RollingWriter[BucketKey] = RollingWriter(
-            layout.files, lambda place: new_path(layout.bucket_directory(place))
+        self._writer: RollingWriter[BucketKey, WrittenFile] = RollingWriter(
+            layout.files, lambda place: layout.files.open(new_path(layout.bucket_directory(place)))
         )
 
     def write(self, rows: pa.RecordBatch) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.buckets import BucketFunction
 from spark_jobs.connectors.paimon.format.partition_path import PartitionKey, PartitionLayout
 from spark_jobs.connectors.paimon.format.types import atomic_parts, timestamp_precision
 from spark_jobs.connectors.paimon.library import table_schema
@@ -44,9 +43,19 @@ def rewrite_share(table: PinnedTable, asked: float | None) -> float | None:
     return float(table.options.get(REWRITE_SHARE_OPTION, _DEFAULT_REWRITE_SHARE))
 
 
-def data_file_prefix(table: PinnedTable) -> str:
-    """The prefix of data file names (option ``data-file.prefix``)."""
-    return table.options.get("data-file.prefix", "data-")
+class NamePrefixes(NamedTuple):
+    """How the names of the files of one write begin, and of no other files."""
+
+    data: str
+    changelog: str
+    indexes: str
+
+    @classmethod
+    def of(cls, table: PinnedTable, token: str) -> NamePrefixes:
+        """The prefixes by the options ``data-file.prefix`` and ``changelog-file.prefix``."""
+        data = table.options.get("data-file.prefix", "data-")
+        changelog = table.options.get("changelog-file.prefix", "changelog-")
+        return cls(f"{data}{token}-", f"{changelog}{token}-", f"index-{token}-")
 
 
 def data_root(table: PinnedTable) -> str:
@@ -61,10 +70,24 @@ def compression(table: PinnedTable) -> Compression:
     Raises:
         NotSupportedError: pyarrow cannot write the codec.
     """
-    name = table.options.get("file.compression", "zstd").lower()
+    return _compression(table, "file.compression")
+
+
+def changelog_compression(table: PinnedTable) -> Compression:
+    """The codec of changelog files (``changelog-file.compression``), by default as of others.
+
+    Raises:
+        NotSupportedError: pyarrow cannot write the codec.
+    """
+    option = "changelog-file.compression"
+    return _compression(table, option if option in table.options else "file.compression")
+
+
+def _compression(table: PinnedTable, option: str) -> Compression:
+    name = table.options.get(option, "zstd").lower()
     if name not in _CODECS:
         raise NotSupportedError(
-            f"Option file.compression = {name} is not supported.",
+            f"Option {option} = {name} is not supported.",
             f"Use one of: {', '.join(_CODECS)}.",
         )
     level = int(table.options.get("file.compression.zstd-level", "1")) if name == "zstd" else None
@@ -96,11 +119,5 @@ def new_file_layout(
         ),
         table_path=table.path,
         external=table.external,
-        bucketed=table.buckets is not None,
+        bucketed=table.has_buckets,
     )
-
-
-def bucket_function(table: PinnedTable, buckets: int) -> BucketFunction:
-    """The function with which executors compute the bucket of a row."""
-    schema = table_schema.arrow_schema(table.table)
-    return BucketFunction(tuple(schema.field(name) for name in table.schema.bucket_key), buckets)
