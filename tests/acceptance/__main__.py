@@ -4,7 +4,8 @@ Each failure is a line with the case's id and what differed, and so is each case
 than success or failure can be checked; the last line has the counts. A case that is not understood,
 or whose tables cannot be made, is a failure, too. The exit code is 0 when no run failed that is
 not refused for a listed reason, 1 when one failed, and 2 when there was nothing to run: no file, an
-unknown case, a kind of table that is not built yet.
+unknown case or kind of table. Kinds with a primary key run only the cases with one, and with the
+options that they give.
 """
 
 # ruff: noqa: T201 - a command speaks on the terminal
@@ -25,7 +26,7 @@ from tests.acceptance.report import Entry, last_line, read_refused, write_report
 from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import KINDS, TableKind, built_kinds
+from tests.support.table_kinds import BUILT, KEYED, KINDS, TableKind, named_kinds
 
 CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
 
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _kinds(text: str) -> tuple[TableKind, ...]:
     try:
-        return built_kinds([each.strip() for each in text.split(",")])
+        return named_kinds([each.strip() for each in text.split(",")], (*BUILT, *KEYED))
     except ValueError as error:
         raise BadCaseError(f"--tables: {error}") from None
 
@@ -99,7 +100,13 @@ def _entries(kinds: Sequence[TableKind], runs: list[Attempt]) -> Iterator[Entry]
             bench = Bench(spark, Warehouse(warehouse, kind))
             refused = read_refused(kind.name)
             for attempt in runs:
+                if kind.has_key and not _has_key(attempt.case):
+                    continue
                 yield Entry.of(kind.name, bench.run(attempt), refused)
+
+
+def _has_key(case: Case) -> bool:
+    return any(table.primary_key for table in case.create)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from spark_jobs.connectors.paimon.format.types import to_paimon, to_spark
 from spark_jobs.contract.request import FileSource, SqlSource
 from tests.acceptance.cases import BadCaseError, TableCase
 from tests.acceptance.values import as_arrow, comparable
+from tests.support.paimon_appends import as_compacted
 from tests.support.table_kinds import APPEND_COW, TableKind
 
 # Options of tables with a key, and what the kind of table under test decides.
@@ -62,12 +63,18 @@ class Warehouse:
         object.__setattr__(self, "catalog", catalog)
 
     def create(self, database: str, case: TableCase) -> PaimonTable:
-        """An append table with the rows of ``case`` in one commit."""
+        """A table with the rows of ``case`` in one commit; its key counts if the kind has one."""
         self.catalog.create_database(database, True)
         name = f"{database}.{case.table}"
         partitions = [key for key in map(_identity, case.partitioned_by) if key]
-        options = _options(case.props) | self._kind_options(case, partitions)
-        schema = Schema(_fields(case), partitions, [], options)
+        if self.kind.has_key:
+            keys = list(case.primary_key)
+            options = self._keyed_options(case)
+            case = dataclasses.replace(case, not_null=(*case.not_null, *keys))
+        else:
+            keys = []
+            options = _options(case.props) | self._kind_options(case, partitions)
+        schema = Schema(_fields(case), partitions, keys, options)
         self.catalog.create_table(name, schema, False)
         table = PaimonTable(self, name)
         if case.rows:
@@ -83,6 +90,17 @@ class Warehouse:
         ]
         kind = self.kind if keys else dataclasses.replace(self.kind, buckets=None)
         return kind.options(keys[0] if keys else "")
+
+    def _keyed_options(self, case: TableCase) -> dict[str, str]:
+        """Those of the case win over those of the kind, but for deletion vectors."""
+        if not case.primary_key:
+            return _options(case.props)
+        given = {
+            name: value
+            for name, value in case.props.items()
+            if not name.startswith("deletion-vectors.")
+        }
+        return self.kind.options("") | given
 
     def view(self, database: str, case: TableCase) -> FileSource | SqlSource:
         """A view as the source that an operator's user would name."""
@@ -118,7 +136,10 @@ class PaimonTable:
         writer, commit = builder.new_write(), builder.new_commit()
         try:
             writer.write_arrow(rows)
-            commit.commit(writer.prepare_commit())
+            messages = writer.prepare_commit()
+            if self.warehouse.kind.has_key:
+                as_compacted(messages)
+            commit.commit(messages)
         finally:
             writer.close()
             commit.close()

@@ -88,7 +88,6 @@ def test_a_run_without_failures_ends_well(cases):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--tables", "append-cow,primary-key"], "primary-key is not built yet"),
         (["--tables", "heap"], "heap is not one of"),
         (["--only", "nothing"], "no such case: nothing"),
     ],

@@ -12,7 +12,7 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT, KEYED
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,
@@ -24,5 +24,8 @@ HARNESSES: dict[str, Callable[..., Harness]] = {
 LIMITS = {
     "append-cow-pyarrow": PlanLimits(filter_share=1000.0),
     "append-dv-pyarrow": PlanLimits(filter_share=1000.0),
+}
+KEYED_HARNESSES: dict[str, Callable[..., Harness]] = {
+    kind.name: partial(PaimonHarness, kind=kind) for kind in KEYED
 }
 COPY_ON_WRITE = ("folder", "append-cow")

@@ -96,18 +96,23 @@ class Harness(ABC):
         """The options of a new target."""
         return {}
 
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The primary key of a new target."""
+        return ()
+
     def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
         """Positions of the rows of live files that deletion vectors mark."""
         return {}
 
     def live_indexes(self) -> list[Path]:
-        """The files of deletion vectors in the latest snapshot."""
+        """The index files of the latest snapshot: deletion vectors, where keys are."""
         return []
 
     def create(self, table: SeedTable) -> None:
         """Make the target and fill it."""
         keys = ("p",) if self.partitioned else ()
-        spec = CreateTableSpec(table.columns, keys, table_options=self.options(table))
+        spec = CreateTableSpec(table.columns, keys, self.primary_key, self.options(table))
         self.connector.metadata.create_table(TARGET, spec)
         for rows in table.files:
             self.append(rows)
@@ -115,7 +120,7 @@ class Harness(ABC):
     def state(self) -> TableState:
         """The target now."""
         deleted = self.deleted_rows() if self.marks_rows else {}
-        indexes = self.live_indexes() if self.marks_rows else []
+        indexes = self.live_indexes()
         found = (*self.warehouse.rglob("*.parquet"), *self.warehouse.rglob("index/index-*"))
         return TableState(
             snapshot_id=self.latest_snapshot(),

@@ -1,4 +1,4 @@
-"""Paimon append tables, made and read with pypaimon itself."""
+"""Paimon tables, made and read with pypaimon itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PaimonHarness(Harness):
-    """Append tables of a filesystem catalog, with statistics as Java writers make them.
+    """Tables of a filesystem catalog, with statistics as Java writers make them.
 
     ``reader``: what reads data files.
     """
@@ -50,6 +50,12 @@ class PaimonHarness(Harness):
         return {"metadata.stats-mode": "full", **self.kind.options(table.bucket_key)}
 
     @property
+    def primary_key(self) -> tuple[str, ...]:
+        if not self.kind.has_key:
+            return ()
+        return ("p", "id") if self.partitioned else ("id",)
+
+    @property
     def catalog(self) -> CatalogSpec:
         return CatalogSpec("paimon", str(self.warehouse))
 
@@ -68,7 +74,7 @@ class PaimonHarness(Harness):
     def append(self, rows: Sequence[Row]) -> None:
         from pypaimon.schema.data_types import PyarrowFieldParser
 
-        from tests.support.paimon_appends import appends_to_null_partitions
+        from tests.support.paimon_appends import appends_to_null_partitions, as_compacted
 
         table = self._table()
         schema = PyarrowFieldParser.from_paimon_schema(table.fields)
@@ -78,7 +84,10 @@ class PaimonHarness(Harness):
         small_groups = partial(pq.write_table, row_group_size=ROW_GROUP_SIZE)
         with mock.patch.object(pq, "write_table", small_groups), appends_to_null_partitions():
             write.write_arrow(pa.Table.from_pylist(list(rows), schema=schema))
-            commit.commit(write.prepare_commit())
+            messages = write.prepare_commit()
+            if self.kind.has_key:
+                as_compacted(messages)
+            commit.commit(messages)
         write.close()
         commit.close()
 

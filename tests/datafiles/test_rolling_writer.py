@@ -9,6 +9,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -18,7 +19,7 @@ def table(start: int, count: int) -> pa.Table:
     return pa.table({"id": range(start, start + count)}, schema=SCHEMA)
 
 
-def writer_in(folder: Path, target_file_size: int) -> RollingWriter[str]:
+def writer_in(folder: Path, target_file_size: int) -> RollingWriter[str, WrittenFile]:
     files = NewFiles(pafs.LocalFileSystem(), SCHEMA, target_file_size, Compression("none", None))
     made: list[str] = []
 
@@ -26,7 +27,7 @@ def writer_in(folder: Path, target_file_size: int) -> RollingWriter[str]:
         made.append(place)
         return f"{folder}/{place}/{len(made)}.parquet"
 
-    return RollingWriter(files, new_path)
+    return RollingWriter(files, lambda place: files.open(new_path(place)))
 
 
 def test_rows_of_a_place_share_a_file_whatever_their_batches(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from tests.oracle.expressions import INT_RANGE, Expression, Row, Sides, Value
 MULTIPLE_MATCHES = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
 NOT_NULL = "NOT_NULL_VIOLATION"
 NOT_STORABLE = "VALUE_NOT_STORABLE"
+KEY_CHANGED = "KEY_CHANGED"
+DUPLICATE_KEY = "DUPLICATE_KEY_INSERT"
 
 When = Literal["matched", "not_matched", "not_matched_by_source"]
 ColumnType = Literal["INT", "BIGINT", "STRING", "DATE", "BOOLEAN"]
@@ -23,11 +25,12 @@ ColumnType = Literal["INT", "BIGINT", "STRING", "DATE", "BOOLEAN"]
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table."""
+    """A column of a table; ``is_key``: of its primary key."""
 
     name: str
     type: ColumnType
     nullable: bool = True
+    is_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ def apply(
     for row in source:
         if not any(_on(merge, old, row) for old in target):
             _insert(merge, columns, row, outcome)
+    require_different_keys(columns, outcome.rows, outcome)
     if outcome.errors:
         outcome.rows = list(target)
     return outcome
@@ -157,6 +161,29 @@ def _change_target_row(
     else:
         outcome.updated += 1
         outcome.rows.append(new_rows[0])
+    for new in new_rows:
+        if new is not None:
+            require_same_key(columns, old, new, outcome)
+
+
+def key_of(columns: Sequence[TableColumn], row: Row) -> tuple[Value, ...]:
+    """The values of the primary key; empty without one."""
+    return tuple(row[column.name] for column in columns if column.is_key)
+
+
+def require_same_key(columns: Sequence[TableColumn], old: Row, new: Row, outcome: Outcome) -> None:
+    """Rule 9: an UPDATE does not change the primary key."""
+    if key_of(columns, old) != key_of(columns, new):
+        outcome.errors.add(KEY_CHANGED)
+
+
+def require_different_keys(
+    columns: Sequence[TableColumn], rows: Sequence[Row], outcome: Outcome
+) -> None:
+    """Rule 9: no two rows have the same primary key."""
+    keys = [key_of(columns, row) for row in rows]
+    if any(column.is_key for column in columns) and len(set(keys)) < len(keys):
+        outcome.errors.add(DUPLICATE_KEY)
 
 
 def _too_many(merge: Merge, matches: int, effects: int) -> bool:

@@ -73,8 +73,10 @@ def apply(
             outcome.deleted += 1
         else:
             outcome.updated += 1
-            action = Update(statement.assignments)
-            outcome.rows.append(merge.new_row(action, columns, sides, outcome))
+            new = merge.new_row(Update(statement.assignments), columns, sides, outcome)
+            assert new is not None
+            merge.require_same_key(columns, old, new, outcome)
+            outcome.rows.append(new)
     if outcome.errors:
         outcome.rows = list(target)
     return outcome
@@ -101,14 +103,18 @@ def _insert_rows(
             new.append(new_row)
     if spec is not None and any(row[str(key)] != spec.value for row in new):
         outcome.errors.add(ROW_OUTSIDE)
+    merge.require_different_keys(columns, new, outcome)
     if statement.mode == "table" and not new and not statement.allow_empty:
         outcome.errors.add(SOURCE_EMPTY)
     if outcome.errors:
         outcome.rows = list(target)
         return outcome
     kept = [row for row in target if not _is_replaced(statement, row, new)]
-    outcome.rows = [*kept, *new]
     outcome.inserted, outcome.deleted = len(new), len(target) - len(kept)
+    if any(column.is_key for column in columns):  # INSERT INTO is an upsert
+        keys = {merge.key_of(columns, row) for row in new}
+        kept = [row for row in kept if merge.key_of(columns, row) not in keys]
+    outcome.rows = [*kept, *new]
     return outcome
 
 

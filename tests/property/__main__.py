@@ -26,7 +26,7 @@ from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import built_kinds
+from tests.support.table_kinds import named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ def main() -> int:
     parsed = parser.parse_args()
     ledger, commit = Ledger(parsed.ledger), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
-    kinds = built_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
+    kinds = named_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
     fitting = (seed for seed in itertools.count(first) if kind_of(seed) in kinds)
     seeds = list(itertools.islice(fitting, -(-parsed.statements // STATEMENTS_PER_TABLE)))
     missing = ledger.missing(seeds, commit)

@@ -5,22 +5,22 @@ Everything about a chain follows from its seed, so that a seed is all that a fai
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.oracle.expressions import Row, Value
-from tests.oracle.merge import Merge, TableColumn
+from tests.oracle.merge import Merge, TableColumn, key_of
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.grammar import BEYOND_INT, TYPES, VALUES
 from tests.property.statements import dml, insert_rows, merge, spoiled
-from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, TableKind
+from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, KEYED, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
-KINDS = (*BUILT, FOLDER)
+KINDS = (*BUILT, FOLDER, *KEYED)
+_WITHOUT_KEY = (*BUILT, FOLDER)
 FORMS: list[Form] = ["builder", "builder", "sql", "noisy sql"]
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
@@ -74,20 +74,24 @@ class Chain:
 
     table: Table
     steps: tuple[Step, ...]
-    limits: PlanLimits = dataclasses.field(default_factory=PlanLimits)
+    limits: PlanLimits = field(default_factory=PlanLimits)
 
 
 def kind_of(seed: int) -> TableKind:
     """The kind of table of a seed."""
-    return FOLDER if seed % len(KINDS) == len(BUILT) else BUILT[seed % len(BUILT)]
+    if seed % 3 == 0:
+        return KEYED[seed // 3 % len(KEYED)]
+    return _WITHOUT_KEY[seed % len(_WITHOUT_KEY)]
 
 
 def random_chain(seed: int) -> Chain:
     """The table and the statements of a seed."""
     chance = random.Random(seed)
-    table = dataclasses.replace(_table(chance), kind=kind_of(seed))
-    if table.kind.marks_rows:
-        table = dataclasses.replace(table, rewrite_share=chance.choice([None, 0.6, 1.0, 1.0]))
+    table = replace(_table(chance), kind=kind_of(seed))
+    if table.kind.has_key:
+        table = _with_key(table)
+    elif table.kind.marks_rows:
+        table = replace(table, rewrite_share=chance.choice([None, 0.6, 1.0, 1.0]))
     steps = [_step(chance, table.columns) for _ in range(STATEMENTS_PER_TABLE)]
     extra = random.Random(f"overwrite {seed}")
     if extra.random() < 0.5:
@@ -115,6 +119,23 @@ def _table(chance: random.Random) -> Table:
     return Table(columns, partition, kept, chance.randint(3, 7), statistics)
 
 
+def _with_key(table: Table) -> Table:
+    """The table without the rows that its primary key rules out.
+
+    Rows that deletion vectors may mark are in one commit, because commits must not overlap.
+    """
+    key = {"id", table.partition}
+    columns = tuple(
+        replace(column, nullable=False, is_key=True) if column.name in key else column
+        for column in table.columns
+    )
+    rows = {key_of(columns, row): row for row in table.rows if None not in key_of(columns, row)}
+    pieces = 1 if table.kind.marks_rows else len(table.commits)
+    kept = list(rows.values())
+    commits = tuple(tuple(kept[index::pieces]) for index in range(pieces))
+    return replace(table, columns=columns, commits=tuple(filter(None, commits)))
+
+
 def _columns(chance: random.Random) -> tuple[tuple[TableColumn, ...], str | None]:
     columns = [
         TableColumn("id", "INT"),
@@ -136,7 +157,7 @@ def _columns(chance: random.Random) -> tuple[tuple[TableColumn, ...], str | None
 def _insert_step(chance: random.Random, table: Table) -> Step:
     step = _step(chance, table.columns)
     statement = insert_rows(chance, table.columns, step.source_columns, table.partition)
-    return dataclasses.replace(step, statement=statement)
+    return replace(step, statement=statement)
 
 
 def _step(chance: random.Random, target: tuple[TableColumn, ...]) -> Step:

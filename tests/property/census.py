@@ -26,7 +26,7 @@ SHARES["UPDATE: error outcome"] = 0.015
 SHARES |= {f"on {kind.name}": 0.7 / len(KINDS) for kind in KINDS}
 WORK = ("pruned files", "rewrote files", "carried rows", "partition move", "no change")
 WORK += ("marked rows",)
-LEAST_WORK = 0.03
+LEAST_WORK = 0.02
 
 
 def features(table: Table, target: list[Row], step: Step, outcome: Outcome) -> set[str]:

@@ -15,7 +15,7 @@ from pypaimon import CatalogFactory, Schema
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
-from tests.support.paimon_appends import appends_to_null_partitions
+from tests.support.paimon_appends import appends_to_null_partitions, as_compacted
 from tests.support.paimon_vectors import live_indexes
 
 _ARROW = {
@@ -45,6 +45,10 @@ def _options(table: Table) -> dict[str, str]:
     return options
 
 
+def _is_compacted(table: Table) -> bool:
+    return table.kind.has_key and table.kind.marks_rows
+
+
 @dataclass
 class Warehouse:
     """A local warehouse in which every example gets a table of its own."""
@@ -68,10 +72,11 @@ class Warehouse:
         schema = Schema.from_pyarrow_schema(
             arrow_table(table.columns, []).schema,
             partition_keys=[table.partition] if table.partition else [],
+            primary_keys=[column.name for column in table.columns if column.is_key],
             options=_options(table),
         )
         self.catalog.create_table(f"{DATABASE}.{name}", schema, False)
-        created = PaimonTable(self, name, table.columns)
+        created = PaimonTable(self, name, table.columns, is_compacted=_is_compacted(table))
         for rows in table.commits:
             created.append(rows, table.row_group_size)
         return created
@@ -79,11 +84,15 @@ class Warehouse:
 
 @dataclass(frozen=True)
 class PaimonTable:
-    """One table; every look at it opens it anew."""
+    """One table; every look at it opens it anew.
+
+    ``is_compacted``: new files of a table with a primary key are put where all readers see them.
+    """
 
     warehouse: Warehouse
     name: str
     columns: tuple[TableColumn, ...]
+    is_compacted: bool = False
 
     def append(self, rows: Sequence[Row], row_group_size: int) -> None:
         """One commit; pypaimon has no option for row groups, so its file writer gets told."""
@@ -97,7 +106,10 @@ class PaimonTable:
         try:
             with appends_to_null_partitions():
                 writer.write_arrow(arrow_table(self.columns, rows))
-            commit.commit(writer.prepare_commit())
+            messages = writer.prepare_commit()
+            if self.is_compacted:
+                as_compacted(messages)
+            commit.commit(messages)
         finally:
             writer.close()
             commit.close()
@@ -118,7 +130,7 @@ class PaimonTable:
         return set(Path(self._open().table_path).rglob("*.parquet"))
 
     def index_files(self) -> set[Path]:
-        """All files of deletion vectors in the table's folder, live or not."""
+        """All index files in the table's folder, live or not."""
         return set(Path(self._open().table_path).rglob("index/index-*"))
 
     def live_index_files(self) -> set[Path]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.library import stored_snapshots, table_schema
-from spark_jobs.connectors.paimon.write.table_layout import bucket_function
+from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.spi import rows
@@ -30,11 +31,13 @@ def create(
     partition_keys: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
     name: TableName = NAME,
+    primary_key: Sequence[str] = (),
 ) -> TableHandle:
-    """A new table with nullable columns, given as name and Spark type."""
+    """A new table with columns given as name and Spark type; only those of a key are NOT NULL."""
     spec = CreateTableSpec(
         columns=tuple(ColumnSpec(n, kind) for n, kind in columns.items()),
         partition_keys=tuple(partition_keys),
+        primary_key=tuple(primary_key),
         table_options=dict(options or {}),
     )
     assert connector.metadata.create_table(name, spec)
@@ -66,10 +69,9 @@ def change_rows(
 def inserts(table: TableHandle, values: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
     """INSERT rows, clustered by partition and bucket as the engine does it."""
     buckets = [0] * len(values)
-    derived = None
-    if table.native.buckets is not None:
-        derived = bucket_function(table.native, table.native.buckets)
-        buckets = derived(change_rows(table, rows.INSERT, values))[0].to_pylist()
+    derived = bucket_column(table.native, pafs.LocalFileSystem())
+    if derived is not None:
+        buckets = derived.function(change_rows(table, rows.INSERT, values))[0].to_pylist()
 
     def place(index: int) -> tuple[str, ...]:
         partition = [repr(values[index].get(key)) for key in table.partition_keys]

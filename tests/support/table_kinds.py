@@ -1,7 +1,4 @@
-"""The kinds of Paimon tables that every judge tries: behaviours, random statements, cases.
-
-A kind that is not built yet stands in ``KINDS`` and not in ``BUILT``.
-"""
+"""The kinds of Paimon tables that every judge tries: behaviours, random statements, cases."""
 
 from __future__ import annotations
 
@@ -14,20 +11,27 @@ class TableKind:
     """How a table keeps rows.
 
     ``marks_rows``: rows are deleted by deletion vectors, not only by rewriting their file;
-    ``buckets``: how many fixed buckets each partition has, None: rows go anywhere.
+    ``buckets``: how many fixed buckets each partition has, None: rows go anywhere, -1: dynamic.
+    ``has_key``: tables have a primary key.
     """
 
     name: str
     marks_rows: bool = False
     buckets: int | None = None
+    has_key: bool = False
 
     def options(self, bucket_key: str) -> dict[str, str]:
-        """The table's options; ``bucket_key`` is the column that decides the bucket."""
+        """The table's options; ``bucket_key`` is the column that decides the bucket.
+
+        In tables with a primary key, that key decides.
+        """
         options = {}
         if self.marks_rows:
             options["deletion-vectors.enabled"] = "true"
         if self.buckets is not None:
-            options |= {"bucket": str(self.buckets), "bucket-key": bucket_key}
+            options["bucket"] = str(self.buckets)
+            if not self.has_key:
+                options["bucket-key"] = bucket_key
         return options
 
 
@@ -36,25 +40,26 @@ APPEND_DV = TableKind("append-dv", marks_rows=True)
 BUCKETED_COW = TableKind("bucketed-cow", buckets=2)
 BUCKETED_DV = TableKind("bucketed-dv", marks_rows=True, buckets=2)
 
-PRIMARY_KEY = TableKind("primary-key")
+PRIMARY_KEY = TableKind("primary-key", buckets=2, has_key=True)
+PRIMARY_KEY_DV = TableKind("primary-key-dv", marks_rows=True, buckets=2, has_key=True)
+PRIMARY_KEY_DYNAMIC = TableKind("primary-key-dynamic", buckets=-1, has_key=True)
 
-KINDS = {
-    kind.name: kind for kind in (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV, PRIMARY_KEY)
-}
+# Append tables; those with a key need rows with keys.
 BUILT = (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)
+KEYED = (PRIMARY_KEY, PRIMARY_KEY_DV, PRIMARY_KEY_DYNAMIC)
+KINDS = {kind.name: kind for kind in (*BUILT, *KEYED)}
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")
 
 
-def built_kinds(names: Sequence[str], among: Sequence[TableKind] = BUILT) -> tuple[TableKind, ...]:
+def named_kinds(names: Sequence[str], among: Sequence[TableKind] = BUILT) -> tuple[TableKind, ...]:
     """The kinds of these names, which are ``among`` these.
 
     Raises:
-        ValueError: there is no such kind, or it is not built yet.
+        ValueError: there is no such kind.
     """
     built = {kind.name: kind for kind in among}
     for name in names:
         if name not in built:
-            problem = "is not built yet; built" if name in KINDS else "is not one of"
-            raise ValueError(f"{name} {problem}: {', '.join(built)}")
+            raise ValueError(f"{name} is not one of: {', '.join(built)}")
     return tuple(built[name] for name in names)
