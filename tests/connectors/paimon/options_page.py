@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from spark_jobs.connectors.paimon.table.primary_key_refusals import REFUSED_WITH_KEY
 from spark_jobs.connectors.paimon.table.refused_options import REFUSED, Refusal
 
 OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text())
@@ -35,7 +36,7 @@ def kinds_of(option: str) -> list[str]:
     """In which lists an option is: ``honoured``, ``refused``, ``no effect``."""
     lists = {
         "honoured": list(HONOURED),
-        "refused": list(REFUSED),
+        "refused": [*REFUSED, *REFUSED_WITH_KEY],
         "no effect": [name for names in NO_EFFECT.values() for name in names],
     }
     return [
@@ -52,6 +53,11 @@ def page() -> str:
     lines += ["| Option | Accepted values | Other values are refused | Because the table |"]
     lines += ["|---|---|---|---|"]
     lines += sorted(_refused_lines())
+    lines += ["\nTables with a primary key are refused, for any use, with these, too:\n"]
+    lines += ["| Option | Accepted values |", "|---|---|"]
+    lines += sorted(
+        f"| `{name}` | {_accepted(values)} |" for name, values in REFUSED_WITH_KEY.items()
+    )
     lines += ["\n## Honoured\n", "| Option | For |", "|---|---|"]
     lines += [f"| `{name}` | {purpose} |" for name, purpose in sorted(HONOURED.items())]
     lines += ["\n## Without effect\n", "| Because they concern | Options |", "|---|---|"]
@@ -62,8 +68,11 @@ def page() -> str:
 
 def _refused_lines() -> Iterator[str]:
     for name, refusal in REFUSED.items():
-        accepted = ", ".join(f"`{each}`" for each in refusal.accepted if each) or "unset"
-        yield f"| `{name}` | {accepted} | {_uses(refusal)} | {refusal.reason} |"
+        yield f"| `{name}` | {_accepted(refusal.accepted)} | {_uses(refusal)} | {refusal.reason} |"
+
+
+def _accepted(values: Iterable[str]) -> str:
+    return ", ".join(f"`{each}`" for each in values if each) or "unset"
 
 
 def _uses(refusal: Refusal) -> str:

@@ -37,12 +37,17 @@ def stored(table: Path) -> set[str]:
 def _documents(table: Path) -> Iterator[dict[str, Any]]:
     for folder in (table, *table.glob("branch/branch-*")):
         for path in (*folder.glob("snapshot/snapshot-*"), *folder.glob("tag/tag-*")):
-            yield json.loads(path.read_text())
+            document = json.loads(path.read_text())
+            if path.parent.name == "tag":
+                document.pop("changelogManifestList", None)  # no tag keeps it
+            yield document
 
 
 def _of(table: Path, snapshot: dict[str, Any]) -> set[str]:
     folder = table / "manifest"
     names = {snapshot["baseManifestList"], snapshot["deltaManifestList"]}
+    if snapshot.get("changelogManifestList"):
+        names.add(snapshot["changelogManifestList"])
     if snapshot.get("statistics"):
         names.add(snapshot["statistics"])
     manifests = [each["_FILE_NAME"] for name in names for each in _records(folder / name)]

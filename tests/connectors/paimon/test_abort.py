@@ -55,7 +55,7 @@ def test_the_slower_of_two_drivers_of_one_operation_removes_its_own_files_only(
 ) -> None:
     (first, of_first), (second, of_second) = (delete_first_row(connector, table) for _ in range(2))
     of_second_driver = {
-        path for path in data_files(warehouse) if path.name.startswith(second.native.name_prefix)
+        path for path in data_files(warehouse) if path.name.startswith(second.native.prefixes.data)
     }
     connector.writes.finish_merge(table, first, of_first, {})
     before = data_files(warehouse)
@@ -82,5 +82,5 @@ def test_an_abort_where_an_earlier_try_may_have_committed_keeps_the_guard(
     connector.writes.abort_merge(table, handle)
 
     left = data_files(warehouse) - before
-    assert not [path for path in left if path.name.startswith(handle.native.name_prefix)]
+    assert not [path for path in left if path.name.startswith(handle.native.prefixes.data)]
     assert consumers(warehouse)["consumer-merge-op"] == {"nextSnapshot": 2}

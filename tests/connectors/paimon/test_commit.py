@@ -199,7 +199,7 @@ def test_an_expired_snapshot_in_between_is_a_conflict(
     connector: Connector, warehouse: Path, table: TableHandle
 ) -> None:
     handle, fragments = delete_first_row(connector, table)
-    of_write = {path for path in data_files(warehouse) if handle.native.name_prefix in path.name}
+    of_write = {path for path in data_files(warehouse) if handle.native.prefixes.data in path.name}
     append_with_pypaimon(table, [{"id": 50, "p": 1}])
     append_with_pypaimon(table, [{"id": 51, "p": 1}])
     before = data_files(warehouse) - of_write

@@ -132,7 +132,10 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda d: d.update({"primaryKeys": ["id"]}), r"has a primary key \(id\)"),
+        (
+            lambda d: d.update({"primaryKeys": ["id"], "options": {"bucket": "0"}}),
+            r"has a primary key \(id\) and a number of buckets that there is not",
+        ),
         (
             set_option("file.format", "csv"),
             r"neither parquet nor ORC nor Avro \(option file.format = csv\)",

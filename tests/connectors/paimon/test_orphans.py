@@ -35,7 +35,17 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.removal import FileRemover
 from tests.connectors.paimon.histories import new_history
 from tests.connectors.paimon.reachable import needed, stored
-from tests.support.paimon_tables import NAME, append, begin, create, inserts, overwrite, read, store
+from tests.support.paimon_changelogs import with_changelogs
+from tests.support.paimon_tables import (
+    NAME,
+    append,
+    begin,
+    create,
+    inserts,
+    overwrite,
+    read,
+    store,
+)
 
 ROWS = [{"id": number, "k": "x"} for number in range(1, 5)]
 OLD = time.time() - 3 * 86_400
@@ -370,3 +380,19 @@ def test_folders_are_listed_apart(tmp_path: Path) -> None:
 
     assert found(2, 1) == ["a=1", "a=2", "a=3", "bucket-0", "manifest"]
     assert found(1, 100) == found(2, 6) == [*deep, "bucket-0", "manifest"]
+
+
+def test_changelogs_of_snapshots_are_no_orphans(
+    connector: Connector, warehouse: Path, remove: Remove
+) -> None:
+    table = with_changelogs(connector, warehouse, 3)
+    assert not remove().changes
+    assert connector.maintenance is not None
+    back = RollbackSpec(snapshot_id=2, force=True)
+    connector.maintenance.roll_back(NAME, back, dag_id="", dry_run=False)
+
+    report = remove()
+
+    assert (report.data_files, report.manifests) == (2, 5)
+    assert len(list((table / "bucket-0").glob("changelog-*"))) == 2
+    assert stored(table) == needed(table)
