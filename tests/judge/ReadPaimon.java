@@ -33,6 +33,7 @@ import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.ReadBuilder;
 import org.apache.paimon.table.source.Split;
+import org.apache.paimon.table.source.StreamTableScan;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
@@ -47,12 +48,15 @@ import org.apache.paimon.utils.JsonSerdeUtil;
  * <pre>
  * {"mode": "rows",  "warehouse": "/w", "table": "db.t", "snapshot": 3, "branch": "b",
  *  "where": {"column": "id", "value": 5}}
+ * {"mode": "changelog", "warehouse": "/w", "table": "db.t", "from": 1}
  * {"mode": "facts", "warehouse": "/w", "table": "db.t"}
  * {"mode": "buckets", "warehouse": "/w", "table": "db.t"}
  * {"mode": "types"}
  * </pre>
  *
- * "rows" answers {"field": ...} per column, {"row": [...]} per row and {"end": true}; "facts" answers
+ * "rows" answers {"field": ...} per column, {"row": [...]} per row and {"end": true}; "changelog"
+ * answers the same with a "kind" ("+I", "-U", "+U", "-D") per row, for what a stream sees of the
+ * snapshots "from" one to the latest, in its order; "facts" answers
  * one {"facts": {...}} and {"end": true}; "buckets" answers {"row": [...], "is": 1, "belongs": 2}
  * per row, with the bucket in which it is and the one where Java's writer would put it; "types" answers
  * {"types": [...]}, the names of all types' roots; a failure answers {"error": "..."}. "snapshot", "branch" and
@@ -105,6 +109,8 @@ public final class ReadPaimon {
                     say("facts", facts(table));
                 } else if (request.get("mode").asText().equals("buckets")) {
                     buckets(table);
+                } else if (request.get("mode").asText().equals("changelog")) {
+                    changelog(table, request.get("from").asText());
                 } else {
                     rows(table, request.get("where"));
                 }
@@ -141,11 +147,42 @@ public final class ReadPaimon {
         return table;
     }
 
-    private void rows(FileStoreTable table, JsonNode where) throws Exception {
-        RowType type = table.rowType();
+    private void fields(RowType type) throws Exception {
         for (DataField field : type.getFields()) {
             say("field", JSON.readTree(JsonSerdeUtil.toFlatJson(field)));
         }
+    }
+
+    private void changelog(FileStoreTable table, String first) throws Exception {
+        RowType type = table.rowType();
+        fields(type);
+        long latest = table.snapshotManager().latestSnapshotId();
+        ReadBuilder builder =
+                table.copy(Map.of("scan.mode", "from-snapshot", "scan.snapshot-id", first))
+                        .newReadBuilder();
+        StreamTableScan scan = builder.newStreamScan();
+        while (scan.checkpoint() == null || scan.checkpoint() <= latest) {
+            try (RecordReader<InternalRow> reader =
+                    builder.newRead().createReader(scan.plan())) {
+                reader.forEachRemaining(row -> sayChange(row, type));
+            }
+        }
+    }
+
+    private void sayChange(InternalRow row, RowType type) {
+        try {
+            Map<String, Object> answer = new LinkedHashMap<>();
+            answer.put("kind", row.getRowKind().shortString());
+            answer.put("row", struct(row, type));
+            out.println(JSON.writeValueAsString(answer));
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private void rows(FileStoreTable table, JsonNode where) throws Exception {
+        RowType type = table.rowType();
+        fields(type);
         ReadBuilder builder = table.newReadBuilder();
         if (where != null && !where.isNull()) {
             builder.withFilter(equal(type, where));

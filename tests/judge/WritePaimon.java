@@ -31,11 +31,16 @@ import org.apache.paimon.data.Timestamp;
 import org.apache.paimon.deletionvectors.BitmapDeletionVector;
 import org.apache.paimon.deletionvectors.DeletionVector;
 import org.apache.paimon.deletionvectors.append.BaseAppendDeleteFileMaintainer;
+import org.apache.paimon.disk.IOManager;
+import org.apache.paimon.index.BucketAssigner;
+import org.apache.paimon.index.HashBucketAssigner;
 import org.apache.paimon.index.IndexFileHandler;
 import org.apache.paimon.index.IndexFileMeta;
+import org.apache.paimon.index.SimpleHashBucketAssigner;
 import org.apache.paimon.io.CompactIncrement;
 import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.io.DataIncrement;
+import org.apache.paimon.manifest.BucketEntry;
 import org.apache.paimon.manifest.FileKind;
 import org.apache.paimon.manifest.IndexManifestEntry;
 import org.apache.paimon.operation.BaseAppendFileStoreWrite;
@@ -53,32 +58,38 @@ import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.sink.BatchWriteBuilder;
 import org.apache.paimon.table.sink.CommitMessage;
 import org.apache.paimon.table.sink.CommitMessageImpl;
+import org.apache.paimon.table.sink.RowPartitionKeyExtractor;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypeJsonParser;
 import org.apache.paimon.types.DecimalType;
 import org.apache.paimon.types.MapType;
+import org.apache.paimon.types.RowKind;
 import org.apache.paimon.types.RowType;
 
 /**
- * Paimon's own writer of append tables: carries out requests, one JSON document per line, on
+ * Paimon's own writer: carries out requests, one JSON document per line, on
  * standard input. Each has "warehouse" and "table", and all but "create" may have "branch".
  *
  * <pre>
- * {"mode": "create", "fields": [["id", "BIGINT"]], "partition_keys": [], "options": {}}
+ * {"mode": "create", "fields": [["id", "BIGINT"]], "partition_keys": [],
+ *  "primary_keys": [], "options": {}}
  * {"mode": "alter", "changes": [["add", ["n"], "INT"], ["rename", ["s", "x"], "y"]]}
- * {"mode": "append", "rows": [[1], [2]]}
+ * {"mode": "append", "rows": [[1], [2]], "kinds": ["+I", "-D"], "bucket": 0, "overwrite": true}
  * {"mode": "delete", "column": "id", "values": [1]}
  * {"mode": "branch", "name": "b", "tag": "start"}
- * {"mode": "compact"}
- * {"mode": "expire"}
+ * {"mode": "compact", "full": true, "buckets": [0]}
+ * {"mode": "expire", "keeps_changelogs": true}
  * </pre>
  *
- * "append" and "delete" make one commit each, "delete" by deletion vectors; "branch" tags the latest
- * snapshot first; "compact" is what Paimon's compaction job does, to each bucket where there are any;
- * "expire" leaves the latest snapshot only. Types and values have the form of
- * ReadPaimon. The answer is {"end": true} or {"error": "..."}.
+ * "append" and "delete" make one commit each, "delete" by deletion vectors; "append" may have a kind
+ * for each row, and a bucket for all where the writer does not choose it, and takes the place of all
+ * rows if it is to "overwrite"; "branch" tags the latest
+ * snapshot first; "compact" is what Paimon's compaction job does, to each bucket where there are any
+ * or to those in "buckets" (of all partitions), as a whole unless "full" is false; "expire" leaves
+ * the latest snapshot only, and the changelogs of others for a day if it "keeps_changelogs". Types and values have the form of ReadPaimon. The answer is
+ * {"end": true} or {"error": "..."}.
  */
 public final class WritePaimon {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -128,7 +139,7 @@ public final class WritePaimon {
             FileStoreTable table = (FileStoreTable) catalog.getTable(name);
             switch (mode) {
                 case "append":
-                    append(table, request.get("rows"));
+                    append(table, request);
                     return;
                 case "delete":
                     delete(table, request.get("column").asText(), request.get("values"));
@@ -138,10 +149,10 @@ public final class WritePaimon {
                     table.createBranch(request.get("name").asText(), request.get("tag").asText());
                     return;
                 case "compact":
-                    compact(table);
+                    compact(table, request);
                     return;
                 case "expire":
-                    expire(table);
+                    expire(table, request.path("keeps_changelogs").asBoolean(false));
                     return;
                 default:
                     throw new IllegalArgumentException("no mode " + mode);
@@ -188,21 +199,69 @@ public final class WritePaimon {
         List<String> keys = new ArrayList<>();
         request.get("partition_keys").forEach(key -> keys.add(key.asText()));
         schema.partitionKeys(keys);
+        List<String> primary = new ArrayList<>();
+        request.path("primary_keys").forEach(key -> primary.add(key.asText()));
+        schema.primaryKey(primary);
         request.get("options")
                 .fields()
                 .forEachRemaining(each -> schema.option(each.getKey(), each.getValue().asText()));
         return schema.build();
     }
 
-    private static void append(FileStoreTable table, JsonNode rows) throws Exception {
+    private static void append(FileStoreTable table, JsonNode request) throws Exception {
         BatchWriteBuilder builder = table.newBatchWriteBuilder();
-        try (BatchTableWrite write = builder.newWrite();
+        if (request.path("overwrite").asBoolean(false)) {
+            builder.withOverwrite();
+        }
+        try (IOManager disk = disk();
+                BatchTableWrite write = builder.newWrite();
                 BatchTableCommit commit = builder.newCommit()) {
-            for (JsonNode row : rows) {
-                write.write(struct(row, table.rowType()));
+            write.withIOManager(disk);
+            JsonNode rows = request.get("rows");
+            BucketAssigner assigner = assigner(table, request.path("overwrite").asBoolean(false));
+            RowPartitionKeyExtractor keys = new RowPartitionKeyExtractor(table.schema());
+            for (int i = 0; i < rows.size(); i++) {
+                GenericRow row = struct(rows.get(i), table.rowType());
+                if (request.hasNonNull("kinds")) {
+                    String kind = request.get("kinds").get(i).asText();
+                    row.setRowKind(RowKind.fromShortString(kind));
+                }
+                if (request.hasNonNull("bucket")) {
+                    write.write(row, request.get("bucket").asInt());
+                } else if (assigner != null) {
+                    int hash = keys.trimmedPrimaryKey(row).hashCode();
+                    write.write(row, assigner.assign(keys.partition(row), hash));
+                } else {
+                    write.write(row);
+                }
             }
             commit.commit(write.prepareCommit());
         }
+    }
+
+    /** Chooses dynamic buckets; null if the table has none. */
+    private static BucketAssigner assigner(FileStoreTable table, boolean overwrites) {
+        if (table.bucketMode() != BucketMode.HASH_DYNAMIC) {
+            return null;
+        }
+        long target = table.coreOptions().dynamicBucketTargetRowNum();
+        int most = table.coreOptions().dynamicBucketMaxBuckets();
+        if (overwrites) {
+            return new SimpleHashBucketAssigner(1, 0, target, most);
+        }
+        return new HashBucketAssigner(
+                table.snapshotManager(),
+                "judge",
+                table.store().newIndexFileHandler(),
+                1,
+                1,
+                0,
+                target,
+                most);
+    }
+
+    private static IOManager disk() {
+        return IOManager.create(System.getProperty("java.io.tmpdir"));
     }
 
     /** Marks the rows that have one of the values as deleted, in the vectors of their files. */
@@ -289,9 +348,9 @@ public final class WritePaimon {
                 CompactIncrement.emptyIncrement());
     }
 
-    private static void compact(FileStoreTable table) throws Exception {
+    private static void compact(FileStoreTable table, JsonNode request) throws Exception {
         if (table.bucketMode() != BucketMode.BUCKET_UNAWARE) {
-            compactBuckets(table);
+            compactBuckets(table, request);
             return;
         }
         List<CommitMessage> messages = new ArrayList<>();
@@ -307,29 +366,36 @@ public final class WritePaimon {
         }
     }
 
-    /** Each bucket as a whole, by the writer: a table of writers that leave it to a job says so. */
-    private static void compactBuckets(FileStoreTable table) throws Exception {
-        Snapshot snapshot = table.snapshotManager().latestSnapshot();
+    /** By the writer: a table of writers that leave it to a job says so. */
+    private static void compactBuckets(FileStoreTable table, JsonNode request) throws Exception {
+        boolean full = request.path("full").asBoolean(true);
+        Set<Integer> wanted = new HashSet<>();
+        request.path("buckets").forEach(bucket -> wanted.add(bucket.asInt()));
         BatchWriteBuilder builder =
                 table.copy(Collections.singletonMap("write-only", "false")).newBatchWriteBuilder();
-        try (BatchTableWrite write = builder.newWrite();
+        try (IOManager disk = disk();
+                BatchTableWrite write = builder.newWrite();
                 BatchTableCommit commit = builder.newCommit()) {
-            for (DataSplit split :
-                    table.newSnapshotReader().withSnapshot(snapshot).read().dataSplits()) {
-                write.compact(split.partition(), split.bucket(), true);
+            write.withIOManager(disk);
+            for (BucketEntry each : table.newSnapshotReader().bucketEntries()) {
+                if (wanted.isEmpty() || wanted.contains(each.bucket())) {
+                    write.compact(each.partition(), each.bucket(), full);
+                }
             }
             commit.commit(write.prepareCommit());
         }
     }
 
-    private static void expire(FileStoreTable table) throws Exception {
-        ExpireConfig config =
+    private static void expire(FileStoreTable table, boolean keepsChangelogs) throws Exception {
+        ExpireConfig.Builder config =
                 ExpireConfig.builder()
                         .snapshotRetainMin(1)
                         .snapshotRetainMax(1)
-                        .snapshotTimeRetain(Duration.ZERO)
-                        .build();
-        table.newExpireSnapshots().config(config).expire();
+                        .snapshotTimeRetain(Duration.ZERO);
+        if (keepsChangelogs) {
+            config.changelogRetainMax(Integer.MAX_VALUE).changelogTimeRetain(Duration.ofDays(1));
+        }
+        table.newExpireSnapshots().config(config.build()).expire();
     }
 
     private static GenericRow struct(JsonNode values, RowType type) {

@@ -91,6 +91,27 @@ def read_with_java(
     return rows
 
 
+def changelog_from_java(
+    warehouse: Path | str, table: str, first_snapshot: int
+) -> list[tuple[str, Row]]:
+    """What a stream that starts at a snapshot has read at the latest one: kinds and rows, in order.
+
+    Kinds are ``+I``, ``-U``, ``+U`` and ``-D``.
+    """
+    kinds: dict[str, Any] = {}
+    changes = []
+    for answer in server("ReadPaimon").ask(
+        mode="changelog", warehouse=str(warehouse), table=table, **{"from": first_snapshot}
+    ):
+        if "field" in answer:
+            kinds[answer["field"]["name"]] = answer["field"]["type"]
+        else:
+            values = zip(kinds.items(), answer["row"], strict=True)
+            row = {name: from_java(kind, value) for (name, kind), value in values}
+            changes.append((answer["kind"], row))
+    return changes
+
+
 def misplaced_for_java(warehouse: Path | str, table: str) -> list[dict[str, Any]]:
     """Rows in another bucket than that into which Java's writer would put them.
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode, TruncateTableSpec
+from spark_jobs.contract.inserts import (
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    OverwriteMode,
+    TruncateTableSpec,
+)
+from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
@@ -31,6 +37,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.run import run
 from tests.judge.tables import Warehouse
+from tests.judge.values import Row, from_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +116,27 @@ def overwrite(
     return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
 
 
+def insert(
+    spark: SparkSession, warehouse: Warehouse, source: pa.Table, table: str = "d.t"
+) -> JobResult:
+    """``INSERT INTO table BY NAME`` the rows of ``source``."""
+    file = warehouse.path.parent / f"source-{uuid.uuid4()}.parquet"
+    pq.write_table(source, file)
+    statement = InsertIntoSpec("s", {}, by_name=True)
+    return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
+
+
+def selected(spark: SparkSession, warehouse: Warehouse, table: str) -> list[Row]:
+    """The rows of a table as this project reads them."""
+    output = warehouse.path.parent / f"output-{uuid.uuid4()}"
+    output.mkdir()
+    source = TableSource("s", TableName.parse(table))
+    result = _run(spark, warehouse, None, QuerySpec("s", output_path=str(output)), source)
+    assert result.error is None, result.error
+    assert result.query is not None
+    return from_arrow(pq.read_table(result.query.location))
+
+
 def truncate(
     spark: SparkSession, warehouse: Warehouse, partition: Mapping[str, str], table: str = "d.t"
 ) -> JobResult:
@@ -119,13 +147,13 @@ def truncate(
 def _run(
     spark: SparkSession,
     warehouse: Warehouse,
-    table: str,
+    table: str | None,
     statement: Statement,
     *sources: Source,
 ) -> JobResult:
     request = JobRequest(
         operation_id=str(uuid.uuid4()),
-        target=TableName.parse(table),
+        target=None if table is None else TableName.parse(table),
         catalog=CatalogSpec("paimon", str(warehouse.path)),
         statement=statement,
         sources=sources,

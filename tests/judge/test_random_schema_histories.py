@@ -72,7 +72,7 @@ class History:
     def run(self):
         self.append(12)
         for _ in range(ROUNDS):
-            for _ in range(self.rng.randrange(1, 4)):
+            for _ in range(self.rng.randrange(2, 4)):
                 change = self.model.alter()
                 self.done.append(str(change))
                 self.java = self.java.alter(change)

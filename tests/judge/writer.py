@@ -1,4 +1,4 @@
-"""Append tables that Paimon's own Java library makes and writes, with its defaults."""
+"""Tables that Paimon's own Java library makes and writes, with its defaults."""
 
 from __future__ import annotations
 
@@ -47,8 +47,31 @@ class JavaTable:
 
     def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """One commit with rows whose values are as in ``tests.judge.values``."""
-        found = [[to_java(kind, row[name]) for name, kind in self.kinds.items()] for row in rows]
-        self._ask(mode="append", rows=found)
+        self._ask(mode="append", rows=list(map(self._row, rows)))
+
+    def append_records(
+        self,
+        records: Iterable[tuple[str, Mapping[str, Any]]],
+        bucket: int | None = None,
+        *,
+        overwrites: bool = False,
+    ) -> None:
+        """One commit to a table with a primary key; each row comes with its kind, like ``-D``.
+
+        ``bucket``: where to put them, for tables whose writers do not choose it. ``overwrites``:
+        they take the place of all rows.
+        """
+        found = list(records)
+        self._ask(
+            mode="append",
+            rows=[self._row(row) for _, row in found],
+            kinds=[kind for kind, _ in found],
+            bucket=bucket,
+            overwrite=overwrites,
+        )
+
+    def _row(self, row: Mapping[str, Any]) -> list[Any]:
+        return [to_java(kind, row[name]) for name, kind in self.kinds.items()]
 
     def alter(self, *changes: Sequence[Any]) -> JavaTable:
         """The table after an ALTER: ``("rename", ("s", "x"), "y")`` and others (WritePaimon)."""
@@ -70,6 +93,7 @@ class JavaTable:
         kinds: Mapping[str, Any],
         partition_keys: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
+        primary_keys: Sequence[str] = (),
     ) -> JavaTable:
         """A new table with columns of Paimon's types in JSON form."""
         table = cls(warehouse, name, kinds)
@@ -77,6 +101,7 @@ class JavaTable:
             mode="create",
             fields=list(kinds.items()),
             partition_keys=list(partition_keys),
+            primary_keys=list(primary_keys),
             options=dict(options or {}),
         )
         return table
@@ -92,13 +117,20 @@ class JavaTable:
         self._ask(mode="branch", name=branch, tag=f"before-{branch}")
         return JavaTable(self.warehouse, self.name, self.kinds, branch)
 
-    def compact(self) -> None:
-        """One commit that puts small files together, as Paimon's compaction job does."""
-        self._ask(mode="compact")
+    def compact(self, *, full: bool = True, buckets: Iterable[int] = ()) -> None:
+        """One commit that puts small files together, as Paimon's compaction job does.
 
-    def expire(self) -> None:
-        """Remove all snapshots but the latest, and the files that only they have."""
-        self._ask(mode="expire")
+        ``buckets``: only those, in all partitions. Not ``full``: what its rules for levels of
+        sorted files choose.
+        """
+        self._ask(mode="compact", full=full, buckets=list(buckets))
+
+    def expire(self, *, keeps_changelogs: bool = False) -> None:
+        """Remove all snapshots but the latest, and the files that only they have.
+
+        ``keeps_changelogs``: their changelogs outlive them.
+        """
+        self._ask(mode="expire", keeps_changelogs=keeps_changelogs)
 
     def _ask(self, **request: Any) -> None:
         where = {"warehouse": str(self.warehouse), "table": self.name, "branch": self.branch}
