@@ -31,7 +31,15 @@ from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 from spark_jobs.storage import warehouse as paimon
 from tests.faults.storage import visible_file_system
-from tests.support.paimon_tables import NAME, append_with_pypaimon, change_rows, create, inserts
+from tests.support.keyed_changes import KeyedChange, keyed_batches, new_row
+from tests.support.paimon_tables import (
+    NAME,
+    append_with_pypaimon,
+    change_rows,
+    create,
+    inserts,
+    merge,
+)
 
 Row = dict[str, Any]
 OLD: list[Row] = [{"id": 10 * p + i, "v": f"v{i}", "p": p} for p in range(2) for i in range(4)]
@@ -43,8 +51,9 @@ _CHANGED = {**OLD[1], "v": "changed"}
 class Work:
     """What a merge does. ``changes``: an UPDATE and a DELETE beside the new row ``new_id``.
 
-    ``marks``: on a table with deletion vectors. ``meets_others``: somebody else appends a row
-    before its first publication. ``adds``: the column that it adds, unless it is there.
+    ``marks``: on a table with deletion vectors; ``has_key``: with a primary key. ``meets_others``:
+    somebody else appends a row before its first publication. ``adds``: the column that it adds,
+    unless it is there.
     """
 
     operation_id: str
@@ -53,6 +62,7 @@ class Work:
     marks: bool = False
     meets_others: bool = False
     adds: str = ""
+    has_key: bool = False
 
     @property
     def expected(self) -> list[Row]:
@@ -71,6 +81,13 @@ class Work:
         if not self.changes:
             return [inserts(table, [new])]
         at = {"file": 0}
+        if self.has_key:
+            changes = [
+                KeyedChange(rows.UPDATE, {**_CHANGED, **at, "position": 1}),
+                KeyedChange(rows.DELETE, {**OLD[2], **at, "position": 2}, case=1),
+                new_row(new),
+            ]
+            return keyed_batches(table, changes)
         if self.marks:
             gone = [{**at, "position": position} for position in (1, 2)]
             return [
@@ -192,9 +209,20 @@ def append_by_others(warehouse: Path) -> None:
         append_with_pypaimon(table, [OTHER])
 
 
-def new_table(warehouse: Path | str, *, marks: bool = False) -> None:
-    """A table with the rows OLD: one file in each of two partitions."""
+def new_table(warehouse: Path | str, *, marks: bool = False, has_key: bool = False) -> None:
+    """A table with the rows OLD: one file in each of two partitions.
+
+    With a key, the connector writes them, so that all readers see them.
+    """
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
     options = {"deletion-vectors.enabled": "true"} if marks else {}
-    table = create(connector, {"id": "int", "v": "string", "p": "int"}, ["p"], options)
-    append_with_pypaimon(table, OLD)
+    key = ("p", "id") if has_key else ()
+    if has_key:
+        options["bucket"] = "1"
+    columns = {"id": "int", "v": "string", "p": "int"}
+    table = create(connector, columns, ["p"], options, primary_key=key)
+    if has_key:
+        merge(connector, table, *keyed_batches(table, list(map(new_row, OLD))), operation_id="old")
+        connector.writes.release_guard(table, "old")
+    else:
+        append_with_pypaimon(table, OLD)

@@ -1,6 +1,6 @@
 """A driver that dies, and storage that fails, at every step from the guard to the stored result.
 
-A run takes the faults of a third of the steps, of another third with ``MERGE_TESTS_TURN=1``;
+A run takes the faults of a fifth of the steps, of another fifth with ``MERGE_TESTS_TURN=1``;
 `make test-faults` takes them all.
 """
 
@@ -20,8 +20,8 @@ from tests.judge.judge import read_with_java
 from tests.judge.toolchain import JudgeMissingError, prepare
 from tests.support.turns import has_turn
 
-_PARTS = 3
-_LEAST_FAULTS = 20
+_PARTS = 5
+_LEAST_FAULTS = 12
 
 
 def _read(warehouse: Path) -> list[dict[str, Any]]:
@@ -38,7 +38,15 @@ def java() -> Callable[[Path], list[dict[str, Any]]] | None:
     return _read
 
 
-@pytest.mark.parametrize("work", ["merge", "merge with vectors beside others"])
+@pytest.mark.parametrize(
+    "work",
+    [
+        "merge",
+        "merge with vectors beside others",
+        "appended records beside others",
+        "rewritten sections",
+    ],
+)
 def test_faults_at_every_step(
     work: str,
     drivers: Drivers,

@@ -1,6 +1,7 @@
 """``make test-races MINUTES=… [STORE=local|s3|rest|hdfs] [WRITERS=…] [PUBLISH=…] [SEED=…]``.
 
-``PUBLISH``: ``own``, or ``pypaimon`` or ``check-then-write``, whose losses the checker must find.
+``KEY=1``: all writers on one bucket of a table with a primary key. ``PUBLISH``: ``own``, or
+``pypaimon`` or ``check-then-write``, whose losses the checker must find.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
 from tests.judge.rest_server import rest_catalog, rest_toolchain
 from tests.races.checker import Report
 from tests.races.race import Race
+from tests.races.statements import PARTITIONS
 from tests.races.writer import UNSAFE
 from tests.support.gateway import gateway_program, serving
 from tests.support.stores import ObjectStore
@@ -56,6 +58,7 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--publish", choices=["own", *UNSAFE], default="own")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--key", action="store_true", help="one bucket with a primary key")
     chosen = parser.parse_args()
     if chosen.publish != "own" and chosen.store != "local":
         parser.error(f"PUBLISH={chosen.publish} is for local files: leave out STORE={chosen.store}")
@@ -71,6 +74,8 @@ def main() -> int:
                 marks=number % 2 == 1,
                 publish=chosen.publish,
                 seed=chosen.seed + number,
+                has_key=chosen.key,
+                partitions=1 if chosen.key else PARTITIONS,
             )
             report = race.run(seconds)
         _print(race, report, seconds)
@@ -81,6 +86,8 @@ def main() -> int:
 
 def _print(race: Race, report: Report, seconds: float) -> None:
     kind = "deletion vectors" if race.marks else "copy-on-write"
+    if race.has_key:
+        kind = "rewritten sections" if race.marks else "appended records"
     sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {race.writers} writers, {kind}, ")
     sys.stdout.write(f"publish: {race.publish}\n")
     sys.stdout.write(f"{report}\n\n")

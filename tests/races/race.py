@@ -14,7 +14,8 @@ from spark_jobs.contract.request import CatalogSpec
 from tests.races.checker import Report, check
 from tests.races.statements import KEYS, PARTITIONS, as_rows
 from tests.races.writer import opened
-from tests.support.paimon_tables import NAME, append, create
+from tests.support.keyed_changes import keyed_batches, new_row
+from tests.support.paimon_tables import NAME, append, create, merge
 
 _ROOT = Path(__file__).resolve().parents[2]
 _GRACE_SECONDS = 600
@@ -22,13 +23,19 @@ _GRACE_SECONDS = 600
 
 @dataclass(frozen=True)
 class Race:
-    """What runs where; ``folder`` takes the journals. ``marks``: a table with deletion vectors."""
+    """What runs where; ``folder`` takes the journals.
+
+    ``marks``: a table with deletion vectors; ``has_key``: with a primary key and one bucket in each
+    partition. ``partitions``: how many the statements change.
+    """
 
     catalog: CatalogSpec
     folder: Path
     credentials: Mapping[str, str] = field(default_factory=dict)
     writers: int = 4
     marks: bool = False
+    has_key: bool = False
+    partitions: int = PARTITIONS
     publish: str = "own"
     seed: int = 0
 
@@ -40,9 +47,21 @@ class Race:
         """
         connector = opened(self.catalog, dict(self.credentials), "own")
         options = {"deletion-vectors.enabled": "true"} if self.marks else {}
-        create(connector, {"id": "bigint", "v": "bigint", "p": "int"}, ["p"], options)
+        key = ("p", "id") if self.has_key else ()
+        if key:
+            options["bucket"] = "1"
+        columns = {"id": "bigint", "v": "bigint", "p": "int"}
+        table = create(connector, columns, ["p"], options, primary_key=key)
         rows = [{"id": i, "v": i, "p": p} for i in range(0, KEYS, 2) for p in range(PARTITIONS)]
-        append(connector, rows, "first")
+        if key:
+            merge(
+                connector,
+                table,
+                *keyed_batches(table, list(map(new_row, rows))),
+                operation_id="first",
+            )
+        else:
+            append(connector, rows, "first")
         connector.writes.release_guard(connector.metadata.load_table(NAME), "first")
         journals = [self.folder / f"writer-{number}.jsonl" for number in range(self.writers)]
         processes = [self._started(path, seconds) for path in journals]
@@ -57,6 +76,7 @@ class Race:
             "options": dict(self.catalog.options),
             "credentials": dict(self.credentials),
             "publish": self.publish,
+            "partitions": self.partitions,
             "journal": str(journal),
             "seconds": seconds,
             "seed": f"{self.seed} {journal.name} {random.Random(self.seed).random()}",

@@ -63,10 +63,10 @@ class Statement:
         return [*kept, *self.new_rows(found)]
 
 
-def random_statement(chance: random.Random) -> Statement:
-    """Any statement; every appended key is new."""
+def random_statement(chance: random.Random, partitions: int = PARTITIONS) -> Statement:
+    """Any statement on one of so many partitions; every appended key is new."""
     kind = chance.choices(["merge", "delete", "append", "compact"], [6, 2, 2, 2])[0]
-    p = chance.randrange(PARTITIONS)
+    p = chance.randrange(partitions)
     if kind == "merge":
         return Statement(kind, p, tuple(chance.sample(range(KEYS), 4)), chance.randrange(1000))
     if kind == "append":

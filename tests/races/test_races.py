@@ -9,6 +9,7 @@ import pytest
 
 from spark_jobs.contract.request import CatalogSpec
 from tests.judge.hdfs_server import Hdfs
+from tests.judge.keyed_checker import problems_of
 from tests.judge.rest_server import RestCatalog
 from tests.races.race import Race
 
@@ -37,6 +38,28 @@ def test_writers_that_race_lose_and_double_nothing(
     with capsys.disabled():
         sys.stdout.write(f"\n{report}\n")
     assert report.problems == []
+    assert report.conflict_share >= _LEAST_CONFLICTS
+    assert {"merge", "delete", "append", "compact"} <= report.kinds.keys()
+    assert report.compared > 0
+    assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        pytest.param(False, id="appended records"),
+        pytest.param(True, id="rewritten sections", marks=pytest.mark.extended),
+    ],
+)
+def test_writers_that_race_on_one_bucket_lose_and_double_nothing(
+    tmp_path: Path, marks: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = _race(tmp_path, has_key=True, marks=marks, partitions=1).run(_SECONDS / 2)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    assert report.problems == []
+    assert problems_of(tmp_path / "warehouse" / "shop.db" / "orders") == []
     assert report.conflict_share >= _LEAST_CONFLICTS
     assert {"merge", "delete", "append", "compact"} <= report.kinds.keys()
     assert report.compared > 0

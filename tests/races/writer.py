@@ -33,6 +33,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.races.statements import Statement, random_statement
+from tests.support.keyed_changes import KeyedChange, keyed_batches, keyed_rows, new_row
 from tests.support.paimon_tables import NAME, change_rows, inserts, store
 
 _ATTEMPTS = 8
@@ -113,13 +114,23 @@ def attempt(connector: Connector, statement: Statement, operation_id: str) -> in
 
     planned = connector.metadata.plan_files(table)
     files = tuple(read_set(planned))
-    found = [row for file in files for row in _rows(connector, table, file)]
-    new = statement.new_rows([row.id for row in found])
-    changed, assigned = _changes(table, statement, found, new)
+    if table.key_columns:
+        changed, assigned = _keyed_changes(connector, table, statement, files)
+    else:
+        found = [row for file in files for row in _rows(connector, table, file)]
+        new = statement.new_rows([row.id for row in found])
+        changed, assigned = _changes(table, statement, found, new)
     if not changed:
         return None
-    operation = Operation(operation_id, "digest", {})
-    write = MergeWrite(operation, files, assigned, (), _TARGET_SIZE, read_set=read_set)
+    write = MergeWrite(
+        Operation(operation_id, "digest", {}),
+        files,
+        assigned,
+        (),
+        _TARGET_SIZE,
+        read_set=read_set,
+        overwrites=statement.kind == "compact",
+    )
     handle = connector.writes.begin_merge(table, write)
     fragments = store(handle, *changed, task=uuid.uuid4().hex)
     if statement.kind == "compact":
@@ -171,6 +182,27 @@ def _changes(
     return [*batches, *([inserts(table, added)] if added else [])], (("v",), ())
 
 
+def _keyed_changes(
+    connector: Connector,
+    table: TableHandle,
+    statement: Statement,
+    files: Sequence[PlannedFile],
+) -> tuple[list[Any], tuple[tuple[str, ...], ...]]:
+    """As ``_changes``, for a table with a primary key; a compaction is an INSERT OVERWRITE."""
+    found = keyed_rows(connector, table, files)
+    changes = []
+    for row in found:
+        if statement.kind == "compact":
+            changes.append(new_row({name: row[name] for name in ("id", "v", "p")}))
+        elif statement.deletes(row["id"]):
+            changes.append(KeyedChange(rows.DELETE, row, case=1))
+        elif statement.kind == "merge" and row["id"] in statement.ids:
+            changes.append(KeyedChange(rows.UPDATE, {**row, "v": statement.updated(row["v"])}))
+    new = statement.new_rows([row["id"] for row in found])
+    changes += [new_row(dict(zip(("id", "v", "p"), row, strict=True))) for row in new]
+    return keyed_batches(table, changes), (("v",), ())
+
+
 def run(plan: dict[str, Any]) -> None:
     """Random statements for ``plan["seconds"]``, with a journal of them."""
     chance = random.Random(plan["seed"])
@@ -184,7 +216,10 @@ def run(plan: dict[str, Any]) -> None:
             journal.flush()
 
         while time.monotonic() < until:
-            statement, operation_id = random_statement(chance), f"op-{uuid.uuid4().hex}"
+            statement, operation_id = (
+                random_statement(chance, plan["partitions"]),
+                f"op-{uuid.uuid4().hex}",
+            )
             note(operation=operation_id, statement=asdict(statement))
             for number in range(1, _ATTEMPTS + 1):
                 try:
