@@ -1,8 +1,8 @@
-"""The other side: copy-on-write MERGE as one would write it by hand in plain Spark.
+"""The other side: MERGE as one would write it by hand in plain Spark.
 
-First the touched files are found by a broadcast join, then their rows are joined with the source
-and written anew. Adaptive execution is on; codec, memory and the number of files of the mixed merge
-are those of this project. It publishes nothing, which favours it.
+Copy-on-write: first the touched files are found by a broadcast join, then their rows are joined
+with the source and written anew. Adaptive execution is on; codec, memory and the number of files of
+the mixed merge are those of this project. It publishes nothing, which favours it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 ASSIGNED = ("price", "comment")
@@ -44,6 +44,27 @@ def merge(
     columns = [_value(name).alias(name) for name in target.columns]
     kept.select(*columns).write.option("compression", "zstd").parquet(str(out))
     return touched
+
+
+def keyed_merge(
+    spark: SparkSession, files: Sequence[str], key: str, source: DataFrame, out: Path
+) -> None:
+    """Update or insert the rows of ``source`` in a table with the primary key ``key``.
+
+    The files have Paimon's records, of which the newest of a key counts.
+    """
+    records = spark.read.parquet(*files)
+    newest = Window.partitionBy(key).orderBy(F.col("_SEQUENCE_NUMBER").desc())
+    rows = (
+        records.withColumn("_age", F.row_number().over(newest))
+        .where("_age = 1 AND _VALUE_KIND IN (0, 2)")
+        .drop(f"_KEY_{key}", "_SEQUENCE_NUMBER", "_VALUE_KIND", "_age")
+    )
+    old = rows.withColumn("_target", F.lit(True)).alias("t")
+    new = source.withColumn("_source", F.lit(True)).alias("s")
+    joined = old.join(new, F.expr(f"t.{key} = s.{key}"), "full_outer")
+    columns = [_value(name).alias(name) for name in rows.columns]
+    joined.select(*columns).write.option("compression", "zstd").parquet(str(out))
 
 
 def _touched(target: DataFrame, source: DataFrame) -> list[str]:
