@@ -1,6 +1,7 @@
 """``make test-races MINUTES=… [STORE=local|s3|rest|hdfs] [WRITERS=…] [PUBLISH=…] [SEED=…]``.
 
-``KEY=1``: all writers on one bucket of a table with a primary key. ``PUBLISH``: ``own``, or
+``KEY=1``: all writers on one partition of a table with a primary key, in turn with one fixed bucket
+and with dynamic ones; a checker looks at its files and indexes afterwards. ``PUBLISH``: ``own``, or
 ``pypaimon`` or ``check-then-write``, whose losses the checker must find.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from spark_jobs.contract.request import CatalogSpec
 from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
+from tests.judge.keyed_checker import problems_of
 from tests.judge.rest_server import rest_catalog, rest_toolchain
 from tests.races.checker import Report
 from tests.races.race import Race
@@ -58,7 +60,7 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=4)
     parser.add_argument("--publish", choices=["own", *UNSAFE], default="own")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--key", action="store_true", help="one bucket with a primary key")
+    parser.add_argument("--key", action="store_true", help="a table with a primary key")
     chosen = parser.parse_args()
     if chosen.publish != "own" and chosen.store != "local":
         parser.error(f"PUBLISH={chosen.publish} is for local files: leave out STORE={chosen.store}")
@@ -75,9 +77,12 @@ def main() -> int:
                 publish=chosen.publish,
                 seed=chosen.seed + number,
                 has_key=chosen.key,
+                dynamic=chosen.key and number % 4 > 1,
                 partitions=1 if chosen.key else PARTITIONS,
             )
             report = race.run(seconds)
+            if chosen.key and chosen.store == "local":
+                report.problems += problems_of(Path(catalog.warehouse) / "shop.db" / "orders")
         _print(race, report, seconds)
         problems += len(report.problems)
         left, number = left - seconds, number + 1
@@ -88,6 +93,7 @@ def _print(race: Race, report: Report, seconds: float) -> None:
     kind = "deletion vectors" if race.marks else "copy-on-write"
     if race.has_key:
         kind = "rewritten sections" if race.marks else "appended records"
+        kind += ", dynamic buckets" if race.dynamic else ", one bucket"
     sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {race.writers} writers, {kind}, ")
     sys.stdout.write(f"publish: {race.publish}\n")
     sys.stdout.write(f"{report}\n\n")

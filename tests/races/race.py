@@ -19,6 +19,7 @@ from tests.support.paimon_tables import NAME, append, create, merge
 
 _ROOT = Path(__file__).resolve().parents[2]
 _GRACE_SECONDS = 600
+_DYNAMIC_BUCKETS = {"bucket": "-1", "dynamic-bucket.target-row-num": "15"}
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Race:
     """What runs where; ``folder`` takes the journals.
 
     ``marks``: a table with deletion vectors; ``has_key``: with a primary key and one bucket in each
-    partition. ``partitions``: how many the statements change.
+    partition, or ``dynamic`` ones of few keys. ``partitions``: how many the statements change.
     """
 
     catalog: CatalogSpec
@@ -35,6 +36,7 @@ class Race:
     writers: int = 4
     marks: bool = False
     has_key: bool = False
+    dynamic: bool = False
     partitions: int = PARTITIONS
     publish: str = "own"
     seed: int = 0
@@ -49,7 +51,7 @@ class Race:
         options = {"deletion-vectors.enabled": "true"} if self.marks else {}
         key = ("p", "id") if self.has_key else ()
         if key:
-            options["bucket"] = "1"
+            options |= _DYNAMIC_BUCKETS if self.dynamic else {"bucket": "1"}
         columns = {"id": "bigint", "v": "bigint", "p": "int"}
         table = create(connector, columns, ["p"], options, primary_key=key)
         rows = [{"id": i, "v": i, "p": p} for i in range(0, KEYS, 2) for p in range(PARTITIONS)]
