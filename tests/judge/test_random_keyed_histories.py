@@ -84,6 +84,7 @@ class History:
             options["dynamic-bucket.initial-buckets"] = self.rng.choice(("1", "2"))
             options["dynamic-bucket.max-buckets"] = self.rng.choice(("-1", "2"))
         options["num-sorted-run.compaction-trigger"] = "3"
+        options["file.format"] = self.rng.choice(("parquet", "parquet", "orc", "avro"))
         self.engine = options.get("merge-engine", "deduplicate")
         self.options = options
         self.producer = options.get("changelog-producer", "none")
