@@ -1,6 +1,6 @@
 """Snapshots expire on an object store: in bulk, and told when the store refuses.
 
-A run takes the half of the requests that can fail, the other half with ``MERGE_TESTS_TURN=1``.
+A run takes the quarter of the requests that can fail whose turn it is (``MERGE_TESTS_TURN``).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def test_a_removal_that_fails_at_any_request_is_finished_by_the_next_one(
         end = names(undisturbed)
         assert removals.seen >= 7
 
-        for number in (each for each in range(removals.seen) if has_turn(each, 2)):
+        for number in (each for each in range(removals.seen) if has_turn(each, 4)):
             proxy.plans[:] = [Plan("POST", "delete", "503", times=1000, after=number)]
             copy = table.copy()
             with pytest.raises(JobError) as raised:

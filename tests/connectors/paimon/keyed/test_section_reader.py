@@ -112,7 +112,7 @@ ENGINES = ("deduplicate", "first-row", "partial-update", "aggregation")
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=SEEDS)
 def test_a_section_is_what_the_model_says(kind: str, seed: int) -> None:
     with TemporaryDirectory() as folder:
