@@ -61,7 +61,12 @@ class Changes:
             for entry in table.unit_entries(each["removed"])
         }
         self._indexes: Mapping[BucketKey, IndexChanges] = index_changes(
-            table, indexes, gone, filesystem, index_prefix
+            table,
+            indexes,
+            gone,
+            (entry for _, entry in table.located_entries),
+            filesystem,
+            index_prefix,
         )
         hash_indexes = [each["hash_index"] for each in documents if "hash_index" in each]
         self._hash_index = hash_index_changes(table, hash_indexes, gone, overwrites=overwrites)

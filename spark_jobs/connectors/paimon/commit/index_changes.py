@@ -48,11 +48,13 @@ def index_changes(
     table: PinnedTable,
     written: Iterable[Mapping[str, Any]],
     gone: Collection[str],
+    entries: Iterable[Any],
     filesystem: pafs.FileSystem,
     prefix: str,
 ) -> dict[BucketKey, IndexChanges]:
     """The changes of index files, by bucket, given the index files ``written`` by the sinks.
 
+    ``entries`` are the manifest entries of at least all data files that are changed or ``gone``.
     An index file is replaced if it has the vector of a data file that is ``gone`` or has a new
     vector. Its other vectors are copied to a new file, whose name starts with ``prefix``. A bucket
     gets one file with all its vectors, because Paimon's Java writers keep only one per bucket when
@@ -66,7 +68,7 @@ def index_changes(
     old = _replaced(table, touched, new)
     partitions = {
         bucket_key_of(entry): entry.partition
-        for _, entry in table.located_entries
+        for entry in entries
         if entry.file.file_name in touched
     }
     numbers = count()

@@ -18,26 +18,21 @@ from spark_jobs.connectors.paimon.commit.changes import Changes
 from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
 from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
 from spark_jobs.connectors.paimon.commit.gap import Gap
-from spark_jobs.connectors.paimon.commit.new_snapshot import (
-    Change,
-    Commit,
-    NewSnapshot,
-    SnapshotWriter,
-)
+from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
 from spark_jobs.connectors.paimon.commit.store_schema import (
     after_evolution,
     require_schema,
     store_schema,
 )
-from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment
-from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
+from spark_jobs.storage.commit_loop import before_publication, until_committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +91,8 @@ class MergeCommit:
             change = self._without_conflict(changes, gap)
         recorded = published_properties(self.properties, number, len(gap.commits))
         commit = Commit(self.merge.operation_id, COMMIT_IDENTIFIER, recorded)
-        snapshot_id = self._publish(SnapshotWriter(latest, commit), change, latest)
+        wanted = self.merge.write.require_wanted
+        snapshot_id = publish_snapshot(self.store, latest, change, commit, wanted)
         return None if snapshot_id is None else CommittedSnapshot(snapshot_id, recorded)
 
     def _latest(self) -> PinnedTable:
@@ -119,36 +115,6 @@ class MergeCommit:
         change, write = changes.behind(gap.added), self.merge.write
         refuse_conflicts(pinned_table(self.table), gap, change, write.isolation, write.read_set)
         return change
-
-    def _publish(self, writer: SnapshotWriter, change: Change, latest: PinnedTable) -> int | None:
-        """The id of the new snapshot; None if another writer took it.
-
-        The manifests of a snapshot that was certainly not published are removed.
-        """
-        with before_publication():
-            new = writer.write(change, latest.snapshot)
-            try:
-                self.merge.write.require_wanted()
-            except BaseException:
-                writer.discard(new)
-                raise
-        try:
-            is_published = _stored(self.store, latest, new)
-        except InternalError:
-            writer.discard(new)
-            raise
-        if not is_published:
-            writer.discard(new)
-            return None
-        return int(new.snapshot.id)
-
-
-def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
-    def look_up() -> bool | None:
-        found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
-        return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
-
-    return store_once(f"snapshot {new.snapshot.id}", partial(store.publish, latest, new), look_up)
 
 
 def _refuse_own_commit(gap: Gap, operation_id: str) -> None:
