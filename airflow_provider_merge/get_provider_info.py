@@ -70,6 +70,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.sensors.partition",
                     "airflow_provider_merge.sensors.tag",
                     "airflow_provider_merge.sensors.freshness",
+                    "airflow_provider_merge.sensors.compaction",
                 ],
             }
         ],

@@ -40,6 +40,7 @@ from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
+from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
@@ -72,12 +73,14 @@ SENSORS = {
     PartitionSensor: {"partition": {"day": "2026-01-31"}},
     TagSensor: {"tag": "daily"},
     FreshnessSensor: {"max_age": 60},
+    CompactionSensor: {"min_small_files": 5},
 }
 READS = {
     "latest_snapshot": (),
     "snapshot": (1,),
     "snapshots": (),
     "partitions": (),
+    "compaction_facts": (),
     "tags": (),
     "schema": (),
     "row_count": (),
@@ -197,8 +200,10 @@ class TestReaders:
     def test_wrong_partition_column(self, orders):
         with pytest.raises(RequestError, match=self.WRONG_COLUMN):
             PaimonHook().partitions("shop.orders", {"hour": 1})
+        with pytest.raises(RequestError, match=self.WRONG_COLUMN):
+            PaimonHook().compaction_facts("shop.orders", {"hour": 1})
 
-    @pytest.mark.parametrize("sensor", [PartitionSensor, FreshnessSensor])
+    @pytest.mark.parametrize("sensor", [PartitionSensor, FreshnessSensor, CompactionSensor])
     def test_wrong_partition_column_of_a_sensor(self, orders, sensor):
         with pytest.raises(AirflowFailException, match=self.WRONG_COLUMN):
             poked(sensor, partition={"hour": 1})

@@ -196,24 +196,30 @@ class Manifests:
 
 def _data_file(record: dict[str, Any]) -> DataFile:
     file = record["_FILE"]
-    created = file.get("_CREATION_TIME")
+    created, first = file.get("_CREATION_TIME"), file.get("_FIRST_ROW_ID")
     if isinstance(created, datetime):
         created = int(created.timestamp() * 1000)
     return DataFile(
         partition=record["_PARTITION"],
-        bucket=record["_BUCKET"],
-        level=file["_LEVEL"],
+        bucket=_whole(record["_BUCKET"]),
+        level=_number(file["_LEVEL"]),
         name=file["_FILE_NAME"],
         rows=_number(file["_ROW_COUNT"]),
         size=_number(file["_FILE_SIZE"]),
         created_millis=created,
         deleted_keys=file.get("_DELETE_ROW_COUNT"),
-        first_row_id=file.get("_FIRST_ROW_ID"),
+        first_row_id=None if first is None else _whole(first),
     )
 
 
 def _number(value: Any) -> int:
-    if type(value) is not int or value < 0:
+    if _whole(value) < 0:
+        raise ValueError("a number is below 0")
+    return int(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
         raise ValueError("a number is none")
     return value
 

@@ -1,0 +1,86 @@
+"""What there is to compact in partitions, counted from the data files of a snapshot."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from airflow_provider_merge.metadata.model import CompactionFacts, TableSchema
+from airflow_provider_merge.metadata.paimon.manifests import DataFile
+from airflow_provider_merge.metadata.paimon.partitions import (
+    Marks,
+    is_on,
+    marked_rows,
+    stored_rows,
+)
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.paimon_compaction import CompactionThresholds
+from spark_jobs.contract.partition_names import partition_text
+
+# Its files wait for a compaction that gives their rows a bucket.
+_POSTPONED: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionCount:
+    """Counts the files of partitions as a compaction by ``spec`` sees them."""
+
+    schema: TableSchema
+    marks: Marks
+    spec: CompactSpec
+    thresholds: CompactionThresholds
+
+    @classmethod
+    def of(
+        cls, schema: TableSchema, options: Mapping[str, str], marks: Marks, spec: CompactSpec
+    ) -> CompactionCount:
+        """With the thresholds of ``spec`` or of the table's newest ``options``.
+
+        Raises:
+            NotSupportedError: an option has an invalid value.
+        """
+        keyed = bool(schema.primary_keys)
+        thresholds = CompactionThresholds.of(spec, options, has_primary_key=keyed)
+        return cls(schema, marks, spec, thresholds)
+
+    def facts(self, partition: tuple[Any, ...], files: list[DataFile]) -> CompactionFacts:
+        """What the files of one partition come to."""
+        pending = [file for file in files if self._is_pending(file)]
+        counted = files
+        if pending and not self.spec.include_pending:
+            counted = [file for file in files if not self._is_pending(file)]
+        small = [file for file in counted if self.thresholds.is_small(file.size)]
+        by_bucket = Counter(file.bucket for file in small)
+        is_keyed = bool(self.schema.primary_keys)
+        values = zip(self.schema.partition_keys, map(partition_text, partition), strict=True)
+        return CompactionFacts(
+            values=dict(values),
+            files=len(files),
+            size=sum(file.size for file in files),
+            small_files=len(small),
+            small_size=sum(file.size for file in small),
+            most_small_files=max(by_bucket.values(), default=0),
+            rows=stored_rows(self.schema, counted),
+            marked_rows=marked_rows(counted, self.marks),
+            sorted_runs=_sorted_runs(counted) if is_keyed else {},
+            level_0_files=sum(file.level == 0 for file in counted) if is_keyed else 0,
+            pending_files=len(pending),
+        )
+
+    def _is_pending(self, file: DataFile) -> bool:
+        """Whether batch readers see the file's records only after a compaction."""
+        if not self.schema.primary_keys:
+            return False
+        engine = self.schema.options.get("merge-engine", "").strip().lower()
+        hides_level_0 = is_on(self.schema, "deletion-vectors.enabled") or engine == "first-row"
+        return file.bucket == _POSTPONED or (hides_level_0 and file.level == 0)
+
+
+def _sorted_runs(files: list[DataFile]) -> dict[int, int]:
+    """The runs by bucket: each file of level 0 is one, and so is each level above 0."""
+    runs: dict[int, set[int | str]] = defaultdict(set)
+    for file in files:
+        runs[file.bucket].add(file.level or file.name)
+    return {bucket: len(each) for bucket, each in sorted(runs.items())}
