@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Fragment
+from spark_jobs.spi.writes import Fragment, always_wanted
 
 if TYPE_CHECKING:
     from spark_jobs.errors import JobError
@@ -25,9 +25,9 @@ WantedPartition = Callable[[Mapping[str, Any]], bool]
 class CompactionPart:
     """Files that one task turns into new ones, independent of all other parts.
 
-    ``number`` identifies the part in its group. ``partition`` is the name of its partition
-    (``day=2026-01-31``), ``size`` the bytes to read. ``native`` is the connector's own picklable
-    object, all that a task gets.
+    ``number`` identifies the part in its group. ``partition`` is the key of its partition
+    (``contract.partition_names.partition_key``), ``size`` the bytes to read. ``native`` is the
+    connector's own picklable object, all that a task gets.
     """
 
     number: int
@@ -40,7 +40,7 @@ class CompactionPart:
 class CompactionGroup:
     """Partitions that are published together, as one snapshot.
 
-    ``expected`` is what the parts read and are expected to write, by the partition's name.
+    ``expected`` is what the parts read and are expected to write, by the partition's key.
     """
 
     parts: tuple[CompactionPart, ...]
@@ -60,7 +60,7 @@ class CompactionPlan:
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What became of a part: ``fragments``, or the ``error`` for which its group is left alone."""
+    """What became of a part: ``fragments``, or the ``error`` for which its partition is left."""
 
     part: CompactionPart
     fragments: tuple[Fragment, ...] = ()
@@ -72,13 +72,34 @@ class PublishedGroup:
     """A published group; ``snapshot`` is None if every part was in conflict.
 
     ``lost`` are the numbers of the parts that were left out, because another writer removed or
-    marked one of their files; their new files are removed. ``partitions`` is what the others did,
-    by the partition's name.
+    marked one of their files; their new files are removed. ``done`` is what the others did.
     """
 
     snapshot: CommittedSnapshot | None
     lost: frozenset[int]
+    done: PublishedParts
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedParts:
+    """What the published parts of a group did: by the partition's key, and all together."""
+
     partitions: Mapping[str, CompactedPartition]
+    changelog_files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommit:
+    """How a group is published.
+
+    ``properties`` makes the properties of the snapshot from what it has done, and the numbers of
+    the parts that it left out. ``require_wanted`` is called last, right before each try to
+    publish; it raises a JobError if the snapshot is no longer wanted.
+    """
+
+    operation_id: str
+    properties: Callable[[PublishedParts, frozenset[int]], Mapping[str, str]]
+    require_wanted: Callable[[], None] = always_wanted
 
 
 class PartCompactor(Protocol):
@@ -93,6 +114,10 @@ class PartCompactor(Protocol):
             CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
             NotSupportedError: the records cannot be merged; gives the reason.
         """
+        ...
+
+    def discard(self, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments that are not published; may run on the driver."""
         ...
 
 
@@ -114,41 +139,45 @@ class ConnectorCompaction(Protocol):
         ...
 
     def begin(self, table: TableHandle, operation_id: str) -> None:
-        """Guard the pinned snapshot, from which a later try looks for what this one committed."""
-        ...
-
-    def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
-        """What executors need to compact the parts of a plan for ``table``."""
-        ...
-
-    def publish(
-        self,
-        table: TableHandle,
-        results: Sequence[PartResult],
-        operation_id: str,
-        properties: Callable[[Mapping[str, CompactedPartition]], Mapping[str, str]],
-    ) -> PublishedGroup:
-        """Publish the results of a group's parts, none of which failed, as one snapshot.
-
-        Only who removed or marked a part's file is in conflict with that part. ``properties``
-        makes the snapshot's properties from what it has done, by the partition's name.
+        """Guard the pinned snapshot, from which a later try looks for what this one committed.
 
         Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: other writers were faster each
-                time.
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            CommitError: COMMIT_CONFLICT: the snapshot expired before it was guarded.
         """
         ...
 
-    def discard(self, table: TableHandle, results: Sequence[PartResult]) -> None:
-        """Remove the new files of parts that are not published; ignore what cannot be removed."""
+    def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
+        """What executors need to compact the parts of one group of a plan for ``table``."""
+        ...
+
+    def publish(
+        self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit
+    ) -> PublishedGroup:
+        """Publish the results of a group's parts, none of which failed, as one snapshot.
+
+        Only who removed or marked a part's file is in conflict with that part.
+
+        Raises:
+            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: the plan does not fit the table
+                any more, or other writers were faster each time (nothing was published).
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
+        """
+        ...
+
+    def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
+        """Remove every file that tasks wrote with ``compactor``; none of them is published.
+
+        The driver does not know of all files: tasks that succeeded before another one failed wrote
+        some too.
+        """
         ...
 
     def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
-        """The snapshots that the operation has published, oldest first.
+        """The snapshots that the operation has published and that have not expired, oldest first.
 
         Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
+            CatalogError: METADATA_UNREADABLE.
         """
         ...
 

@@ -114,3 +114,8 @@ def manifest_statistics(fields: Sequence[Any], statistics: Mapping[str, ColumnSt
         GenericRow([each.maximum for each in ordered], fields),
         [each.null_count for each in ordered],
     )
+
+
+def has_index(file: Any) -> bool:
+    """Whether a data file has file indexes, such as bloom filters, in files of its own or not."""
+    return bool(file.extra_files) or file.embedded_index is not None
