@@ -114,20 +114,21 @@ class _Input:
         may_copy = self._source.mappings is None and size >= self._least_bytes
         stored = CopyableFile.of(self._stream, self._writer.form) if may_copy else None
         for number in range(file.num_row_groups):
-            if stored is None or not self._copied(stored, number, file.metadata):
+            rows = file.metadata.row_group(number).num_rows
+            gone = len(self._changes.of_group(self._rows, rows).gone)
+            if gone == rows:
+                self._rows += rows
+            elif gone or stored is None or not self._copied(stored, number):
                 for batch in _batches(file, number):
                     self._append_rows(pa.Table.from_batches([batch]))
 
-    def _copied(self, stored: CopyableFile, number: int, metadata: pq.FileMetaData) -> bool:
-        """Copy a row group, if possible."""
-        rows = metadata.row_group(number).num_rows
-        if len(self._changes.of_group(self._rows, rows).gone):
-            return False
+    def _copied(self, stored: CopyableFile, number: int) -> bool:
+        """Copy a row group, if it is large."""
         group = stored.read(number, self._least_bytes)
         if group is None:
             return False
         self._writer.copy_group(group)
-        self._rows += rows
+        self._rows += group.row_count
         return True
 
     def _append_groups(self) -> None:
