@@ -23,6 +23,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.write.new_rows",
     "spark_jobs.connectors.paimon.write.keyed_sink",
     "spark_jobs.connectors.paimon.write.sink",
+    "spark_jobs.connectors.paimon.compaction.append_compactor",
     "spark_jobs.connectors.paimon.maintenance.orphan_tasks",
     "spark_jobs.engine.source.arrow_reader",
     "spark_jobs.engine.write.cardinality",

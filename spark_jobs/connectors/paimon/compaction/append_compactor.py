@@ -28,8 +28,8 @@ from spark_jobs.spi.writes import Fragment
 class AppendFile(NamedTuple):
     """A data file of a part.
 
-    ``ordinal`` is the index in ``PinnedTable.located_entries``, ``size`` is in bytes. ``schema_id`` is
-    None if its columns are the table's.
+    ``ordinal`` is the index in ``PinnedTable.located_entries``, ``size`` is in bytes.
+    ``schema_id`` is None if its columns are the table's.
     """
 
     ordinal: int

@@ -18,7 +18,7 @@ from spark_jobs.connectors.paimon.compaction.append_compactor import (
     AppendFile,
     AppendPart,
 )
-from spark_jobs.connectors.paimon.compaction.append_files import Candidates, BucketFile
+from spark_jobs.connectors.paimon.compaction.append_files import BucketFile, Candidates
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
@@ -50,11 +50,14 @@ def append_parts(
 
 
 def append_compactor(
-    table: PinnedTable, filesystem: pafs.FileSystem, options: CompactionOptions, token: str
+    table: PinnedTable,
+    filesystem: pafs.FileSystem,
+    options: CompactionOptions,
+    prefixes: NamePrefixes,
 ) -> AppendCompactor:
-    """What executors need; ``token`` is unique to the plan."""
+    """What executors need; new files have names with ``prefixes``, which no others have."""
     return AppendCompactor(
-        name_prefix=NamePrefixes.of(table, token).data,
+        name_prefix=prefixes.data,
         layout=new_file_layout(table, filesystem, options.target_file_size),
         mappings=table.mappings,
     )
