@@ -25,7 +25,7 @@ from spark_jobs.datafiles.field_mapping import (
 )
 from spark_jobs.datafiles.file_changes import FileChanges, Positions, kept_rows
 from spark_jobs.datafiles.file_formats import is_parquet
-from spark_jobs.datafiles.parquet.copyable import LEAST_BYTES, CopyableFile
+from spark_jobs.datafiles.parquet.copyable import LEAST_BYTES, LEAST_ROWS, CopyableFile
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.group_writer import GroupWriter
 from spark_jobs.datafiles.parquet.writer import WrittenFile
@@ -111,7 +111,8 @@ class _Input:
             self._append_groups()
             return
         require_recorded(file.schema_arrow, self._recorded)
-        may_copy = self._source.mappings is None and size >= self._least_bytes
+        is_large = size >= self._least_bytes or file.metadata.num_rows >= LEAST_ROWS
+        may_copy = is_large and self._source.mappings is None
         stored = CopyableFile.of(self._stream, self._writer.form) if may_copy else None
         for number in range(file.num_row_groups):
             rows = file.metadata.row_group(number).num_rows

@@ -27,7 +27,7 @@ from spark_jobs.datafiles.parquet.thrift import Struct
 # Smaller row groups are better put together. In stored bytes, and in rows: what compresses well is
 # not small.
 LEAST_BYTES: Final = 4 * 1024 * 1024
-_LEAST_ROWS: Final = 1024 * 1024
+LEAST_ROWS: Final = 1024 * 1024
 # Readers decompress their pages otherwise, because these writers marked them wrongly.
 _KNOWN_BY_NAME: Final = re.compile(rb"parquet-cpp-arrow version [01]\.")
 _FORM: Final = (
@@ -69,7 +69,7 @@ class CopyableFile:
         metas = [footers.meta_of(chunk) for chunk in footers.chunks_of(fields)]
         stored = sum(number(meta, MetaField.COMPRESSED_SIZE) for meta in metas)
         rows = number(fields, GroupField.NUM_ROWS)
-        if not rows or (stored < least_bytes and rows < _LEAST_ROWS):
+        if not rows or (stored < least_bytes and rows < LEAST_ROWS):
             return None
         window = group_copies.read_group(self._stream, fields)
         for meta in metas:
