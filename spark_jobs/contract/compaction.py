@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
@@ -14,6 +14,18 @@ CompactMode = Literal["minor", "full"]
 
 # Files above this are more than a task can be expected to write in one go.
 LARGEST_TARGET: Final = 8 * 2**30
+
+
+# The counts of a partition, of which a report has the sums.
+PARTITION_COUNTS: Final = (
+    "files_before",
+    "files_after",
+    "bytes_before",
+    "bytes_after",
+    "rows",
+    "vectors_removed",
+    "indexes_lost",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,11 @@ class CompactedPartition:
     vectors_removed: int = 0
     indexes_lost: int = 0
     error: str = ""
+
+    def plus(self, other: CompactedPartition) -> CompactedPartition:
+        """What both did, in the same partition."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in PARTITION_COUNTS}
+        return replace(self, **counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
-from spark_jobs.connectors.paimon.compaction.plan import added_up, texts_of
+from spark_jobs.connectors.paimon.compaction.plan import texts_of
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
@@ -127,7 +127,7 @@ def published(table: PinnedTable, parts: Iterable[CompactedPart]) -> PublishedPa
     changelog = 0
     for part in parts:
         key, did = part.result.part.partition, part.did(table)
-        partitions[key] = added_up(partitions[key], did) if key in partitions else did
+        partitions[key] = partitions[key].plus(did) if key in partitions else did
         changelog += len(part.changelog)
     return PublishedParts(partitions, changelog)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Final, NamedTuple
 
@@ -75,20 +75,6 @@ def planned_groups(
     return CompactionPlan(tuple(map(_group, _grouped(within, size))), left)
 
 
-def added_up(one: CompactedPartition, other: CompactedPartition) -> CompactedPartition:
-    """What two sets of parts of one partition do together."""
-    return replace(
-        one,
-        files_before=one.files_before + other.files_before,
-        files_after=one.files_after + other.files_after,
-        bytes_before=one.bytes_before + other.bytes_before,
-        bytes_after=one.bytes_after + other.bytes_after,
-        rows=one.rows + other.rows,
-        vectors_removed=one.vectors_removed + other.vectors_removed,
-        indexes_lost=one.indexes_lost + other.indexes_lost,
-    )
-
-
 def texts_of(values: Mapping[str, object]) -> dict[str, str | None]:
     """The text of each value, as in ``CompactedPartition.values``."""
     return {name: partition_text(value) for name, value in values.items()}
@@ -96,7 +82,7 @@ def texts_of(values: Mapping[str, object]) -> dict[str, str | None]:
 
 def _partition(values: Mapping[str, object], parts: Sequence[PlannedPart]) -> _Partition:
     expected = (part.expected for part in parts)
-    total = reduce(added_up, expected, CompactedPartition(texts_of(values)))
+    total = reduce(CompactedPartition.plus, expected, CompactedPartition(texts_of(values)))
     return _Partition(partition_key(values), parts, total)
 
 
@@ -142,5 +128,5 @@ def _group(parts: Sequence[tuple[_Partition, PlannedPart]]) -> CompactionGroup:
     expected: dict[str, CompactedPartition] = {}
     for partition, part in parts:
         before = expected.get(partition.key, CompactedPartition(partition.expected.values))
-        expected[partition.key] = added_up(before, part.expected)
+        expected[partition.key] = before.plus(part.expected)
     return CompactionGroup(tuple(numbered), expected)
