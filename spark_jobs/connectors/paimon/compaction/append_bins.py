@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from spark_jobs.connectors.paimon.compaction.append_files import BucketFile
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
@@ -17,6 +19,7 @@ class _Item:
     """What a bin holds: a file, or files that this plan has already put together."""
 
     files: Files
+    order: tuple[Any, ...]
     size: int
     is_flawed: bool
     is_new: bool = False
@@ -34,9 +37,11 @@ class _Bin:
         self.items.append(item)
         self.size += item.size
 
-    def as_item(self) -> _Item:
+    def as_item(self, number: int = 0) -> _Item:
+        """What a plan finds if this bin is the file ``number`` of a compaction."""
         files = sorted((f for item in self.items for f in item.files), key=lambda each: each.order)
-        return _Item(tuple(files), self.size, is_flawed=False, is_new=True)
+        order = (False, math.inf, number)
+        return _Item(tuple(files), order, self.size, is_flawed=False, is_new=True)
 
 
 def ordered_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Iterator[Files]:
@@ -69,24 +74,20 @@ def settled_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Ite
     items = [_item(file) for file in left if file.is_small]
     finished: list[_Item] = []
     while True:
-        bins = _filled(items, options)
-        chosen = [_is_worth_it(each, options) for each in bins]
-        if not any(chosen):
+        bins = _filled(sorted(items, key=lambda item: item.order), options)
+        chosen = [each for each in bins if _is_worth_it(each, options)]
+        if not chosen:
             break
-        made = [each.as_item() for each, is_chosen in zip(bins, chosen, strict=True) if is_chosen]
-        items = [
-            item
-            for each, is_chosen in zip(bins, chosen, strict=True)
-            if not is_chosen
-            for item in each.items
-        ]
+        made = [each.as_item(number) for number, each in enumerate(chosen, len(finished))]
+        left = [each for each in bins if not _is_worth_it(each, options)]
+        items = [item for each in left for item in each.items]
         for item in made:
             (items if options.is_small(item.size) else finished).append(item)
     yield from (item.files for item in (*finished, *items) if item.is_new)
 
 
 def _item(file: BucketFile) -> _Item:
-    return _Item((file,), file.live_size, file.is_flawed)
+    return _Item((file,), file.order, file.live_size, file.is_flawed)
 
 
 def _filled(items: Sequence[_Item], options: CompactionOptions) -> list[_Bin]:
@@ -116,16 +117,24 @@ def _filled(items: Sequence[_Item], options: CompactionOptions) -> list[_Bin]:
 
 
 def _is_worth_it(each: _Bin, options: CompactionOptions) -> bool:
-    """Whether a bin becomes a file.
-
-    Few files that one compaction made are left alone: they became smaller than it expected.
-    """
-    count = len(each.items)
+    """Whether a bin becomes a file."""
     if any(item.is_flawed for item in each.items):
         return True
-    if count >= max(options.min_files, 2):
+    if len(each.items) >= max(options.min_files, 2):
         return True
-    runs = {None if item.is_new else item.files[0].run for item in each.items}
-    if count < 2 or (len(runs) == 1 and None not in runs):
+    if len(each.items) < 2 or _is_left_over(each):
         return False
     return options.is_full or each.is_closed
+
+
+def _is_left_over(each: _Bin) -> bool:
+    """Whether a bin has only files of one compaction, and at most one older file.
+
+    That compaction left them as they are: they fit together because its files became smaller than
+    it expected.
+    """
+    files = [file for item in each.items for file in item.files]
+    newest = max(files, key=lambda file: file.created)
+    others = [file for file in files if file.run != newest.run]
+    is_new = any(item.is_new for item in each.items)
+    return not is_new and newest.run is not None and len(others) < 2

@@ -23,7 +23,9 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class BucketFile:
     """A data file, or several that are to become one.
 
-    ``index`` is that of ``PinnedTable.located_entries``. ``order`` sorts the files of a bucket.
+    ``index`` is that of ``PinnedTable.located_entries``. ``order`` sorts the files of a bucket; in
+    a table without fixed buckets, it begins with False if a compaction made the file. ``created``
+    is when, as milliseconds and nanoseconds; zeros if unknown.
     ``live_rows`` are not marked as deleted, ``live_size`` are their bytes, estimated. ``is_small``:
     it is put together with others. ``is_flawed``: it is to be written anew in any case. ``run``
     identifies the compaction that made it with today's schema, if one did.
@@ -31,6 +33,7 @@ class BucketFile:
 
     index: int
     order: tuple[Any, ...]
+    created: tuple[int, int]
     live_rows: int
     live_size: int
     is_small: bool
@@ -66,6 +69,7 @@ class Candidates:
         return BucketFile(
             index=index,
             order=self._order(path, entry),
+            created=_created(file),
             live_rows=live_rows,
             live_size=live_size,
             is_small=self._options.is_small(live_size if is_flawed else file.file_size),
@@ -80,9 +84,7 @@ class Candidates:
         """
         if self._table.has_buckets:
             return (*numbers_of(entry), path)
-        created = entry.file.creation_time
-        age = (0, 0) if created is None else _instant(created)
-        return (entry.file.file_source != _COMPACT, *age, path)
+        return (entry.file.file_source != _COMPACT, *_created(entry.file), path)
 
     def _is_foreign(self, path: str, entry: Any) -> bool:
         """Whether it is not as the table writes new files: other columns, format or directory."""
@@ -107,5 +109,8 @@ class Candidates:
         return match[0] if match and is_of_compaction else None
 
 
-def _instant(created: Any) -> tuple[int, int]:
+def _created(file: Any) -> tuple[int, int]:
+    created = file.creation_time
+    if created is None:
+        return 0, 0
     return created.get_millisecond(), created.get_nano_of_millisecond()
