@@ -22,9 +22,10 @@ MOST_LISTED: Final = 100
 class CompactionGate:
     """Open while a partition is worth compacting: one of the conditions that are given is enough.
 
-    A bucket has at least ``min_small_files`` small files or ``min_sorted_runs`` sorted runs, or
-    deletion vectors mark more than ``min_deleted_share`` of the rows. ``partition`` has values of
-    partition columns. The other fields are those of ``CompactSpec``.
+    A bucket has at least ``min_small_files`` joinable files (``CompactionFacts``) or
+    ``min_sorted_runs`` sorted runs, or deletion vectors mark more than ``min_deleted_share`` of the
+    rows. ``partition`` has values of partition columns. The other fields are those of
+    ``CompactSpec``.
     """
 
     kind: ClassVar[str] = "compaction"
@@ -75,7 +76,7 @@ class CompactionGate:
     def _is_met(self, facts: CompactionFacts) -> bool:
         share, least = facts.marked_share, self.min_deleted_share
         return (
-            (self.min_small_files is not None and facts.most_small_files >= self.min_small_files)
+            (self.min_small_files is not None and facts.joinable_files >= self.min_small_files)
             or (self.min_sorted_runs is not None and facts.most_sorted_runs >= self.min_sorted_runs)
             or (least is not None and share is not None and share > least)
         )
@@ -83,17 +84,17 @@ class CompactionGate:
     def _reached(self, facts: CompactionFacts) -> float:
         """How far the nearest of the limits is reached; 1: it is."""
         reached = (
-            (facts.most_small_files, self.min_small_files),
+            (facts.joinable_files, self.min_small_files),
             (facts.most_sorted_runs, self.min_sorted_runs),
             (facts.marked_share or 0.0, self.min_deleted_share),
         )
         return max(value / limit for value, limit in reached if limit)
 
     def _told(self, facts: CompactionFacts) -> str:
-        """Such as: has 12 small files and 3 sorted runs in a bucket."""
+        """Such as: has 12 joinable small files and 3 sorted runs in a bucket."""
         in_bucket = []
         if self.min_small_files is not None:
-            in_bucket.append(counted(facts.most_small_files, "small file"))
+            in_bucket.append(counted(facts.joinable_files, "joinable small file"))
         if self.min_sorted_runs is not None:
             in_bucket.append(counted(facts.most_sorted_runs, "sorted run"))
         parts = [f"{' and '.join(in_bucket)} in a bucket"] if in_bucket else []
@@ -106,7 +107,7 @@ class CompactionGate:
     def _expected(self) -> str:
         parts = []
         if self.min_small_files is not None:
-            parts.append(f"at least {self.min_small_files:,} small files")
+            parts.append(f"at least {self.min_small_files:,} joinable small files")
         if self.min_sorted_runs is not None:
             parts.append(f"at least {self.min_sorted_runs:,} sorted runs")
         if self.min_deleted_share is not None:
@@ -136,6 +137,7 @@ def _document(facts: CompactionFacts) -> dict[str, Any]:
         "bytes": facts.size,
         "small_files": facts.small_files,
         "small_bytes": facts.small_size,
+        "joinable_files": facts.joinable_files,
         "marked_share": None if share is None else round(share, 6),
         "sorted_runs": facts.most_sorted_runs,
         "level_0_files": facts.level_0_files,

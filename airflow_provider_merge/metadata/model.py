@@ -93,9 +93,10 @@ class CompactionFacts:
     all data files; ``pending_files`` are those whose records batch readers see only after a
     compaction that includes them. All else counts pending files only if that was asked for:
 
-    ``small_files`` and ``small_size``, and ``most_small_files``, of the bucket that has the most;
-    stored ``rows``, and ``marked_rows`` that deletion vectors mark (None: a writer did not count
-    them); in a table with a primary key, ``sorted_runs`` by bucket and ``level_0_files``.
+    ``small_files`` and ``small_size``; ``joinable_files``, the small files, of the bucket that has
+    the most of them, that fit into one file with another; stored ``rows``, and ``marked_rows`` that
+    deletion vectors mark (None: a writer did not count them); in a table with a primary key,
+    ``sorted_runs`` by bucket and ``level_0_files``.
     """
 
     values: Mapping[str, str | None]
@@ -103,7 +104,7 @@ class CompactionFacts:
     size: int
     small_files: int
     small_size: int
-    most_small_files: int
+    joinable_files: int
     rows: int
     marked_rows: int | None
     sorted_runs: Mapping[int, int]

@@ -44,14 +44,13 @@ def found(waiting):
 def test_a_partition_with_so_many_small_files(orders):
     waiting = sensor(min_small_files=3)
     assert found(waiting) is None
-    assert waiting._seen == "the table has no snapshot, expected at least 3 small files"
+    assert waiting._seen == "the table has no snapshot, expected at least 3 joinable small files"
     orders.add({"2026-01-30": 1, "2026-01-31": 1})
     orders.add({"2026-01-31": 1})
     assert found(waiting) is None
-    worst = (
-        "partition day=2026-01-31 has 2 small files in a bucket, expected at least 3 small files"
-    )
-    assert waiting._seen.startswith(f"{worst}; newest: snapshot 2 (APPEND")
+    worst = "partition day=2026-01-31 has 2 joinable small files in a bucket"
+    expected = "expected at least 3 joinable small files; newest: snapshot 2 (APPEND"
+    assert waiting._seen.startswith(f"{worst}, {expected}")
     orders.add({"2026-01-31": 1})
     facts = found(waiting)
     assert (facts["table"], facts["snapshot_id"], facts["partitions_found"]) == (
@@ -67,13 +66,16 @@ def test_a_partition_with_so_many_small_files(orders):
             "bytes": 300,
             "small_files": 3,
             "small_bytes": 300,
+            "joinable_files": 3,
             "marked_share": 0.0,
             "sorted_runs": 0,
             "level_0_files": 0,
             "pending_files": 0,
         }
     ]
-    assert waiting._seen.endswith(": partition day=2026-01-31 has 3 small files in a bucket")
+    assert waiting._seen.endswith(
+        ": partition day=2026-01-31 has 3 joinable small files in a bucket"
+    )
     json.dumps(facts)
 
 
@@ -91,7 +93,8 @@ def test_only_partitions_that_are_asked_for(orders):
         ({"small_file_share": 0.09}, False),
         ({"small_file_share": "0.1"}, True),
         ({"target_file_size": "100 b"}, False),
-        ({"target_file_size": "101 b", "small_file_share": 1.0}, True),
+        ({"target_file_size": "199 b", "small_file_share": 1.0}, False),
+        ({"target_file_size": "200 b", "small_file_share": 1.0}, True),
     ],
     ids=str,
 )
@@ -99,10 +102,9 @@ def test_what_is_small(orders, counted, is_open):
     for _ in range(2):
         orders.add()
     assert (found(sensor(min_small_files=2, **counted)) is not None) == is_open
-    counted = {name: value for name, value in counted.items() if not isinstance(value, str)}
-    if counted:
-        (facts,) = PaimonHook().compaction_facts("shop.orders", **counted)
-        assert facts.small_files == (2 if is_open else 0)
+    counted = {name: float(v) if name == "small_file_share" else v for name, v in counted.items()}
+    (facts,) = PaimonHook().compaction_facts("shop.orders", **counted)
+    assert facts.joinable_files == (2 if is_open else 0)
 
 
 def test_the_worst_of_many_partitions_come_first(orders):
@@ -137,7 +139,7 @@ def test_a_bucket_with_so_many_sorted_runs(orders):
     orders.add()
     waiting = sensor(min_sorted_runs=2, min_small_files=99)
     assert found(waiting)["partitions"][0]["sorted_runs"] == 2
-    told = "has 2 small files and 2 sorted runs in a bucket"
+    told = "has 2 joinable small files and 2 sorted runs in a bucket"
     assert waiting._seen.endswith(told)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.model import CompactionFacts, TableSchema
@@ -52,7 +53,9 @@ class CompactionCount:
         if pending and not self.spec.include_pending:
             counted = [file for file in files if not self._is_pending(file)]
         small = [file for file in counted if self.thresholds.is_small(file.size)]
-        by_bucket = Counter(file.bucket for file in small)
+        by_bucket: dict[int, list[DataFile]] = defaultdict(list)
+        for file in counted:
+            by_bucket[file.bucket].append(file)
         is_keyed = bool(self.schema.primary_keys)
         values = zip(self.schema.partition_keys, map(partition_text, partition), strict=True)
         return CompactionFacts(
@@ -61,13 +64,36 @@ class CompactionCount:
             size=sum(file.size for file in files),
             small_files=len(small),
             small_size=sum(file.size for file in small),
-            most_small_files=max(by_bucket.values(), default=0),
+            joinable_files=max(map(self._joinable, by_bucket.values()), default=0),
             rows=stored_rows(self.schema, counted),
             marked_rows=marked_rows(counted, self.marks),
             sorted_runs=_sorted_runs(counted) if is_keyed else {},
             level_0_files=sum(file.level == 0 for file in counted) if is_keyed else 0,
             pending_files=len(pending),
         )
+
+    @property
+    def _is_ordered(self) -> bool:
+        """Whether only neighbours in the order of a bucket are put together."""
+        bucket = self.schema.options.get("bucket", "").strip()
+        return not self.schema.primary_keys and bucket.isdecimal() and bucket != "0"
+
+    def _joinable(self, files: list[DataFile]) -> int:
+        """The small files of a bucket that fit into one file with another."""
+        if self._is_ordered:
+            return self._joinable_neighbours(sorted(files, key=lambda each: each.numbers))
+        sizes = sorted(file.size for file in files if self.thresholds.is_small(file.size))
+        target = self.thresholds.target_file_size
+        beside_smallest = sum(size + sizes[0] <= target for size in sizes[1:])
+        return beside_smallest + 1 if beside_smallest else 0
+
+    def _joinable_neighbours(self, files: list[DataFile]) -> int:
+        found: set[int] = set()
+        for index, (file, following) in enumerate(pairwise(files)):
+            are_small = self.thresholds.is_small(max(file.size, following.size))
+            if are_small and file.size + following.size <= self.thresholds.target_file_size:
+                found |= {index, index + 1}
+        return len(found)
 
     def _is_pending(self, file: DataFile) -> bool:
         """Whether batch readers see the file's records only after a compaction."""

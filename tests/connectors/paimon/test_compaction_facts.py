@@ -64,7 +64,7 @@ def test_small_files_of_an_append_table(connector: Connector, warehouse: Path) -
         assert one.values == {"k": value}
         assert (one.files, one.size) == (len(of_files), sum(of_files))
         assert (one.small_files, one.small_size) == (len(small), sum(small))
-        assert one.most_small_files == len(small)
+        assert one.joinable_files == (len(small) if len(small) > 1 else 0)
     assert {name: each.small_files for name, each in found.items()} == {
         "k=NULL": 2,
         "k=a": 2,
@@ -74,6 +74,28 @@ def test_small_files_of_an_append_table(connector: Connector, warehouse: Path) -
     assert facts(warehouse, k=None) == {"k=NULL": facts(warehouse)["k=NULL"]}
     assert facts(warehouse)["k=a"].small_files == 3, "of 256 mb, all are small"
     assert facts(warehouse)["k=a"].sorted_runs == {}
+
+
+@pytest.mark.parametrize(
+    ("bucket", "joinable"), [("-1", 4), ("1", 2)], ids=["unordered", "ordered"]
+)
+def test_in_a_fixed_bucket_only_neighbours_are_joinable(
+    connector: Connector, warehouse: Path, bucket: str, joinable: int
+) -> None:
+    options = {"bucket": bucket, **({"bucket-key": "id"} if bucket == "1" else {})}
+    paimon_tables.create(connector, {"id": "BIGINT"}, (), options)
+    for number, count in enumerate((3, 2000, 3, 2000, 3, 3)):
+        values = [{"id": i} for i in range(count)]
+        paimon_tables.append(connector, values, f"append-{number}")
+    (sizes,) = sizes_by_partition(connector).values()
+    spec = CompactSpec(target_file_size=f"{max(sizes)} b", small_file_share=1.0)
+
+    (one,) = facts(warehouse, spec).values()
+
+    assert (one.small_files, one.joinable_files) == (4, joinable)
+    tight = CompactSpec(target_file_size=f"{2 * min(sizes) - 1} b", small_file_share=1.0)
+    (one,) = facts(warehouse, tight).values()
+    assert (one.small_files, one.joinable_files) == (4, 0)
 
 
 def test_small_files_meet_in_their_bucket_only(connector: Connector, warehouse: Path) -> None:
@@ -86,7 +108,7 @@ def test_small_files_meet_in_their_bucket_only(connector: Connector, warehouse: 
     (one,) = facts(warehouse).values()
 
     assert one.values == {}
-    assert (one.small_files, one.most_small_files) == (6, 2)
+    assert (one.small_files, one.joinable_files) == (6, 2)
 
 
 @pytest.mark.parametrize("keys", [[], ["k"]], ids=["unpartitioned", "partitioned"])
