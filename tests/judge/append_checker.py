@@ -26,6 +26,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from tests.judge.snapshot_checker import (
     Place,
     differing,
+    marked_rows,
     path_of,
     place_of,
     problems_of_snapshot,
@@ -63,16 +64,29 @@ def problems_of(table: Any) -> list[str]:
     return found
 
 
-def files_in_order(table: Any) -> dict[Place, list[Path]]:
-    """The live files of each bucket, in the order of their sequence numbers."""
+def rows_in_order(table: Any, column: str) -> dict[Place, list[Any]]:
+    """The values of live rows by bucket, in the order of their files' sequence numbers."""
     snapshot = table.snapshot_manager().get_latest_snapshot()
     manifests = ManifestListManager(table).read_all(snapshot) if snapshot else []
     entries = ManifestFileManager(table).read_entries_parallel(manifests, drop_stats=True)
     paths = stored_files(table)
-    found: dict[Place, list[Path]] = defaultdict(list)
+    marked = marked_rows(table, snapshot, paths)
+    found: dict[Place, list[Any]] = defaultdict(list)
     for entry in sorted(entries, key=lambda each: each.file.min_sequence_number):
-        found[place_of(entry)].append(path_of(entry, paths))
-    return dict(found)
+        gone = marked.get(entry.file.file_name, set())
+        values = _values(path_of(entry, paths), column)
+        live = [value for number, value in enumerate(values) if number not in gone]
+        found[place_of(entry)] += live
+    return {place: values for place, values in found.items() if values}
+
+
+def _values(path: Path, column: str) -> list[Any]:
+    if path.suffix == ".parquet":
+        return list(pq.ParquetFile(path).read([column])[column].to_pylist())
+    if path.suffix == ".orc":
+        return list(orc.ORCFile(path).read([column])[column].to_pylist())
+    with path.open("rb") as stream:
+        return [row[column] for row in fastavro.reader(stream)]
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,21 @@ def index_entries(table: Any, snapshot: Any) -> list[Any]:
     return list(IndexManifestFile(table).read(snapshot.index_manifest))
 
 
+def marked_rows(table: Any, snapshot: Any, paths: Mapping[str, Path]) -> dict[str, set[int]]:
+    """The positions of marked rows by the name of their file."""
+    found = {}
+    for index in index_entries(table, snapshot):
+        for name, where in (index.index_file.dv_ranges or {}).items():
+            found[name] = set(_positions(table, index.index_file, where, paths))
+    return found
+
+
+def _positions(table: Any, file: Any, where: Any, paths: Mapping[str, Path]) -> list[int]:
+    path = file.external_path or paths.get(file.file_name, file.file_name)
+    place = DeletionFile(str(path), where.offset, where.length, where.cardinality)
+    return list(DeletionVector.read(table.file_io, place).bit_map())
+
+
 def differing(pairs: Mapping[str, tuple[Any, Any]]) -> Iterator[str]:
     """What an entry says that is not so: (said, is) by name."""
     for what, (said, is_) in pairs.items():
@@ -115,9 +130,8 @@ def _problems_of_vectors(
         if not path.is_file():
             yield f"{name}: its deletion vector is in {file.file_name}, which there is not"
             continue
-        where = DeletionFile(str(path), said.offset, said.length, said.cardinality)
         try:
-            positions = list(DeletionVector.read(table.file_io, where).bit_map())
+            positions = _positions(table, file, said, paths)
         except RuntimeError as error:
             yield f"{name}: its deletion vector cannot be read: {error}"
             continue

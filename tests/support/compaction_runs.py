@@ -95,8 +95,8 @@ def _tasks_here() -> Iterator[None]:
     keys = (f"here-{number}" for number in itertools.count())
     with (
         mock.patch.object(group_run, "map_tasks", _mapped),
-        mock.patch.object(group_run, "wait_for_stragglers", lambda _: None),
-        mock.patch.object(part_tasks, "task_key", lambda: next(keys)),
+        mock.patch.object(group_run, "wait_for_stragglers", return_value=None),
+        mock.patch.object(part_tasks, "task_key", side_effect=keys),
     ):
         yield
 
