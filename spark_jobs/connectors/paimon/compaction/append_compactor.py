@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ class AppendPart:
 
 @dataclass(frozen=True, slots=True)
 class AppendCompactor:
-    """Compacts the parts of one plan. Implements ``PartCompactor``.
+    """Compacts the parts of one plan. Implements ``part_compactor.Compactor``.
 
     ``name_prefix`` begins the names of all files that it creates, and of no other files.
     ``mappings`` are by id of an older schema.
@@ -84,12 +84,6 @@ class AppendCompactor:
             self._remove(target)
             raise
         return [_fragment(native, written)]
-
-    def discard(self, fragments: Sequence[Fragment]) -> None:
-        """Remove the new files of fragments that are not published."""
-        for fragment in fragments:
-            for file in fragment.document["compacted"]["added"]:
-                self._remove(file["path"])
 
     def _remove(self, path: str) -> None:
         with contextlib.suppress(OSError):
