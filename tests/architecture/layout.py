@@ -25,6 +25,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.write.sink",
     "spark_jobs.connectors.paimon.compaction.append_compactor",
     "spark_jobs.connectors.paimon.compaction.keyed_compactor",
+    "spark_jobs.connectors.paimon.compaction.merged_bucket",
     "spark_jobs.connectors.paimon.compaction.part_compactor",
     "spark_jobs.connectors.paimon.maintenance.orphan_tasks",
     "spark_jobs.engine.source.arrow_reader",

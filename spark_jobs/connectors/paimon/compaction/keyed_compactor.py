@@ -9,51 +9,59 @@ from __future__ import annotations
 import posixpath
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
+from spark_jobs.connectors.paimon.compaction.merged_bucket import MergedBucket, OwedChangelog
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.keyed.changelog import Changelog, ChangelogFiles
-from spark_jobs.connectors.paimon.keyed.file_columns import INSERT_KIND, SEQUENCE_NUMBER
-from spark_jobs.connectors.paimon.keyed.owed_changes import owed_changes
-from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter
-from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader, Window
+from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
+from spark_jobs.connectors.paimon.keyed.waiting_records import WaitingRecords
 from spark_jobs.connectors.paimon.write.keyed_sink import run_document
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
 from spark_jobs.spi.writes import Fragment
 
-SectionFiles = tuple[RunFile, ...]
+
+class KeyedFiles(NamedTuple):
+    """Files that are merged together, of ``size`` bytes, and their indexes in the table."""
+
+    indexes: tuple[int, ...] = ()
+    files: tuple[RunFile, ...] = ()
+    size: int = 0
 
 
-class KeyedPart(NamedTuple):
-    """Sections of one bucket.
+class KeyedBucket(NamedTuple):
+    """The sections of a bucket that are merged, into files of ``level``.
 
     ``stretches`` are in key order, as are the sections in each: those of a stretch go into the same
-    files, because nothing lies between them. ``files`` are the indexes of all their files, which
-    have ``size`` bytes. ``level`` is that of the new files.
+    files, because nothing lies between them. ``whole`` has all files of the bucket, which are
+    merged with its postponed records if there are any; these are numbered from ``next_number`` on.
     """
 
     place: BucketKey
     level: int
-    files: tuple[int, ...]
-    size: int
-    stretches: tuple[tuple[SectionFiles, ...], ...]
+    stretches: tuple[tuple[KeyedFiles, ...], ...]
+    whole: KeyedFiles = KeyedFiles()
+    next_number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OwedChangelog:
-    """Where compactions write changelogs, and that records below level ``below`` owe theirs."""
+class KeyedPart(NamedTuple):
+    """What one task merges: sections of one bucket.
 
-    files: ChangelogFiles
-    below: int
+    Or all buckets of a partition, by their numbers, with the files of ``postponed`` records in the
+    order in which they were written.
+    """
+
+    buckets: tuple[KeyedBucket, ...]
+    postponed: KeyedFiles = KeyedFiles()
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedCompactor:
-    """Implements ``PartCompactor`` for tables with a primary key. Picklable.
+    """Implements ``Compactor`` for tables with a primary key.
 
     ``name_prefix`` begins the names of all data files that it writes, and of no other files.
     """
@@ -64,104 +72,109 @@ class KeyedCompactor:
     changelog: OwedChangelog | None = None
 
     def compact(self, native: Any, task_key: str) -> Sequence[Fragment]:
-        """Merge the sections of a ``KeyedPart``; one fragment.
+        """Merge a ``KeyedPart``; a fragment for each bucket, and one for postponed files.
 
         Raises:
             CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE; names the file.
             DataError: VALUE_NOT_STORABLE or NOT_NULL_VIOLATION; names the column.
             NotSupportedError: the merge engine does not define what delete records mean.
         """
-        compaction = _BucketCompaction(self, native, task_key)
+        compaction = _Compaction(self, uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12])
         try:
-            return [compaction.run()]
+            if native.postponed.files:
+                return compaction.with_postponed(native)
+            return [compaction.sections(bucket) for bucket in native.buckets]
         except BaseException:
             compaction.abort()
             raise
 
 
-class _BucketCompaction:
-    """The compaction of one part."""
+class _Compaction:
+    """The compaction of one part; ``task`` makes the names of its files unique."""
 
-    def __init__(self, compactor: KeyedCompactor, part: KeyedPart, task_key: str) -> None:
+    def __init__(self, compactor: KeyedCompactor, task: str) -> None:
         self._compactor = compactor
-        self._part = part
-        self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
+        self._task = task
         self._paths: list[str] = []
-        self._directory = compactor.layout.bucket_directory(part.place)
-        schema = compactor.reader.schema
-        self._writer = SortedRunWriter(
-            compactor.layout.files,
-            schema.key,
-            schema.thin,
-            lambda: self._new_path(compactor.name_prefix),
-        )
-        self._changelog = self._new_changelog(compactor.changelog)
+        self._open: MergedBucket | None = None
 
-    def run(self) -> Fragment:
-        """Merge all sections."""
-        for stretch in self._part.stretches:
-            for files in stretch:
-                for window in self._compactor.reader.windows(files):
-                    self._store(window)
-            self._writer.close_file()
-        return self._fragment()
+    def sections(self, bucket: KeyedBucket) -> Fragment:
+        """Merge sections as they are."""
+        merged = self._merged(bucket)
+        for stretch in bucket.stretches:
+            for section in stretch:
+                merged.merge(section.files)
+            merged.close_file()
+        return self._fragment(bucket, [each for stretch in bucket.stretches for each in stretch])
+
+    def with_postponed(self, part: KeyedPart) -> list[Fragment]:
+        """Merge postponed records into their buckets."""
+        reader = self._compactor.reader
+        fragments = [_removal(part.postponed)]
+        with TemporaryDirectory(prefix="postponed-") as folder:
+            waiting = WaitingRecords(reader, len(part.buckets), Path(folder))
+            waiting.take(part.postponed.files)
+            for number, bucket in enumerate(part.buckets):
+                if waiting.count(number):
+                    whole = bucket.whole
+                    runs = waiting.runs(number, len(whole.files), bucket.next_number)
+                    self._merged(bucket).merge(whole.files, runs)
+                    fragments.append(self._fragment(bucket, [whole]))
+                elif bucket.stretches:
+                    fragments.append(self.sections(bucket))
+        return fragments
 
     def abort(self) -> None:
         """Remove all files that were written."""
-        self._writer.close_quietly()
-        if self._changelog is not None:
-            self._changelog.writer.close_quietly()
+        if self._open is not None:
+            self._open.close_quietly()
         for path in self._paths:
-            try:
+            with suppress(FileNotFoundError):
                 self._compactor.layout.files.filesystem.delete_file(path)
-            except FileNotFoundError:
-                continue
 
-    def _store(self, window: Window) -> None:
-        reader = self._compactor.reader
-        rows = reader.merged(window)
-        kinds = pa.array(np.full(rows.num_rows, INSERT_KIND, np.int8))
-        columns = rows.select(reader.schema.columns.names)
-        self._writer.write(columns, rows.column(SEQUENCE_NUMBER), kinds)
-        if self._changelog is not None and self._compactor.changelog is not None:
-            changes = owed_changes(reader, window, self._compactor.changelog.below)
-            if changes is not None:
-                self._changelog.write(changes.before, changes.keys, rows)
+    def _merged(self, bucket: KeyedBucket) -> MergedBucket:
+        compactor = self._compactor
+        directory = compactor.layout.bucket_directory(bucket.place)
+        self._open = MergedBucket(
+            compactor.reader,
+            compactor.layout.files,
+            compactor.name_prefix,
+            compactor.changelog,
+            partial(self._new_path, directory),
+        )
+        return self._open
 
-    def _fragment(self) -> Fragment:
-        place, level = self._part.place, self._part.level
-        runs = self._writer.finish()
-        changelog = [] if self._changelog is None else self._changelog.writer.finish()
+    def _fragment(self, bucket: KeyedBucket, removed: Sequence[KeyedFiles]) -> Fragment:
+        """What the open bucket has become."""
+        assert self._open is not None  # noqa: S101
+        runs, changelog = self._open.finish()
+        self._open = None
+        files = [index for each in removed for index in each.indexes]
         document = {
-            "files": list(self._part.files),
-            "added": [run_document(run, place, level) for run in runs],
-            "changelog": [run_document(run, place, level) for run in changelog],
+            "files": files,
+            "added": [run_document(run, bucket.place, bucket.level) for run in runs],
+            "changelog": [run_document(run, bucket.place, bucket.level) for run in changelog],
         }
         return Fragment(
             {"compacted": document},
             files_added=len(runs),
-            files_removed=len(self._part.files),
+            files_removed=len(files),
             bytes_added=sum(run.size for run in runs),
-            bytes_removed=self._part.size,
+            bytes_removed=sum(each.size for each in removed),
             rows_carried=sum(run.rows for run in runs),
         )
 
-    def _new_changelog(self, owed: OwedChangelog | None) -> Changelog | None:
-        if owed is None:
-            return None
-        schema, files = self._compactor.reader.schema, owed.files
-        writer = SortedRunWriter(
-            replace(self._compactor.layout.files, compression=files.compression),
-            schema.key,
-            schema.thin,
-            lambda: self._new_path(files.name_prefix),
-            is_changelog=True,
-        )
-        return Changelog(schema, files, writer)
-
-    def _new_path(self, prefix: str) -> str:
+    def _new_path(self, directory: str, prefix: str) -> str:
         number = len(self._paths)
         name = f"{prefix}{self._task}-{number}.parquet"
-        place = self._compactor.layout.outside(self._directory, int(self._task, 16) + number)
+        place = self._compactor.layout.outside(directory, int(self._task, 16) + number)
         self._paths.append(posixpath.join(place, name))
         return self._paths[-1]
+
+
+def _removal(postponed: KeyedFiles) -> Fragment:
+    return Fragment(
+        {"compacted": {"files": list(postponed.indexes), "added": [], "changelog": []}},
+        files_removed=len(postponed.files),
+        bytes_removed=postponed.size,
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
@@ -15,6 +17,9 @@ from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.sections import units
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+
+# The number of a file among those of its writer, at the end of its name.
+_NUMBER: Final = re.compile(r"-([0-9]+)\.[^-]*$")
 
 # Indexes in ``PinnedTable.located_entries``.
 Files = tuple[int, ...]
@@ -32,13 +37,33 @@ class BucketSections:
     keyed: KeyedTable
     options: CompactionOptions
     place: BucketKey
-    sections: tuple[Files, ...]
-    shows: bool
+    sections: tuple[Files, ...] = ()
+    shows: bool = False
+
+    @cached_property
+    def files(self) -> Files:
+        """All files."""
+        return tuple(index for section in self.sections for index in section)
+
+    @property
+    def next_number(self) -> int:
+        """The sequence number for a new record."""
+        return max((self._file(index).max_sequence_number for index in self.files), default=-1) + 1
+
+    def size(self, files: Files) -> int:
+        """The bytes of files."""
+        return sum(self._file(index).file_size for index in files)
+
+    def new_files(self, stretch: Stretch) -> int:
+        """The number of files that a stretch becomes at most."""
+        size = sum(map(self.size, stretch))
+        return math.ceil(size / self.options.target_file_size)
 
     @cached_property
     def level(self) -> int:
         """The bucket's highest level, which may be from a time when the table had more of them."""
-        return max(self.keyed.highest_level, *(int(file.level) for file in self._files()))
+        levels = (int(self._file(index).level) for index in self.files)
+        return max(self.keyed.highest_level, *levels)
 
     def stretches(self) -> Iterator[Stretch]:
         """Sections to merge; those of a stretch are neighbours, whose rows go into the same files.
@@ -93,7 +118,7 @@ class BucketSections:
     @cached_property
     def _has_many_runs(self) -> bool:
         """Paimon's ``LevelSortedRun``: each file of level 0 is a run, and each level above."""
-        levels = [file.level for file in self._files()]
+        levels = [self._file(index).level for index in self.files]
         runs = levels.count(0) + len(set(levels) - {0})
         return runs >= self.options.sorted_runs
 
@@ -111,9 +136,6 @@ class BucketSections:
         vector = self.table.vectors.get(file.file_name)
         share = self.options.deleted_share
         return vector is not None and vector.cardinality > share * file.row_count
-
-    def _files(self) -> Iterator[Any]:
-        return (self._file(index) for section in self.sections for index in section)
 
     def _file(self, index: int) -> Any:
         return self.table.located_entries[index][1].file
@@ -138,3 +160,25 @@ def bucket_sections(
             buckets[place].append(unit.files)
     for place, sections in buckets.items():
         yield BucketSections(table, keyed, options, place, tuple(sections), shows)
+
+
+def postponed_files(table: PinnedTable) -> Mapping[tuple[Any, ...], Files]:
+    """The files whose records wait for their bucket, by partition, in the order of writing.
+
+    As in Paimon (``PostponeBucketCompactSplitSource``), they are in the order in which they were
+    created; those of a writer have increasing numbers, too.
+    """
+    found: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for index, (_, entry) in enumerate(table.located_entries):
+        if entry.bucket == POSTPONED:
+            found[tuple(entry.partition.values)].append(index)
+
+    def order(index: int) -> tuple[Any, ...]:
+        file = table.located_entries[index][1].file
+        created, match = file.creation_time, _NUMBER.search(file.file_name)
+        at = (0, 0)
+        if created is not None:
+            at = (created.get_millisecond(), created.get_nano_of_millisecond())
+        return (*at, int(match[1]) if match else 0, file.file_name)
+
+    return {partition: tuple(sorted(files, key=order)) for partition, files in found.items()}

@@ -110,7 +110,7 @@ class SectionReader:
         """The live records of a section, unmerged, with all columns.
 
         ``others`` are further records of level 0, each run in key order and with all those of a key
-        in one table, which has the columns of ``record_schema`` and ``_POSITION``.
+        in one table, with the columns of ``Window.records``.
 
         Raises:
             CatalogError: as of ``rows``.
@@ -136,10 +136,16 @@ class SectionReader:
         arrays += [rows.column(field.name) for field in _OF_ROWS]
         return pa.Table.from_arrays(arrays, schema=pa.schema([*fields, *_OF_ROWS]))
 
-    @property
-    def record_schema(self) -> pa.Schema:
-        """The columns of unmerged records: the key, sequence number, kind, and all others."""
-        return pa.schema(_Reading(self, tuple(self.schema.columns.names), {}).fields({}))
+    def unordered(self, file: RunFile) -> Iterator[pa.Table]:
+        """The records of a file that need not be sorted, with all columns, as they were written.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE: the file is damaged.
+        """
+        reading = _Reading(self, tuple(self.schema.columns.names), {})
+        with reading_file(file.path):
+            for records in reading.records(0, file):
+                yield records.drop_columns([POSITION])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +161,15 @@ class Window:
     is_one_run: bool
 
     @property
+    def files(self) -> npt.NDArray[np.int64]:
+        """The file of each record, by its index in the section."""
+        found: npt.NDArray[np.int64] = self.records.column(POSITION).to_numpy() >> POSITION_BITS
+        return found
+
+    @property
     def levels(self) -> Levels:
         """The level of each record."""
-        files: Levels = self.records.column(POSITION).to_numpy() >> POSITION_BITS
-        found: Levels = self.file_levels[files]
+        found: Levels = self.file_levels[self.files]
         return found
 
     @property
@@ -202,7 +213,7 @@ class _Reading:
         last: pa.Table | None = None
         for index, file in files:
             with reading_file(file.path):
-                for records in self._records(index, file):
+                for records in self.records(index, file):
                     keys = records.select(list(self.reader.schema.key))
                     both = keys if last is None else pa.concat_tables([last, keys])
                     self._require_ascending(file, both)
@@ -210,7 +221,7 @@ class _Reading:
                     for start in range(0, records.num_rows, self.reader.window_rows):
                         yield records.slice(start, self.reader.window_rows)
 
-    def _records(self, index: int, file: RunFile) -> Iterator[pa.Table]:
+    def records(self, index: int, file: RunFile) -> Iterator[pa.Table]:
         """The live records of a file."""
         probes = {name: KeyProbe(values) for name, values in self.key_values.items()}
         fields = self.fields(probes)

@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spark_jobs.connectors.paimon.compaction.keyed_compactor import (
+    KeyedBucket,
     KeyedCompactor,
+    KeyedFiles,
     KeyedPart,
-    OwedChangelog,
 )
+from spark_jobs.connectors.paimon.compaction.merged_bucket import OwedChangelog
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.partition_path import PartitionLayout
 from spark_jobs.connectors.paimon.keyed.changelog import ChangelogFiles
@@ -80,9 +81,16 @@ def compactor_of(
 
 
 def part_of(*stretches: Sequence[Sequence[RunFile]]) -> KeyedPart:
-    count = sum(len(section) for stretch in stretches for section in stretch)
-    sections = tuple(tuple(map(tuple, stretch)) for stretch in stretches)
-    return KeyedPart(PLACE, HIGHEST, tuple(range(count)), 1000, sections)
+    """Stretches of sections, whose files have numbers in this order."""
+    numbers = iter(range(1000))
+    found = tuple(
+        tuple(
+            KeyedFiles(tuple(next(numbers) for _ in section), tuple(section), 1000)
+            for section in stretch
+        )
+        for stretch in stretches
+    )
+    return KeyedPart((KeyedBucket(PLACE, HIGHEST, found),))
 
 
 def compacted(compactor: KeyedCompactor, part: KeyedPart) -> tuple[Fragment, dict[str, Any]]:
