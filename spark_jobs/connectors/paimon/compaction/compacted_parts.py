@@ -10,7 +10,7 @@ from typing import Any
 from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
 from spark_jobs.connectors.paimon.compaction.plan import texts_of
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import manifest_files
@@ -59,6 +59,12 @@ class CompactedPart:
         """The names of the data files that go."""
         return frozenset(entry.file.file_name for entry in self.before)
 
+    @property
+    def partitions_numbered(self) -> frozenset[tuple[Any, ...]]:
+        """The partition whose postponed records got their numbers in this part, if any did."""
+        places = (bucket_key_of(entry) for entry in self.before)
+        return frozenset(place.partition for place in places if place.bucket == POSTPONED)
+
     def did(self, table: PinnedTable) -> CompactedPartition:
         """What the part did, as a share of what its partition did."""
         values = self.before[0].partition.to_dict()
@@ -97,19 +103,25 @@ def lost_parts(gap: Gap, parts: Iterable[CompactedPart], *, keyed: bool) -> froz
 
     Somebody removed or marked a file of theirs or, in a table with a primary key, added a file of
     a level above 0 within their keys, which must not overlap with theirs. New files of level 0,
-    and those of append tables, are never in the way.
+    and those of append tables, are never in the way, unless a part has numbered postponed records:
+    then the records of any file in the partition's buckets have the same numbers.
     """
     unsettled: set[str] = set()
     added: dict[BucketKey, list[KeyRange]] = defaultdict(list)
+    numbered: set[tuple[Any, ...]] = set()
     for commit in gap.commits:
         unsettled |= commit.unsettled
         for entry in commit.entries if keyed else ():
-            if entry.kind == ADD and entry.file.level > 0:
+            if entry.kind != ADD or entry.bucket == POSTPONED:
+                continue
+            numbered.add(bucket_key_of(entry).partition)
+            if entry.file.level > 0:
                 added[bucket_key_of(entry)].append(key_range(entry))
     return frozenset(
         part.number
         for part in parts
         if part.names_before & unsettled
+        or part.partitions_numbered & numbered
         or (
             keyed
             and any(
