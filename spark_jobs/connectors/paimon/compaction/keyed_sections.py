@@ -62,8 +62,8 @@ class BucketSections:
     @cached_property
     def level(self) -> int:
         """The bucket's highest level, which may be from a time when the table had more of them."""
-        levels = (int(self._file(index).level) for index in self.files)
-        return max(self.keyed.highest_level, *levels)
+        levels = [int(self._file(index).level) for index in self.files]
+        return max([self.keyed.highest_level, *levels])
 
     def stretches(self) -> Iterator[Stretch]:
         """Sections to merge; those of a stretch are neighbours, whose rows go into the same files.
