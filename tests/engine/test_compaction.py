@@ -14,8 +14,19 @@ from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.run import run
+from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
-from tests.support.paimon_tables import NAME, append, create, data_files, read, snapshot_ids
+from tests.support.paimon_tables import (
+    NAME,
+    append,
+    change_rows,
+    create,
+    data_files,
+    merge,
+    read,
+    snapshot_ids,
+)
+from tests.support.paimon_vectors import live_indexes
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +52,8 @@ def small_files(
     connector = opened(warehouse)
     create(connector, {"id": "int", "p": "int"}, ["p"], options)
     for number in range(files):
-        rows = [{"id": 10 * number + p, "p": p} for p in (0, 1)]
-        append(connector, rows, f"op-{number}")
+        values = [{"id": 10 * number + p, "p": p} for p in (0, 1)]
+        append(connector, values, f"op-{number}")
     return connector
 
 
@@ -66,3 +77,39 @@ def test_small_files_become_one_in_each_partition(tmp_path: Path, spark: SparkSe
     assert snapshot.commit_kind == "COMPACT"
     assert (snapshot.total_record_count, snapshot.delta_record_count) == (12, 0)
     assert len(connector.metadata.plan_files(connector.metadata.load_table(NAME))) == 2
+
+
+def test_vectors_of_compacted_files_leave_the_index(tmp_path: Path, spark: SparkSession) -> None:
+    connector = small_files(tmp_path, {"deletion-vectors.enabled": "true"})
+    append(connector, [{"id": 1000 + number, "p": 0} for number in range(10)], "ten")
+    table = connector.metadata.load_table(NAME)
+    ten = next(f.ordinal for f in connector.metadata.plan_files(table) if f.row_count == 10)
+    marked = [{"file": ten, "position": position} for position in range(3)]
+    merge(connector, table, change_rows(table, rows.DELETE, marked), operation_id="delete")
+    before = read(connector)
+    now = connector.metadata.load_table(NAME).native.table
+    assert len(live_indexes(now)) == 1
+
+    report = report_of(run(request(tmp_path, CompactSpec()), spark))
+
+    assert read(connector) == before
+    assert (len(before), report.rows, report.vectors_removed) == (19, 19, 1)
+    assert report.files_after == 2
+    assert live_indexes(connector.metadata.load_table(NAME).native.table) == set()
+
+
+def test_runs_of_a_table_with_a_primary_key_are_merged(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    connector = opened(tmp_path)
+    create(connector, {"id": "int", "v": "string"}, options={"bucket": "1"}, primary_key=["id"])
+    for number in range(6):
+        append(connector, [{"id": key, "v": f"{number}"} for key in range(3)], f"op-{number}")
+    before = read(connector)
+
+    report = report_of(run(request(tmp_path, CompactSpec()), spark))
+
+    assert read(connector) == before == [{"id": key, "v": "5"} for key in range(3)]
+    assert (report.files_before, report.files_after, report.rows) == (6, 1, 3)
+    snapshot = connector.metadata.load_table(NAME).native.snapshot
+    assert (snapshot.total_record_count, snapshot.delta_record_count) == (3, -15)

@@ -15,6 +15,7 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.compaction.append_plan import append_compactor, append_parts
 from spark_jobs.connectors.paimon.compaction.commits import group_snapshots, next_identifier
+from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_compactor, keyed_parts
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.compaction.part_compactor import Compactor, PaimonPartCompactor
 from spark_jobs.connectors.paimon.compaction.plan import (
@@ -103,8 +104,6 @@ class PaimonCompaction:
         if target.keyed is None:
             real = append_compactor(target, filesystem, options, prefixes)
         else:
-            from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_compactor
-
             real = keyed_compactor(target, target.keyed, filesystem, options, prefixes)
         return PaimonPartCompactor(real, filesystem, prefixes)
 
@@ -156,8 +155,6 @@ class PaimonCompaction:
     ) -> Iterator[PlannedPart]:
         if table.keyed is None:
             return append_parts(table, options, wanted)
-        from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_parts
-
         return keyed_parts(table, table.keyed, options, wanted)
 
     def _behind_of(self, table: PinnedTable, operation_id: str) -> _Behind:
