@@ -62,9 +62,10 @@ test-property: setup ## Run N=… random statements, from SEED=… or from the f
 		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 .PHONY: test-races
-test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1), then check it
+test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1), then check it
 	@$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
-		--writers $(or $(WRITERS),4) --publish $(or $(PUBLISH),own) $(if $(SEED),--seed $(SEED)) $(if $(KEY),--key)
+		$(if $(WRITERS),--writers $(WRITERS)) --publish $(or $(PUBLISH),own) \
+		$(if $(SEED),--seed $(SEED)) $(if $(KEY),--key) $(if $(COMPACT),--compact)
 
 .PHONY: test-faults
 test-faults: setup ## Kill drivers and break their storage N=… times, at every step (JOBS=…: whole jobs; COMPACT=1)
