@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet import thrift
-from spark_jobs.datafiles.parquet.concatenate import concatenate
+from spark_jobs.datafiles.parquet.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.parquet.footer import ElementField, FileField, MetaField
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
@@ -23,6 +24,7 @@ from tests.datafiles.files_to_concatenate import (
     TINY,
     chunks,
     groups,
+    nothing,
     put_together,
     rows_of,
     stored,
@@ -150,6 +152,79 @@ def test_ids_and_the_name_of_the_root_may_differ(tmp_path: Path) -> None:
         assert (
             footers.read_footer(file).fields[FileField.CREATED_BY].data.startswith(b"parquet-cpp")
         )
+
+
+def test_single_columns_that_are_stored_in_another_form_are_encoded_anew(tmp_path: Path) -> None:
+    schema = pa.schema([*SCHEMA, ("new", pa.int32()), ("a.b", pa.int64())])
+    old = pa.schema([("gone", pa.int8()), *SCHEMA, ("smaller", pa.int32())])
+    rows = rows_of(0, 100)
+    others = {"gone": pa.array([1] * 100, pa.int8()), "smaller": pa.array(range(100), pa.int32())}
+    columns = {**others, **dict(zip(SCHEMA.names, rows.columns, strict=True))}
+    source = stored(
+        tmp_path / "a.parquet",
+        pa.table({name: columns[name] for name in old.names}, old),
+        60,
+        store_decimal_as_integer=False,
+    )
+    named = {"new": None, "a.b": old.field("smaller")}
+    mappings = [FieldMapping(f, named.get(f.name, f)) for f in schema]
+
+    inputs = [InputFile(source.path, 100, nothing(), mappings)]
+    written = put_together(tmp_path / "new.parquet", inputs, TINY, schema)
+
+    before, after = chunks(source.path), chunks(tmp_path / "new.parquet")
+    assert groups(tmp_path / "new.parquet") == [60, 40]
+    for old_group, new_group in zip(before, after, strict=True):
+        kept = [index for index in range(6) if index != 2]
+        assert [new_group[index] for index in kept] == [old_group[1 + index] for index in kept]
+    found = pq.read_table(tmp_path / "new.parquet")
+    assert found.select(SCHEMA.names).equals(rows)
+    assert found.column("new").null_count == 100
+    assert found.column("a.b").to_pylist() == list(range(100))
+    assert written.statistics["a.b"].to_json() == [0, 99, 0]
+    assert written.statistics["price"].to_json() == [
+        {"decimal": "0.00"},
+        {"decimal": "99.00"},
+        0,
+    ]
+    fresh = stored(tmp_path / "fresh.parquet", found)
+    assert pq.ParquetFile(tmp_path / "new.parquet").schema.equals(pq.ParquetFile(fresh.path).schema)
+
+
+def test_a_renamed_column_is_copied(tmp_path: Path) -> None:
+    schema = pa.schema([("key", pa.int64()), ("text", pa.string())])
+    rows = pa.table({"text": ["b", "c"], "id": [1, 2]})
+    source = stored(tmp_path / "a.parquet", rows)
+    mappings = [
+        FieldMapping(schema.field("key"), pa.field("id", pa.int64())),
+        FieldMapping(schema.field("text"), schema.field("text")),
+    ]
+
+    inputs = [InputFile(source.path, 2, nothing(), mappings)]
+    put_together(tmp_path / "new.parquet", inputs, TINY, schema)
+
+    ((text, key),) = chunks(source.path)
+    assert chunks(tmp_path / "new.parquet") == [[key, text]]
+    assert pq.read_table(tmp_path / "new.parquet").to_pydict() == {
+        "key": [1, 2],
+        "text": ["b", "c"],
+    }
+
+
+def test_mostly_foreign_row_groups_are_encoded_in_row_groups_of_bounded_size(
+    tmp_path: Path,
+) -> None:
+    schema = pa.schema([("wide", pa.int64()), ("same", pa.bool_())])
+    old = pa.schema([("wide", pa.int32()), ("same", pa.bool_())])
+    rows = pa.table({"wide": range(1000), "same": [True] * 1000}, schema=old)
+    source = stored(tmp_path / "a.parquet", rows, use_dictionary=False)
+    mappings = [FieldMapping(new, old.field(new.name)) for new in schema]
+
+    inputs = [InputFile(source.path, 1000, nothing(), mappings)]
+    put_together(tmp_path / "new.parquet", inputs, 1000, schema)
+
+    assert max(groups(tmp_path / "new.parquet")) <= 125
+    assert pq.read_table(tmp_path / "new.parquet").equals(rows.cast(schema))
 
 
 @pytest.mark.parametrize(

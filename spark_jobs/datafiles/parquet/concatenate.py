@@ -112,23 +112,33 @@ class _Input:
             return
         require_recorded(file.schema_arrow, self._recorded)
         is_large = size >= self._least_bytes or file.metadata.num_rows >= LEAST_ROWS
-        may_copy = is_large and self._source.mappings is None
-        stored = CopyableFile.of(self._stream, self._writer.form) if may_copy else None
+        stored = None
+        if is_large:
+            stored = CopyableFile.of(self._stream, self._writer.form, self._mappings)
         for number in range(file.num_row_groups):
             rows = file.metadata.row_group(number).num_rows
             gone = len(self._changes.of_group(self._rows, rows).gone)
             if gone == rows:
                 self._rows += rows
-            elif gone or stored is None or not self._copied(stored, number):
+            elif gone or stored is None or not self._copied(stored, file, number):
                 for batch in _batches(file, number):
                     self._append_rows(pa.Table.from_batches([batch]))
 
-    def _copied(self, stored: CopyableFile, number: int) -> bool:
+    def _copied(self, stored: CopyableFile, file: pq.ParquetFile, number: int) -> bool:
         """Copy a row group, if it is large."""
         group = stored.read(number, self._least_bytes)
         if group is None:
             return False
-        self._writer.copy_group(group)
+        pairs = zip(self._mappings, group.columns, strict=True)
+        others = [mapping for mapping, column in pairs if column is None]
+        leaves = stored.leaves({each.name for each in recorded_columns(others)})
+        rows = pa.table({"": pa.nulls(group.row_count)})
+        if leaves:
+            reader = file.reader
+            rows = reader.read_row_group(number, column_indices=leaves, use_threads=False)
+        if rows.num_rows != group.row_count:
+            raise pa.ArrowInvalid(f"its columns have {rows.num_rows} and {group.row_count} rows")
+        self._writer.copy_group(group, self._of_table(rows, others))
         self._rows += group.row_count
         return True
 
@@ -143,10 +153,14 @@ class _Input:
         self._rows += rows.num_rows
         if len(gone):
             rows = rows.filter(kept_rows(gone, rows.num_rows))
-        columns = table_columns(rows, self._mappings)
+        self._writer.add_rows(self._of_table(rows, self._mappings))
+
+    def _of_table(self, rows: pa.Table, mappings: Sequence[FieldMapping]) -> pa.Table:
+        """Columns of the table, from rows as decoded."""
+        columns = table_columns(rows, mappings)
         for field, column in zip(columns.schema, columns.columns, strict=True):
             require_no_null(field, column, self._source.path)
-        self._writer.add_rows(columns)
+        return columns
 
     def _require_count(self, rows: int) -> None:
         expected = self._source.row_count

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
@@ -26,8 +28,10 @@ from spark_jobs.datafiles.parquet.footer import (
     GroupField,
     MetaField,
     StatisticsField,
+    TopColumn,
     number,
 )
+from spark_jobs.datafiles.parquet.new_columns import leaf_paths
 from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
 from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
@@ -41,16 +45,26 @@ _ORDERLESS: Final = (StatisticsField.NULL_COUNT,)
 
 @dataclass(frozen=True, slots=True)
 class StoredGroup:
-    """A row group of a file whose columns are stored as a new file of the table stores them."""
+    """A row group of a file, of which some columns are stored as in new files of the table.
+
+    ``columns`` has the file's column for each column of the table; None: it cannot be copied.
+    """
 
     footer: Footer
     fields: Struct
     window: Window
+    columns: tuple[TopColumn | None, ...]
 
     @property
     def row_count(self) -> int:
         """The number of rows."""
         return number(self.fields, GroupField.NUM_ROWS)
+
+    def chunks(self, column: TopColumn) -> list[EncodedChunk]:
+        """The chunks of a column as they are stored."""
+        stored = footers.chunks_of(self.fields)
+        metas = [footers.meta_of(stored[leaf]) for leaf in column.leaves]
+        return [group_copies.copied(self.window, meta) for meta in metas]
 
 
 class GroupWriter:
@@ -63,6 +77,7 @@ class GroupWriter:
         self._files = files
         self._path = path
         self.form = empty_footer(files.schema, files.compression)
+        self._paths = [p for each in self.form.columns for p in leaf_paths(each.elements)]
         self._statistics = StatisticsCollector()
         self._stream: pa.NativeFile | None = None
         self._groups: list[Struct] = []
@@ -81,24 +96,32 @@ class GroupWriter:
             if self._pending_bytes >= limit:
                 self._encode_pending()
 
-    def copy_group(self, group: StoredGroup) -> None:
-        """Append a row group as it is stored; its columns must be stored as in ``form``.
+    def copy_group(self, group: StoredGroup, others: pa.Table) -> None:
+        """Append a row group as it is stored, with ``others``, the columns that are not copied.
 
         Raises:
             pa.ArrowException, OSError: values that are needed for statistics cannot be decoded.
         """
         self._encode_pending()
-        chunks = footers.chunks_of(group.fields)
-        encoded = [group_copies.copied(group.window, footers.meta_of(each)) for each in chunks]
+        encoded = self._encoded_columns(others)
+        chunks: list[EncodedChunk] = []
         try:
-            self._add_statistics(group, encoded)
+            statistics = ChunkStatistics(group.footer, self.form.columns, self._statistics)
+            for column, source in zip(self.form.columns, group.columns, strict=True):
+                if source is None:
+                    chunks += encoded[column.name]
+                    self._statistics.add_column(column.name, others.column(column.name))
+                    continue
+                copied = group.chunks(source)
+                statistics.add(column, copied, group.row_count, None)
+                is_ordered = group.footer.has_column_orders
+                chunks += copied if is_ordered else map(_without_bounds, copied)
+            statistics.result()
         except pa.ArrowException:
             raise
         except footers.MISUNDERSTOOD as error:
             raise pa.ArrowInvalid(f"the statistics of a row group: {error!r}") from error
-        if not group.footer.has_column_orders:
-            encoded = list(map(_without_bounds, encoded))
-        self._write_group(group.fields, encoded)
+        self._write_group(group.fields, chunks)
 
     def finish(self) -> WrittenFile | None:
         """Write the footer and close the file; None if it has no rows."""
@@ -120,37 +143,34 @@ class GroupWriter:
             with contextlib.suppress(OSError, pa.ArrowException):
                 self._stream.close()
 
-    def _add_statistics(self, group: StoredGroup, chunks: list[EncodedChunk]) -> None:
-        statistics = ChunkStatistics(group.footer, self.form.columns, self._statistics)
-        for column in self.form.columns:
-            of_column = chunks[column.leaves.start : column.leaves.stop]
-            statistics.add(column, of_column, group.row_count, None)
-        statistics.result()
-
     def _encode_pending(self) -> None:
         if not self._pending:
             return
         rows = pa.concat_tables(self._pending)
         self._pending, self._pending_bytes = [], 0
         self._statistics.add(rows)
-        data = _encoded(rows, self._files.compression)
-        window = Window(0, data)
-        for group in footers.items(footer_fields(data)[FileField.ROW_GROUPS]):
-            metas = map(footers.meta_of, footers.chunks_of(group))
-            self._write_group(group, [group_copies.copied(window, meta) for meta in metas])
+        for fields, chunks in _encoded_groups(rows, self._files.compression):
+            self._write_group(fields, chunks)
 
-    def _write_group(self, old: Struct, chunks: list[EncodedChunk]) -> None:
+    def _encoded_columns(self, rows: pa.Table) -> Mapping[str, Sequence[EncodedChunk]]:
+        """The chunks of each column, in one row group."""
+        if not rows.num_columns:
+            return {}
+        ((_, chunks),) = _encoded_groups(rows, self._files.compression)
+        left = iter(chunks)
+        columns = [each for each in self.form.columns if each.name in rows.column_names]
+        return {each.name: list(islice(left, len(each.leaves))) for each in columns}
+
+    def _write_group(self, fields: Struct, chunks: Iterable[EncodedChunk]) -> None:
         stream = self._opened()
         start = int(stream.tell())
         written = [
-            group_copies.write_chunk(stream, before, None, chunk)
-            for before, chunk in zip(footers.chunks_of(old), chunks, strict=True)
+            group_copies.write_chunk(stream, {}, path, chunk)
+            for path, chunk in zip(self._paths, chunks, strict=True)
         ]
-        rows = number(old, GroupField.NUM_ROWS)
-        ordinal = len(self._groups)
-        self._groups.append(
-            group_copies.new_group(old, written, rows, start, ordinal, unsorted=False)
-        )
+        rows, ordinal = number(fields, GroupField.NUM_ROWS), len(self._groups)
+        group = group_copies.new_group(fields, written, rows, start, ordinal, unsorted=True)
+        self._groups.append(group)
         self._rows += rows
 
     def _opened(self) -> pa.NativeFile:
@@ -175,6 +195,17 @@ def _encoded(rows: pa.Table, compression: Compression) -> pa.Buffer:
         if rows.num_rows:
             writer.write_table(rows, row_group_size=rows.num_rows)
     return sink.getvalue()
+
+
+def _encoded_groups(
+    rows: pa.Table, compression: Compression
+) -> Iterator[tuple[Struct, list[EncodedChunk]]]:
+    """The row groups of ``rows``, of which there are several only if there are very many rows."""
+    data = _encoded(rows, compression)
+    window = Window(0, data)
+    for group in footers.items(footer_fields(data)[FileField.ROW_GROUPS]):
+        metas = map(footers.meta_of, footers.chunks_of(group))
+        yield group, [group_copies.copied(window, meta) for meta in metas]
 
 
 def _without_bounds(chunk: EncodedChunk) -> EncodedChunk:
