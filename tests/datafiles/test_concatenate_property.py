@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.writer import ParquetFileWriter
@@ -53,9 +54,17 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 @given(data=st.data())
 def test_the_new_file_has_all_rows_in_order(tmp_path: Path, data: Any) -> None:
     parts = data.draw(tables())
+    names = data.draw(st.permutations(parts[0].column_names))
+    schema = pa.schema([parts[0].schema.field(n).with_name(f"{n} new") for n in names])
+    # As if all columns had been renamed and moved.
+    mappings = [
+        FieldMapping(field, parts[0].schema.field(name))
+        for field, name in zip(schema, names, strict=True)
+    ]
+    is_older = data.draw(st.booleans())
     target_size = data.draw(st.sampled_from([1, 200, 2**28]))
     compression = data.draw(st.sampled_from([Compression(), Compression("snappy", None)]))
-    files = NewFiles(LOCAL, parts[0].schema, target_size, compression)
+    files = NewFiles(LOCAL, schema if is_older else parts[0].schema, target_size, compression)
     inputs, left = [], []
     for number, part in enumerate(parts):
         path = str(tmp_path / f"{number}.parquet")
@@ -67,7 +76,7 @@ def test_the_new_file_has_all_rows_in_order(tmp_path: Path, data: Any) -> None:
         rows = st.integers(0, part.num_rows - 1)
         deleted = np.array(sorted(data.draw(st.sets(rows) | st.just(set()))), np.int64)
         keep = np.isin(np.arange(part.num_rows), deleted, invert=True)
-        inputs.append(InputFile(path, part.num_rows, deleted))
+        inputs.append(InputFile(path, part.num_rows, deleted, mappings if is_older else None))
         left.append(part.filter(pa.array(keep)))
     target, plain = tmp_path / "target.parquet", tmp_path / "plain.parquet"
     target.unlink(missing_ok=True)
@@ -75,6 +84,8 @@ def test_the_new_file_has_all_rows_in_order(tmp_path: Path, data: Any) -> None:
     written = concatenate(LOCAL, inputs, str(target), files)
 
     expected = pa.concat_tables(left)
+    if is_older:
+        expected = expected.select(names).rename_columns(schema.names)
     event("rows left" if expected.num_rows else "all rows gone")
     if not expected.num_rows:
         assert written is None
