@@ -93,10 +93,10 @@ class CompactionFacts:
     all data files; ``pending_files`` are those whose records batch readers see only after a
     compaction that includes them. All else counts pending files only if that was asked for:
 
-    ``small_files`` and ``small_size``; ``joinable_files``, the small files, of the bucket that has
-    the most of them, that fit into one file with another; stored ``rows``, and ``marked_rows`` that
-    deletion vectors mark (None: a writer did not count them); in a table with a primary key,
-    ``sorted_runs`` by bucket and ``level_0_files``.
+    ``small_files`` and ``small_size``; ``joinable_files``, the most small files of one bucket that
+    fit into one file (with a primary key: of its highest level); stored ``rows``, and
+    ``marked_rows`` that deletion vectors mark (None: a writer did not count them); in a table with
+    a primary key, ``sorted_runs`` by bucket and ``level_0_files``.
     """
 
     values: Mapping[str, str | None]

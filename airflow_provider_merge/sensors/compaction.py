@@ -25,8 +25,7 @@ class CompactionSensor(TableSensor):
     If several are given, one of them is enough. The XCom has the partitions that are worth it, the
     worst first. A ``CompactOperator`` with the same parameters counts in the same way.
 
-    :param min_small_files: a bucket has at least this many small files that fit into one file with
-        another
+    :param min_small_files: a bucket has at least this many small files that fit into one file
     :param min_sorted_runs: a bucket of a table with a primary key has at least this many sorted
         runs: each file of level 0 is one, and so is each level above
     :param min_deleted_share: deletion vectors mark a greater share of the rows (0 to 1)

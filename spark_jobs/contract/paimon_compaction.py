@@ -18,8 +18,10 @@ MIN_FILES: Final = "compaction.min.file-num"
 SMALL_FILE_SHARE: Final = "compaction.small-file-ratio"
 DELETED_SHARE: Final = "compaction.delete-ratio-threshold"
 SORTED_RUNS: Final = "num-sorted-run.compaction-trigger"
+LEVELS: Final = "num-levels"
 _APPEND_TARGET: Final = 256 * 2**20
 _KEYED_TARGET: Final = 128 * 2**20
+_TRIGGER: Final = 5
 _REMEDY: Final = "Correct the table's option."
 
 
@@ -50,12 +52,21 @@ class CompactionThresholds:
             spec.min_files or _number(options, MIN_FILES, 5),
             _share(options, SMALL_FILE_SHARE, 0.7) if share is None else share,
             _share(options, DELETED_SHARE, 0.2) if deleted is None else deleted,
-            spec.sorted_runs or _number(options, SORTED_RUNS, 5),
+            spec.sorted_runs or _number(options, SORTED_RUNS, _TRIGGER),
         )
 
     def is_small(self, size: int) -> bool:
         """Whether a file of so many bytes is small."""
         return size < self.target_file_size * self.small_file_share
+
+
+def highest_level(options: Mapping[str, str]) -> int:
+    """The last level of the buckets of a table with a primary key.
+
+    Raises:
+        NotSupportedError: an option has an invalid value.
+    """
+    return _number(options, LEVELS, _number(options, SORTED_RUNS, _TRIGGER) + 1) - 1
 
 
 def _size(options: Mapping[str, str], default: int) -> int:

@@ -104,7 +104,7 @@ def test_what_is_small(orders, counted, is_open):
     assert (found(sensor(min_small_files=2, **counted)) is not None) == is_open
     counted = {name: float(v) if name == "small_file_share" else v for name, v in counted.items()}
     (facts,) = PaimonHook().compaction_facts("shop.orders", **counted)
-    assert facts.joinable_files == (2 if is_open else 0)
+    assert (facts.joinable_files >= 2) == is_open
 
 
 def test_the_worst_of_many_partitions_come_first(orders):
@@ -139,7 +139,7 @@ def test_a_bucket_with_so_many_sorted_runs(orders):
     orders.add()
     waiting = sensor(min_sorted_runs=2, min_small_files=99)
     assert found(waiting)["partitions"][0]["sorted_runs"] == 2
-    told = "has 2 joinable small files and 2 sorted runs in a bucket"
+    told = "has 0 joinable small files and 2 sorted runs in a bucket"
     assert waiting._seen.endswith(told)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_compaction import CompactionThresholds
+from spark_jobs.contract.paimon_compaction import CompactionThresholds, highest_level
 from spark_jobs.errors import NotSupportedError
 
 MB = 2**20
@@ -42,6 +42,12 @@ def test_what_is_asked_for_goes_before_options():
     }
     invalid = dict.fromkeys(OPTIONS, "x")
     assert thresholds(invalid, **asked) == CompactionThresholds(MB, 2, 0.0, 0.0, 3)
+
+
+def test_the_highest_level():
+    assert highest_level({}) == 5
+    assert highest_level(OPTIONS) == 9
+    assert highest_level({**OPTIONS, "num-levels": "3"}) == 2
 
 
 def test_a_file_is_small_below_the_share():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.model import CompactionFacts, TableSchema
@@ -17,7 +17,7 @@ from airflow_provider_merge.metadata.paimon.partitions import (
     stored_rows,
 )
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_compaction import CompactionThresholds
+from spark_jobs.contract.paimon_compaction import CompactionThresholds, highest_level
 from spark_jobs.contract.partition_names import partition_text
 
 # Its files wait for a compaction that gives their rows a bucket.
@@ -26,12 +26,16 @@ _POSTPONED: Final = -2
 
 @dataclass(frozen=True, slots=True)
 class CompactionCount:
-    """Counts the files of partitions as a compaction by ``spec`` sees them."""
+    """Counts the files of partitions as a compaction by ``spec`` sees them.
+
+    ``highest_level`` is that of the table, if it has a primary key.
+    """
 
     schema: TableSchema
     marks: Marks
     spec: CompactSpec
     thresholds: CompactionThresholds
+    highest_level: int
 
     @classmethod
     def of(
@@ -44,7 +48,7 @@ class CompactionCount:
         """
         keyed = bool(schema.primary_keys)
         thresholds = CompactionThresholds.of(spec, options, has_primary_key=keyed)
-        return cls(schema, marks, spec, thresholds)
+        return cls(schema, marks, spec, thresholds, highest_level(options))
 
     def facts(self, partition: tuple[Any, ...], files: list[DataFile]) -> CompactionFacts:
         """What the files of one partition come to."""
@@ -79,21 +83,26 @@ class CompactionCount:
         return not self.schema.primary_keys and bucket.isdecimal() and bucket != "0"
 
     def _joinable(self, files: list[DataFile]) -> int:
-        """The small files of a bucket that fit into one file with another."""
+        """The most small files of a bucket that fit into one file."""
+        if self.schema.primary_keys:
+            highest = max(self.highest_level, *(file.level for file in files))
+            files = [file for file in files if file.level == highest]
         if self._is_ordered:
-            return self._joinable_neighbours(sorted(files, key=lambda each: each.numbers))
+            return self._most_neighbours(sorted(files, key=lambda each: each.numbers))
         sizes = sorted(file.size for file in files if self.thresholds.is_small(file.size))
-        target = self.thresholds.target_file_size
-        beside_smallest = sum(size + sizes[0] <= target for size in sizes[1:])
-        return beside_smallest + 1 if beside_smallest else 0
+        fit = takewhile(lambda size: size <= self.thresholds.target_file_size, accumulate(sizes))
+        return sum(1 for _ in fit)
 
-    def _joinable_neighbours(self, files: list[DataFile]) -> int:
-        found: set[int] = set()
-        for index, (file, following) in enumerate(pairwise(files)):
-            are_small = self.thresholds.is_small(max(file.size, following.size))
-            if are_small and file.size + following.size <= self.thresholds.target_file_size:
-                found |= {index, index + 1}
-        return len(found)
+    def _most_neighbours(self, files: list[DataFile]) -> int:
+        most = count = size = 0
+        for file in files:
+            is_small = self.thresholds.is_small(file.size)
+            if not is_small or size + file.size > self.thresholds.target_file_size:
+                count = size = 0
+            if is_small:
+                count, size = count + 1, size + file.size
+            most = max(most, count)
+        return most
 
     def _is_pending(self, file: DataFile) -> bool:
         """Whether batch readers see the file's records only after a compaction."""
