@@ -25,6 +25,7 @@ from airflow_provider_merge.gates import gate_arguments
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators.clauses import when_matched
+from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
@@ -62,6 +63,7 @@ OPERATORS = {
     TruncateTableOperator: {},
     DropPartitionsOperator: {"partitions": [{"day": "2026-01-31"}]},
     CreateTableOperator: {"columns": [column("id", "BIGINT")]},
+    CompactOperator: {},
     ExpireSnapshotsOperator: {"retain_max": 3},
     RemoveOrphanFilesOperator: {},
     CreateTagOperator: {"tag": "daily"},
