@@ -135,17 +135,17 @@ def test_the_log_tells_files_and_bytes():
     counts = "  rows 30 | vectors removed 0 | indexes lost 0 | changelog files 0"
     day = "  day=2026-01-31: 12 files of 4,000 bytes → 1 of 1,500"
     assert result_table(done).splitlines()[1:] == [
-        "  12 files of 4,000 bytes became 1 of 1,500 in 1 partitions",
+        "  partitions 1: 12 files of 4,000 bytes became 1 of 1,500",
         counts,
-        "  left beyond the limits of the run: 2 partitions",
+        "  partitions beyond the limits of the run: 2 left",
         day,
         "  seconds: plan 0.5",
     ]
     dry = dataclasses.replace(done, status="dry_run", metrics=Metrics())
     assert result_table(dry).splitlines()[1:] == [
-        "  12 files of 4,000 bytes would become about 1 of 1,500 in 1 partitions",
+        "  partitions 1: 12 files of 4,000 bytes would become about 1 of 1,500",
         counts,
-        "  would be left beyond the limits of the run: 2 partitions",
+        "  partitions beyond the limits of the run: 2 would be left",
         day,
     ]
     assert "seconds" in xcom_value(done)

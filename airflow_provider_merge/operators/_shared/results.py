@@ -207,10 +207,8 @@ def _compaction_table(result: JobResult, report: CompactionReport) -> str:
     )
     lines.append("  " + _cells(report, _COMPACTED))
     if report.partitions_left:
-        left = "would be left" if is_dry else "left"
-        lines.append(
-            f"  {left} beyond the limits of the run: {report.partitions_left:,} partitions"
-        )
+        left = f"{report.partitions_left:,} {'would be left' if is_dry else 'left'}"
+        lines.append(f"  partitions beyond the limits of the run: {left}")
     lines += [
         f"  {partition_name(each.values) or 'the table'}: {each.files_before:,} files of "
         f"{each.bytes_before:,} bytes → {each.files_after:,} of {each.bytes_after:,}"
@@ -218,5 +216,5 @@ def _compaction_table(result: JobResult, report: CompactionReport) -> str:
     ]
     more = report.partitions_compacted - _SHOWN_PARTITIONS
     if more > 0:
-        lines.append(f"  and {more:,} more partitions")
+        lines.append(f"  more partitions: {more:,}")
     return "\n".join([*lines, *_seconds(result.metrics)])

@@ -208,9 +208,9 @@ class CompactionJob:
         failed = [f"{_called(each)} ({each.error})" for each in report.partitions if each.error]
         compacted = [_called(each) for each in report.partitions if not each.error]
         message = (
-            f"{report.partitions_failed:,} partitions of {self.request.table} could not be "
-            f"compacted and are as they were: {_listed(failed, report.partitions_failed)}. "
-            f"Compacted: {_listed(compacted, report.partitions_compacted)}."
+            f"Not all of {self.request.table} could be compacted. Left as it was: "
+            f"{_listed(failed, report.partitions_failed)}. Compacted: "
+            f"{_listed(compacted, report.partitions_compacted)}."
         )
         return error_of(first.code, message, first.remedy)
 
