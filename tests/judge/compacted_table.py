@@ -350,7 +350,8 @@ class CompactedTable:
         ours = [{n: row[n] for n in table.column_names} for row in live_rows(connector, table)]
         assert not differences(ours, expected), self.text
         checker = keyed_checker if self.kind.has_key else append_checker
-        assert not checker.problems_of(self.warehouse.table(str(NAME))), self.text
+        problems = checker.problems_of(self.warehouse.table(str(NAME)))
+        assert not problems, (problems, self.text)
         assert needed(self.folder) <= stored(self.folder), self.text
 
     def _read(self) -> list[Row]:
