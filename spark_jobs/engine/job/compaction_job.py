@@ -208,7 +208,7 @@ class CompactionJob:
         failed = [f"{_called(each)} ({each.error})" for each in report.partitions if each.error]
         compacted = [_called(each) for each in report.partitions if not each.error]
         message = (
-            f"Not all of {self.request.table} could be compacted. Left as it was: "
+            f"Not all of {self.request.table} could be compacted. Not compacted: "
             f"{_listed(failed, report.partitions_failed)}. Compacted: "
             f"{_listed(compacted, report.partitions_compacted)}."
         )
