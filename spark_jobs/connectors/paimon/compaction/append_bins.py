@@ -69,9 +69,9 @@ def settled_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Ite
     gone = tuple(file for file in ordered if file.is_flawed and not file.live_rows)
     if gone:
         yield gone
-    left = [file for file in ordered if file.live_rows or not file.is_flawed]
-    yield from ((file,) for file in left if not file.is_small)
-    items = [_item(file) for file in left if file.is_small]
+    others = [file for file in ordered if file.live_rows or not file.is_flawed]
+    yield from ((file,) for file in others if not file.is_small)
+    items = [_item(file) for file in others if file.is_small]
     finished: list[_Item] = []
     while True:
         bins = _filled(sorted(items, key=lambda item: item.order), options)
