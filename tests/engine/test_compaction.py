@@ -21,10 +21,8 @@ from tests.support.paimon_tables import (
     append,
     change_rows,
     create,
-    data_files,
     merge,
     read,
-    snapshot_ids,
 )
 from tests.support.paimon_vectors import live_indexes
 
@@ -98,9 +96,7 @@ def test_vectors_of_compacted_files_leave_the_index(tmp_path: Path, spark: Spark
     assert live_indexes(connector.metadata.load_table(NAME).native.table) == set()
 
 
-def test_runs_of_a_table_with_a_primary_key_are_merged(
-    tmp_path: Path, spark: SparkSession
-) -> None:
+def test_runs_of_a_table_with_a_primary_key_are_merged(tmp_path: Path, spark: SparkSession) -> None:
     connector = opened(tmp_path)
     create(connector, {"id": "int", "v": "string"}, options={"bucket": "1"}, primary_key=["id"])
     for number in range(6):

@@ -58,6 +58,7 @@ def compact(
     name: TableName = NAME,
     operation_id: str | None = None,
     try_number: int = 1,
+    dry_run: bool = False,
     before_publication: Callable[[], None] = lambda: None,
 ) -> JobResult:
     """A compaction from start to end; ``before_publication`` runs before that of each group."""
@@ -67,6 +68,7 @@ def compact(
         catalog=catalog,
         statement=spec,
         origin=Origin(try_number=try_number, retries=100),
+        dry_run=dry_run,
     )
     compaction = connector.compaction
     assert compaction is not None
