@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet import thrift
-from spark_jobs.datafiles.parquet.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles

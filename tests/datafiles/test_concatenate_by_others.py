@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.datafiles.parquet.concatenate import InputFile
+from spark_jobs.datafiles.concatenate import InputFile
 from tests.datafiles.files_to_concatenate import LARGE, TINY, chunks, groups, put_together
 from tests.datafiles.test_splice_by_others import ROWS_OF_ALL_TYPES, WRITERS
 

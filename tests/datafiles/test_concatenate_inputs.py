@@ -11,8 +11,8 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
+from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.parquet.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import CatalogError, DataError, ErrorCode, NotSupportedError

@@ -7,7 +7,7 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
-from spark_jobs.datafiles.parquet import concatenate
+from spark_jobs.datafiles import concatenate
 from tests.datafiles.files_to_concatenate import chunks
 from tests.judge.append_checker import problems_of
 from tests.judge.judge import facts_from_java

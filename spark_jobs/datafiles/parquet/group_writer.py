@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet import footer as footers
@@ -35,7 +36,6 @@ from spark_jobs.datafiles.parquet.new_columns import leaf_paths
 from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
 from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.datafiles.statistics import StatisticsCollector
 from spark_jobs.storage.files import make_folder
 
@@ -70,13 +70,23 @@ class StoredGroup:
 class GroupWriter:
     """Writes one file; there is none if it would have no rows.
 
-    Rows are collected until they are as large as a row group.
+    Rows are collected until they have ``row_group_bytes`` in Arrow form. ``form`` is the footer of
+    a file without rows.
     """
 
-    def __init__(self, files: NewFiles, path: str) -> None:
-        self._files = files
+    def __init__(
+        self,
+        filesystem: pafs.FileSystem,
+        path: str,
+        schema: pa.Schema,
+        compression: Compression,
+        row_group_bytes: int,
+    ) -> None:
+        self._filesystem = filesystem
         self._path = path
-        self.form = empty_footer(files.schema, files.compression)
+        self._compression = compression
+        self._row_group_bytes = row_group_bytes
+        self.form = _empty_footer(schema, compression)
         self._paths = [p for each in self.form.columns for p in leaf_paths(each.elements)]
         self._statistics = StatisticsCollector()
         self._stream: pa.NativeFile | None = None
@@ -87,7 +97,7 @@ class GroupWriter:
 
     def add_rows(self, rows: pa.Table) -> None:
         """Append rows with the schema of the files."""
-        limit = self._files.row_group_bytes
+        limit = self._row_group_bytes
         step = max(1, rows.num_rows * limit // max(rows.nbytes, 1))
         for start in range(0, rows.num_rows, step):
             part = rows.slice(start, step)
@@ -149,14 +159,14 @@ class GroupWriter:
         rows = pa.concat_tables(self._pending)
         self._pending, self._pending_bytes = [], 0
         self._statistics.add(rows)
-        for fields, chunks in _encoded_groups(rows, self._files.compression):
+        for fields, chunks in _encoded_groups(rows, self._compression):
             self._write_group(fields, chunks)
 
     def _encoded_columns(self, rows: pa.Table) -> Mapping[str, Sequence[EncodedChunk]]:
         """The chunks of each column, in one row group."""
         if not rows.num_columns:
             return {}
-        ((_, chunks),) = _encoded_groups(rows, self._files.compression)
+        ((_, chunks),) = _encoded_groups(rows, self._compression)
         left = iter(chunks)
         columns = [each for each in self.form.columns if each.name in rows.column_names]
         return {each.name: list(islice(left, len(each.leaves))) for each in columns}
@@ -175,13 +185,13 @@ class GroupWriter:
 
     def _opened(self) -> pa.NativeFile:
         if self._stream is None:
-            make_folder(self._files.filesystem, posixpath.dirname(self._path))
-            self._stream = self._files.filesystem.open_output_stream(self._path)
+            make_folder(self._filesystem, posixpath.dirname(self._path))
+            self._stream = self._filesystem.open_output_stream(self._path)
             self._stream.write(footers.MAGIC)
         return self._stream
 
 
-def empty_footer(schema: pa.Schema, compression: Compression) -> Footer:
+def _empty_footer(schema: pa.Schema, compression: Compression) -> Footer:
     """The footer of a new file without rows."""
     data = _encoded(schema.empty_table(), compression)
     return footers.read_footer(pa.BufferReader(data))

@@ -17,8 +17,8 @@ import numpy as np
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.parquet.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.values import encode_value
 from spark_jobs.errors import CatalogError, ErrorCode

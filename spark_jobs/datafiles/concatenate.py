@@ -65,7 +65,13 @@ def concatenate(
         DataError: NOT_NULL_VIOLATION: an older file has NULLs in a column that must not have any.
         NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
     """
-    writer = GroupWriter(files, target)
+    writer = GroupWriter(
+        filesystem=files.filesystem,
+        path=target,
+        schema=files.schema,
+        compression=files.compression,
+        row_group_bytes=files.row_group_bytes,
+    )
     try:
         for source in inputs:
             with reading_file(source.path), filesystem.open_input_file(source.path) as stream:
