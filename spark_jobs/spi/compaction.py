@@ -1,7 +1,7 @@
 """Compaction that a table format can offer: the same rows in fewer files.
 
 The connector plans which files become new ones and publishes the result; the engine runs the parts
-of the plan as tasks. Modelled on Trino's ``ALTER TABLE EXECUTE optimize`` and Paimon's compaction.
+of the plan as tasks. Modelled on Trino's ``ALTER TABLE EXECUTE optimize``.
 """
 
 from __future__ import annotations
