@@ -1,30 +1,21 @@
-"""Groups, limits, conflicts, failures and later tries of compactions; tasks run in this process."""
+"""Groups, limits, conflicts and later tries of compactions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
-from spark_jobs.contract.partition_names import partition_name
-from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.compaction.compaction_run import ROUNDS
-from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
-from tests.connectors.paimon.reachable import needed, stored
-from tests.support.compaction_runs import compact, in_groups_of
+from tests.engine.compaction_lake import Lake, in_turn, names, nothing, report_of
+from tests.support.compaction_runs import compact
 from tests.support.paimon_tables import (
-    NAME,
     append,
-    change_rows,
-    create,
     data_files,
-    merge,
     read,
     snapshot_ids,
 )
@@ -32,59 +23,6 @@ from tests.support.paimon_tables import (
 
 class Killed(BaseException):
     """The driver is gone."""
-
-
-class Lake:
-    """A table with partitions 0, 1, 2 of 6, 7, 8 files, and its compactions."""
-
-    def __init__(self, warehouse: Path, groups_of: int = 200) -> None:
-        self.warehouse = warehouse
-        self.catalog = CatalogSpec("paimon", str(warehouse))
-        self.plain = open_connector(self.catalog, {})
-        self.connector = in_groups_of(self.plain, groups_of)
-        create(self.plain, {"id": "int", "p": "int"}, ["p"])
-        for number in range(8):
-            found = [{"id": 10 * number + p, "p": p} for p in range(3) if number < 6 + p]
-            append(self.plain, found, f"op-{number}")
-            table = self.plain.metadata.load_table(NAME)
-            self.plain.writes.release_guard(table, f"op-{number}")
-        self.rows = read(self.plain)
-
-    def compact(self, spec: CompactSpec | None = None, **more: Any) -> JobResult:
-        more = {"operation_id": "compact-1", **more}
-        return compact(self.connector, self.catalog, spec or CompactSpec(), **more)
-
-    @property
-    def folder(self) -> Path:
-        return self.warehouse / "shop.db" / "orders"
-
-    @property
-    def files(self) -> dict[int, int]:
-        """The number of files in each partition."""
-        table = self.plain.metadata.load_table(NAME)
-        found: dict[int, int] = dict.fromkeys(range(3), 0)
-        for file in self.plain.metadata.plan_files(table):
-            found[file.partition["p"]] += 1
-        return found
-
-    def data_file(self, partition: int) -> Path:
-        table = self.plain.metadata.load_table(NAME)
-        files = self.plain.metadata.plan_files(table)
-        return Path(next(f.path for f in files if f.partition["p"] == partition))
-
-    def delete(self, partition: int, operation_id: str) -> None:
-        """Delete a row of a partition, and the file that had only this row."""
-        table = self.plain.metadata.load_table(NAME)
-        files = self.plain.metadata.plan_files(table)
-        file = next(f.ordinal for f in files if f.partition["p"] == partition)
-        gone = change_rows(table, rows.DELETE, [{"file": file, "position": 0}])
-        merge(self.plain, table, gone, operation_id=operation_id)
-
-    def is_clean(self) -> bool:
-        """Whether there are no files but the table's, no temporary ones, and no guard."""
-        guards = list(self.folder.glob("consumer/consumer-merge-compact*"))
-        folders = [each for each in self.warehouse.glob("_operations/*") if each.is_dir()]
-        return stored(self.folder) == needed(self.folder) and not guards and not folders
 
 
 @pytest.fixture
@@ -96,29 +34,6 @@ def lake(tmp_path: Path) -> Lake:
 def groups(tmp_path: Path) -> Lake:
     """Each partition is a group."""
     return Lake(tmp_path, groups_of=1)
-
-
-def report_of(result: JobResult) -> CompactionReport:
-    assert result.compaction is not None
-    return result.compaction
-
-
-def names(report: CompactionReport) -> list[str]:
-    return [partition_name(each.values) for each in report.partitions]
-
-
-def in_turn(*actions: Callable[[], None]) -> Callable[[], None]:
-    """Calls the actions, one each time it is called."""
-    left = iter(actions)
-
-    def turn() -> None:
-        next(left, nothing)()
-
-    return turn
-
-
-def nothing() -> None:
-    pass
 
 
 def killed() -> None:
@@ -286,81 +201,6 @@ class TestConflicts:
         assert groups.files == {0: 1, 1: 1, 2: 1}
         assert [row["id"] for row in read(groups.plain)] == [row["id"] for row in groups.rows]
         assert groups.is_clean()
-
-
-class TestFailures:
-    def test_a_damaged_file_leaves_its_partition(self, lake: Lake) -> None:
-        lake.data_file(1).write_bytes(b"PAR1 not really")
-
-        result = lake.compact()
-
-        report = report_of(result)
-        assert result.status == "failed"
-        assert result.error is not None
-        assert (result.error.code, result.error.retryable) == ("DATA_FILE_UNREADABLE", False)
-        assert "Not compacted: p=1 (DATA_FILE_UNREADABLE: " in result.error.message
-        assert lake.data_file(1).name in result.error.message
-        assert result.error.message.endswith("Compacted: p=2, p=0.")
-        assert lake.files == {0: 1, 1: 7, 2: 1}
-        assert names(report) == ["p=1", "p=2", "p=0"]
-        assert report.partitions[0].error.startswith("DATA_FILE_UNREADABLE: ")
-        assert (report.partitions_compacted, report.partitions_failed) == (2, 1)
-        assert report.files_before == 14
-        assert (result.new_snapshot_id, report.snapshots) == (9, (9,))
-        assert lake.is_clean()
-
-    def test_all_that_fails_makes_no_snapshot(self, lake: Lake) -> None:
-        for p in range(3):
-            lake.data_file(p).unlink()
-
-        result = lake.compact()
-
-        assert result.error is not None
-        assert result.error.code == "DATA_FILE_UNREADABLE"
-        assert result.error.message.endswith("Compacted: none.")
-        assert (result.new_snapshot_id, snapshot_ids(lake.plain)[-1]) == (None, 8)
-
-    def test_a_failing_task_leaves_no_files_of_its_group(
-        self, groups: Lake, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from spark_jobs.connectors.paimon.compaction.append_compactor import AppendCompactor
-
-        real = AppendCompactor.compact
-        calls = iter(range(10))
-
-        def sometimes(self: Any, native: Any, task_key: str) -> Any:
-            found = real(self, native, task_key)
-            if next(calls) == 1:
-                raise OSError("the disk is full")
-            return found
-
-        monkeypatch.setattr(AppendCompactor, "compact", sometimes)
-
-        result = groups.compact()
-
-        assert result.error is not None
-        assert (result.error.code, result.error.retryable) == ("INTERNAL_ERROR", True)
-        assert "p=1 (INTERNAL_ERROR: OSError: the disk is full)" in result.error.message
-        assert groups.files == {0: 1, 1: 7, 2: 1}
-        assert stored(groups.folder) == needed(groups.folder)
-        monkeypatch.undo()
-        again = groups.compact(try_number=2)
-        assert again.status == "committed"
-        assert report_of(again).partitions_compacted == 3
-        assert groups.is_clean()
-
-    def test_who_is_given_up_publishes_nothing(self, groups: Lake) -> None:
-        def give_up() -> None:
-            for lease in groups.warehouse.glob("_operations/compact-1-*/lease"):
-                lease.unlink()
-
-        result = groups.compact(before_publication=in_turn(nothing, give_up))
-
-        assert result.error is not None
-        assert result.error.code == "RUN_GIVEN_UP"
-        assert report_of(result).snapshots == (9,)
-        assert groups.files == {0: 6, 1: 7, 2: 1}
-        assert stored(groups.folder) == needed(groups.folder)
 
 
 def test_a_spec_without_a_match_is_told(lake: Lake) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,109 +15,38 @@ from spark_jobs.connectors.paimon.library import manifest_files
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.compaction_record import GroupRecord, PartitionRecord
 from spark_jobs.contract.partition_names import partition_key
-from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.compaction import (
-    CompactionGroup,
-    ConnectorCompaction,
     GroupCommit,
-    PartResult,
-    PublishedGroup,
     PublishedParts,
 )
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.hard_link import HardLinkFiles
-from tests.connectors.paimon.reachable import needed, stored
-from tests.support.paimon_appends import as_compacted
+from tests.connectors.paimon.compaction.publishing import (
+    VECTORS,
+    all_of,
+    compacted,
+    compaction_of,
+    document,
+    file_names,
+    is_clean,
+    noted,
+    planned,
+    publish,
+    small_files,
+)
 from tests.support.paimon_tables import (
     NAME,
     append,
     append_with_pypaimon,
-    begin,
     change_rows,
     create,
-    inserts,
     merge,
     read,
-    schema_of,
     snapshot_ids,
-    store,
 )
-
-FULL = CompactSpec(mode="full")
-VECTORS = {"deletion-vectors.enabled": "true"}
-
-
-def small_files(
-    connector: Connector, options: Mapping[str, str] | None = None, *, rows_each: int = 1
-) -> TableHandle:
-    """Two partitions with three files each, snapshot 3; ids are the file's number times ten."""
-    create(connector, {"id": "int", "p": "int"}, ["p"], options)
-    for number in range(3):
-        ids = [10 * number + row for row in range(rows_each)]
-        append(connector, [{"id": i, "p": p} for p in (0, 1) for i in ids], f"op-{number}")
-    return connector.metadata.load_table(NAME)
-
-
-def planned(connector: Connector, table: TableHandle, spec: CompactSpec = FULL) -> CompactionGroup:
-    """The only group of a plan."""
-    (group,) = compaction_of(connector).plan(table, spec, lambda _: True).groups
-    return group
-
-
-def compaction_of(connector: Connector) -> ConnectorCompaction:
-    assert connector.compaction is not None
-    return connector.compaction
-
-
-def compacted(
-    connector: Connector, table: TableHandle, group: CompactionGroup, spec: CompactSpec = FULL
-) -> list[PartResult]:
-    """The parts of a group, whose files are written."""
-    compactor = compaction_of(connector).compactor(table, spec)
-    return [
-        PartResult(part, tuple(compactor.compact(part.native, f"task-{part.number}")))
-        for part in group.parts
-    ]
-
-
-def noted(done: PublishedParts, lost: frozenset[int]) -> dict[str, str]:
-    """Properties that say what was published."""
-    return {"done": json.dumps(sorted(done.partitions)), "lost": json.dumps(sorted(lost))}
-
-
-def publish(
-    connector: Connector, table: TableHandle, results: Sequence[PartResult]
-) -> PublishedGroup:
-    return compaction_of(connector).publish(table, results, GroupCommit("compaction", noted))
-
-
-def all_of(connector: Connector, table: TableHandle) -> PublishedGroup:
-    """A whole compaction."""
-    return publish(connector, table, compacted(connector, table, planned(connector, table)))
-
-
-def document(warehouse: Path, snapshot_id: int) -> dict[str, Any]:
-    folder = warehouse / "shop.db" / "orders"
-    found: dict[str, Any] = json.loads((folder / f"snapshot/snapshot-{snapshot_id}").read_text())
-    return found
-
-
-def file_names(results: Sequence[PartResult], partition: int) -> set[str]:
-    """The names of the new files in a partition."""
-    return {
-        file["path"].rpartition("/")[2]
-        for result in results
-        if result.part.partition == partition_key({"p": partition})
-        for fragment in result.fragments
-        for file in fragment.document["compacted"]["added"]
-    }
-
-
-def is_clean(warehouse: Path) -> bool:
-    folder = warehouse / "shop.db" / "orders"
-    return stored(folder) == needed(folder)
 
 
 def test_a_snapshot_of_the_kind_compact(connector: Connector, warehouse: Path) -> None:
@@ -328,89 +257,6 @@ def test_who_does_not_want_it_any_more_publishes_nothing(connector: Connector) -
     with pytest.raises(CommitError, match="RUN_GIVEN_UP"):
         compaction_of(connector).publish(table, results, GroupCommit("c", noted, given_up))
     assert snapshot_ids(connector) == [1, 2, 3]
-
-
-class TestKeyed:
-    @pytest.fixture
-    def table(self, connector: Connector) -> TableHandle:
-        """Three runs of the keys 1 and 3."""
-        create(
-            connector,
-            {"id": "int", "v": "string"},
-            options={"bucket": "1", "write-only": "true"},
-            primary_key=["id"],
-        )
-        for number in range(3):
-            values = [{"id": key, "v": f"{number}"} for key in (1, 3)]
-            append(connector, values, f"op-{number}")
-        return connector.metadata.load_table(NAME)
-
-    def test_records_of_level_0_are_never_in_the_way(
-        self, connector: Connector, table: TableHandle, warehouse: Path
-    ) -> None:
-        results = compacted(connector, table, planned(connector, table))
-        append(connector, [{"id": 1, "v": "new"}, {"id": 2, "v": "new"}], "other")
-
-        group = publish(connector, table, results)
-
-        assert group.lost == frozenset()
-        assert [row["v"] for row in read(connector)] == ["new", "new", "2"]
-        assert document(warehouse, 5)["totalRecordCount"] == 4
-
-    def test_a_file_of_the_level_within_the_keys_is_in_the_way(
-        self, connector: Connector, table: TableHandle, warehouse: Path
-    ) -> None:
-        results = compacted(connector, table, planned(connector, table))
-        builder = table.native.table.new_batch_write_builder()
-        write, commit = builder.new_write(), builder.new_commit()
-        import pyarrow as pa
-
-        write.write_arrow(pa.Table.from_pylist([{"id": 2, "v": "x"}], schema=schema_of(table)))
-        messages = write.prepare_commit()
-        as_compacted(messages)
-        commit.commit(messages)
-
-        group = publish(connector, table, results)
-
-        assert (group.snapshot, group.lost) == (None, {0})
-        assert is_clean(warehouse)
-
-    def test_an_append_does_not_fail_on_it(self, connector: Connector, table: TableHandle) -> None:
-        handle = begin(connector, table, "append")
-        fragments = store(handle, inserts(table, [{"id": 1, "v": "mine"}]))
-        all_of(connector, table)
-
-        assert connector.writes.finish_merge(table, handle, fragments, {}).snapshot_id == 5
-        assert [row["v"] for row in read(connector)] == ["mine", "2"]
-
-
-class TestMergesBesideIt:
-    """A merge that began before a compaction, and commits after it."""
-
-    def test_it_does_not_fail_where_files_were_not_taken(self, connector: Connector) -> None:
-        table = small_files(connector, rows_each=2)
-        handle = begin(connector, table)
-        file = next(f for f in connector.metadata.plan_files(table) if f.partition["p"] == 1)
-        gone = change_rows(table, rows.DELETE, [{"file": file.ordinal, "position": 0}])
-        fragments = store(handle, gone)
-        results = compacted(connector, table, planned(connector, table))
-        kept = [r for r in results if r.part.partition == partition_key({"p": 0})]
-        publish(connector, table, kept)
-
-        connector.writes.finish_merge(table, handle, fragments, {})
-
-        assert len(read(connector)) == 11
-
-    def test_it_conflicts_where_its_file_was_taken(self, connector: Connector) -> None:
-        table = small_files(connector, rows_each=2)
-        handle = begin(connector, table)
-        fragments = store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
-        all_of(connector, table)
-
-        with pytest.raises(JobError) as caught:
-            connector.writes.finish_merge(table, handle, fragments, {})
-        assert caught.value.code is ErrorCode.COMMIT_CONFLICT
-        assert len(read(connector)) == 12
 
 
 def test_the_record_of_a_group_survives_its_snapshot(connector: Connector) -> None:
