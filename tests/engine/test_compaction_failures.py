@@ -65,7 +65,7 @@ def test_a_failing_task_leaves_no_files_of_its_group(
     calls = iter(range(10))
 
     def sometimes(self: Any, native: Any, task_key: str) -> Any:
-        found = real(native, task_key)
+        found = real(self, native, task_key)
         if next(calls) == 1:
             raise OSError("the disk is full")
         return found
