@@ -48,6 +48,7 @@ for number in range(12):
     days = (1, 2) if number < 2 else (1,)
     rows = [{"id": number, "day": date(2026, 1, day)} for day in days]
     tables.append(connector, rows, f"append-{number}", name)
+    connector.writes.release_guard(connector.metadata.load_table(name), f"append-{number}")
 for path in Path(warehouse, "shop.db", "events", "snapshot").glob("snapshot-*"):
     document = json.loads(path.read_text())
     document["timeMillis"] -= 30 * 24 * 3600 * 1000
