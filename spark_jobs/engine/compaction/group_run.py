@@ -104,6 +104,8 @@ class GroupRuns:
         function = PartTasks(compactor, tasks, lease)
         try:
             rows = map_tasks(self.spark, len(tasks), function, OUTCOME_SCHEMA).collect()
+            # Other attempts of tasks, if they still run, leave nothing.
+            lease.end()
             return _results(group, [PartOutcome.of(*row) for row in rows])
         except BaseException as error:
             with self._cleaning_up():

@@ -8,17 +8,18 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.hash_index_changes import hash_index_changes
-from spark_jobs.connectors.paimon.commit.index_changes import IndexChanges, index_changes
 from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.commit.vector_changes import VectorChanges
 from spark_jobs.connectors.paimon.format.sequence_numbers import (
     SequenceNumbers,
     bucket_key_of,
     numbers_of,
 )
 from spark_jobs.connectors.paimon.library import manifest_files
+from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.errors import ErrorCode, InternalError
@@ -58,25 +59,22 @@ class Changes:
             if _removes(each)
             for entry in table.unit_entries(each["removed"])
         }
-        self._indexes: Mapping[BucketKey, IndexChanges] = index_changes(
-            table,
-            indexes,
-            gone,
-            (entry for _, entry in table.located_entries),
-            filesystem,
-            index_prefix,
-        )
+        self._vectors = VectorChanges(table, indexes, gone, filesystem, index_prefix)
         hash_indexes = [each["hash_index"] for each in documents if "hash_index" in each]
         self._hash_index = hash_index_changes(table, hash_indexes, gone, overwrites=overwrites)
 
-    def behind(self, added: Sequence[Any]) -> Change:
-        """The change to commit after files that others added since the base (manifest entries)."""
+    @property
+    def index_files(self) -> Sequence[IndexFile]:
+        """The index files that the last change was made for."""
+        return self._vectors.index_files
+
+    def behind(self, gap: Gap, latest: PinnedTable) -> Change:
+        """The change to commit after ``gap``, whose last snapshot is that of ``latest``."""
         base = [entry for _, entry in self._table.located_entries]
         ordered = self._table.has_buckets
-        numbers = SequenceNumbers([*base, *added], ordered=ordered)
+        numbers = SequenceNumbers([*base, *gap.added], ordered=ordered)
         entries = [entry for each in self._files for entry in self._entries(each, numbers)]
-        of_vectors = [self._indexes[place] for place in sorted(self._indexes, key=repr)]
-        of_indexes = [*of_vectors, self._hash_index]
+        of_indexes = [*self._vectors.behind(gap, latest), self._hash_index]
         return Change(
             entries=sorted(entries, key=lambda entry: repr(bucket_key_of(entry))),
             index_adds=[each for index in of_indexes for each in index.adds],

@@ -78,8 +78,9 @@ class MergeCommit:
     def _store_schema(self, changes: Changes, gap: Gap) -> bool:
         """Store the evolved schema unless the change conflicts; False if it is stored already."""
         with before_publication():
-            gap.read_up_to(pinned_table(self.metadata.load_table(self.table.name)).snapshot)
-            self._without_conflict(changes, gap)
+            latest = pinned_table(self.metadata.load_table(self.table.name))
+            gap.read_up_to(latest.snapshot)
+            self._without_conflict(changes, gap, latest)
             self.merge.write.require_wanted()
         return store_schema(self.metadata, self.store, self.table)
 
@@ -88,7 +89,7 @@ class MergeCommit:
         with before_publication():
             latest = self._latest()
             gap.read_up_to(latest.snapshot)
-            change = self._without_conflict(changes, gap)
+            change = self._without_conflict(changes, gap, latest)
         recorded = published_properties(self.properties, number, len(gap.commits))
         commit = Commit(self.merge.operation_id, COMMIT_IDENTIFIER, recorded)
         wanted = self.merge.write.require_wanted
@@ -105,15 +106,17 @@ class MergeCommit:
         require_schema(self.table.name, latest, self.merge.target)
         return latest
 
-    def _without_conflict(self, changes: Changes, gap: Gap) -> Change:
+    def _without_conflict(self, changes: Changes, gap: Gap, latest: PinnedTable) -> Change:
         """The change to publish after the gap.
 
         Raises:
             CommitError: COMMIT_CONFLICT: it conflicts with a commit in the gap.
         """
         _refuse_own_commit(gap, self.merge.operation_id)
-        change, write = changes.behind(gap.added), self.merge.write
-        refuse_conflicts(pinned_table(self.table), gap, change, write.isolation, write.read_set)
+        base, write = pinned_table(self.table), self.merge.write
+        change = changes.behind(gap, latest)
+        indexes = changes.index_files
+        refuse_conflicts(base, gap, change, indexes, write.isolation, write.read_set)
         return change
 
 

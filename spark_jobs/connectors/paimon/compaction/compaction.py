@@ -26,6 +26,10 @@ from spark_jobs.connectors.paimon.compaction.plan import (
 )
 from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.connectors.paimon.compaction.publication import Publication
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
@@ -82,9 +86,10 @@ class PaimonCompaction:
         self._metadata.plan_files(table)
         target = pinned_table(table)
         options = CompactionOptions.of(target, spec)
-        parts = self._parts(target, options, wanted)
         keys, limits = target.schema.partition_keys, Limits.of(spec)
-        return planned_groups(keys, parts, limits, self._group_size)
+        with reading_metadata(place_of_metadata(target.table)):
+            parts = self._parts(target, options, wanted)
+            return planned_groups(keys, parts, limits, self._group_size)
 
     def begin(self, table: TableHandle, operation_id: str) -> None:
         """Guard the pinned snapshot, from which a later try looks for what this one committed.

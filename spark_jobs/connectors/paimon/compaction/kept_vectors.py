@@ -9,9 +9,11 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.index_changes import IndexChanges, index_changes
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
-from spark_jobs.connectors.paimon.library import index_manifest
+from spark_jobs.connectors.paimon.commit.index_changes import (
+    IndexChanges,
+    index_changes,
+    new_index_path,
+)
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
 
@@ -48,16 +50,12 @@ class KeptVectors:
         self, latest: PinnedTable, gone: Collection[str], entries: Iterable[Any]
     ) -> IndexChanges:
         prefix = NamePrefixes.of(latest, str(uuid.uuid4())).indexes
-        by_bucket = index_changes(latest, (), gone, entries, self._filesystem, prefix)
+        by_bucket = index_changes(
+            latest, latest.index_files, (), gone, entries, self._filesystem, prefix
+        )
         found = IndexChanges()
         for place in sorted(by_bucket, key=repr):
             found.adds += by_bucket[place].adds
             found.deletes += by_bucket[place].deletes
-        self._paths = [self._path(latest, entry) for entry in found.adds]
+        self._paths = [new_index_path(latest, entry) for entry in found.adds]
         return found
-
-    @staticmethod
-    def _path(table: PinnedTable, entry: Any) -> str:
-        directory = index_manifest.index_directory(table.table)
-        folder = directory or table.bucket_directory(bucket_key_of(entry))
-        return f"{folder}/{index_manifest.index_name(entry)}"

@@ -7,12 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_key
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 from tests.connectors.paimon.compaction.publishing import (
+    VECTORS,
     all_of,
     compacted,
     document,
@@ -29,6 +31,7 @@ from tests.support.paimon_tables import (
     change_rows,
     create,
     inserts,
+    merge,
     read,
     schema_of,
     store,
@@ -114,3 +117,33 @@ class TestMergesBesideIt:
             connector.writes.finish_merge(table, handle, fragments, {})
         assert caught.value.code is ErrorCode.COMMIT_CONFLICT
         assert len(read(connector)) == 12
+
+    def test_it_follows_vectors_that_a_compaction_moved(
+        self, connector: Connector, warehouse: Path
+    ) -> None:
+        """Files 0 and 1 share an index file; file 0 is compacted, file 1 gets more marks."""
+        create(connector, {"id": "int", "p": "int"}, ["p"], VECTORS)
+        for number in range(2):
+            values = [{"id": 100 * number + row, "p": 0} for row in range(20)]
+            append(connector, values, f"op-{number}")
+        table = connector.metadata.load_table(NAME)
+        marks = [{"file": 0, "position": n} for n in range(5)] + [{"file": 1, "position": 3}]
+        merge(connector, table, change_rows(table, rows.DELETE, marks), operation_id="mark")
+        table = connector.metadata.load_table(NAME)
+        assert len(table.native.index_files) == 1
+        handle = begin(connector, table)
+        more = change_rows(table, rows.DELETE, [{"file": 1, "position": 7}])
+        fragments = store(handle, more)
+        spec = CompactSpec(deleted_share=0.2, target_file_size="1 b", small_file_share=0)
+        results = compacted(connector, table, planned(connector, table, spec), spec)
+        assert publish(connector, table, results).snapshot is not None
+
+        connector.writes.finish_merge(table, handle, fragments, {})
+
+        assert {row["id"] for row in read(connector)} == {
+            *range(5, 20),
+            *(set(range(100, 120)) - {103, 107}),
+        }
+        latest = connector.metadata.load_table(NAME).native
+        assert [each.cardinality for each in latest.vectors.values()] == [2]
+        assert is_clean(warehouse)
