@@ -98,8 +98,13 @@ def run(warehouse: Path, try_number: int, between: Callable[[], None] = lambda: 
 
 
 def orphans_left(warehouse: Path) -> tuple[int, set[str]]:
-    """How many files the orphan search removes from the table, and which it should have, too."""
+    """How many files the orphan search removes from the table, and which it should have, too.
+
+    If the others died as well, their guard would keep their files: it goes first.
+    """
     folder = warehouse / f"{NAME.database}.db" / NAME.table
+    for guard in folder.glob("consumer/consumer-*"):
+        guard.unlink()
     long_ago = time.time() - _TWO_DAYS
     for path in folder.rglob("*"):
         os.utime(path, (long_ago, long_ago))

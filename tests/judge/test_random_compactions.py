@@ -39,6 +39,8 @@ def kind_of(seed, rng):
         options["compaction.min.file-num"] = rng.choice(("2", "3", "5"))
         if rng.random() < 0.3:
             options["target-file-size"] = "4 kb"
+        if rng.random() < 0.2:
+            options["file-index.bloom-filter.columns"] = "id"
         return Kind(options, has_key=False, partitioned=partitioned)
     options = {**KINDS[number % len(KINDS)], **formats}
     options["bucket"] = rng.choice(("1", "2", "-1"))
@@ -57,7 +59,7 @@ def history(table):
     table.append(12)
     steps = [table.merge] * 3 + [table.compact] * 4 + [lambda: table.append(5)] * 3
     steps += [lambda: table.compact_by_java(full=rng.random() < 0.5)]
-    steps += [lambda: table.expire(by_java=rng.random() < 0.3)]
+    steps += [lambda: table.expire(by_java=rng.random() < 0.3), table.alter]
     if not table.kind.has_key and "deletion-vectors.enabled" in table.kind.options:
         steps += [table.delete_by_java]
     for _ in range(STEPS):
