@@ -12,27 +12,18 @@ from datetime import UTC, datetime
 from itertools import chain, islice, takewhile
 from typing import Any, ClassVar, Protocol
 
+from airflow_provider_merge.compaction_gate import CompactionGate
 from airflow_provider_merge.metadata.model import PartitionFacts, Snapshot
 from airflow_provider_merge.metadata.reader import PartitionFilter
 from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts, time_text
 from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.observations import Observation, counted, newest
 from spark_jobs.contract import properties
 from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.errors import NotSupportedError
 
 _SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a gate saw of a table: for people, and as facts if the gate is open.
-
-    ``seen`` of a shut gate also tells what it waits for.
-    """
-
-    seen: str
-    facts: dict[str, Any] | None = None
 
 
 class Gate(Protocol):
@@ -69,7 +60,7 @@ class SnapshotGate:
         for snapshot in self._newer(view):
             if self._matches(snapshot):
                 return Observation(described(snapshot), snapshot_facts(snapshot))
-        return Observation(f"{_newest(view)}, expected {self._wanted()}{self._expired(view)}")
+        return Observation(f"{newest(view)}, expected {self._wanted()}{self._expired(view)}")
 
     def _wanted(self) -> str:
         """Such as: one after snapshot 7, by merge or delete, with merge.dag-id=ingest."""
@@ -101,7 +92,7 @@ class SnapshotGate:
         gone = view.history.expired_after(self.after_id) if self.after_id else ()
         if not gone:
             return ""
-        count = _counted(len(gone), "snapshot")
+        count = counted(len(gone), "snapshot")
         return f"; {count} after {self.after_id} expired before this poll and could not be checked"
 
 
@@ -120,11 +111,11 @@ class PartitionGate:
 
     def observe(self, view: TableView) -> Observation:
         """Facts: the newest snapshot, and rows, files and bytes of each partition."""
-        newest = view.latest
+        latest = view.latest
         chosen = {partition_name(p): view.partition_filter(p) for p in self.partitions}
-        if newest is None:
+        if latest is None:
             problems = self._problems(dict.fromkeys(chosen, ()))
-            return Observation("; ".join((_newest(view), *problems)))
+            return Observation("; ".join((newest(view), *problems)))
         present = self._present(view, chosen)
         since = self.changed_since_millis
         changed = None if since is None else _changed_since(view, since)
@@ -132,11 +123,11 @@ class PartitionGate:
         missing = [name for name, facts in found.items() if not facts]
         if not missing:
             partitions = [_partition(each) for facts in found.values() for each in facts]
-            facts = {**snapshot_facts(newest), "partitions": partitions}
-            return Observation(f"{described(newest)}: {_there(found)}", facts)
+            facts = {**snapshot_facts(latest), "partitions": partitions}
+            return Observation(f"{described(latest)}: {_there(found)}", facts)
         count = f"{len(found) - len(missing)} of {len(found)} partitions meet the condition"
         parts = [count] if len(found) > 1 else []
-        parts += [*self._problems({name: present[name] for name in missing}), _newest(view)]
+        parts += [*self._problems({name: present[name] for name in missing}), newest(view)]
         expired = "" if since is None else _expired_since(view, since)
         return Observation("; ".join(parts) + expired)
 
@@ -173,7 +164,7 @@ class PartitionGate:
             rows = f", expected at least {self.min_rows:,} rows" if self.min_rows else ""
             return f"partition {name} does not exist{rows}"
         if self.min_rows and (count := _rows(facts)) < self.min_rows:
-            has = f"partition {name} has {_counted(count, 'row')}"
+            has = f"partition {name} has {counted(count, 'row')}"
             return f"{has}, expected at least {self.min_rows:,}"
         return f"partition {name} has not changed since {time_text(self.changed_since_millis or 0)}"
 
@@ -194,7 +185,7 @@ class TagGate:
         count = len(view.tags)
         shown = ", ".join(view.tags[-_SHOWN:])
         more = "… " if count > _SHOWN else ""
-        tags = f"{_counted(count, 'tag')}: {more}{shown}" if count else "no tags"
+        tags = f"{counted(count, 'tag')}: {more}{shown}" if count else "no tags"
         return Observation(f"tag {self.name} does not exist; the table has {tags}")
 
 
@@ -215,7 +206,7 @@ class FreshnessGate:
         chosen = view.partition_filter(self.partition or {})
         limit = duration_text(self.max_age_seconds)
         what = "" if self.partition is None else f" to partition {partition_name(self.partition)}"
-        seen = f"no change{what} is retained, expected one in the last {limit}; {_newest(view)}"
+        seen = f"no change{what} is retained, expected one in the last {limit}; {newest(view)}"
         for snapshot in chain(view.newest_first(), view.expired()):
             if snapshot.keeps_rows:
                 continue
@@ -234,7 +225,8 @@ class FreshnessGate:
 
 
 _GATES: dict[str, type] = {
-    gate.kind: gate for gate in (SnapshotGate, PartitionGate, TagGate, FreshnessGate)
+    gate.kind: gate
+    for gate in (SnapshotGate, PartitionGate, TagGate, FreshnessGate, CompactionGate)
 }
 
 
@@ -256,12 +248,6 @@ def gate_of(arguments: Mapping[str, Any]) -> Gate:
     return gate
 
 
-def _newest(view: TableView) -> str:
-    if view.latest is None:
-        return "the table has no snapshot"
-    return f"newest: {described(view.latest)}"
-
-
 def _rows(facts: Sequence[PartitionFacts]) -> int:
     total = 0
     for each in facts:
@@ -280,14 +266,10 @@ def _there(found: Mapping[str, Sequence[PartitionFacts]]) -> str:
     told = []
     for name, facts in islice(found.items(), _SHOWN):
         rows = [each.rows for each in facts if each.rows is not None]
-        known = f" has {_counted(sum(rows), 'row')}" if len(rows) == len(facts) else " exists"
+        known = f" has {counted(sum(rows), 'row')}" if len(rows) == len(facts) else " exists"
         told.append(f"partition {name}{known}")
     more = len(found) - len(told)
     return "; ".join([*told, f"and {more:,} more"] if more else told)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _changed_since(view: TableView, millis: int) -> set[str]:

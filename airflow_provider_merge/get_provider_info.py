@@ -28,6 +28,7 @@ def get_provider_info() -> dict[str, Any]:
                     "/docs/operators/create_table.md",
                     "/docs/operators/query.md",
                     "/docs/operators/statements.md",
+                    "/docs/operators/compact.md",
                     "/docs/operators/table_care.md",
                     "/docs/operators/sql.md",
                     "/docs/gates.md",
@@ -49,6 +50,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.create_table",
                     "airflow_provider_merge.operators.query",
                     "airflow_provider_merge.operators.statements",
+                    "airflow_provider_merge.operators.compact",
                     "airflow_provider_merge.operators.expire_snapshots",
                     "airflow_provider_merge.operators.remove_orphan_files",
                     "airflow_provider_merge.operators.tags",
@@ -70,6 +72,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.sensors.partition",
                     "airflow_provider_merge.sensors.tag",
                     "airflow_provider_merge.sensors.freshness",
+                    "airflow_provider_merge.sensors.compaction",
                 ],
             }
         ],

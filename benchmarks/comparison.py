@@ -8,7 +8,7 @@ import statistics
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,13 +27,13 @@ from spark_jobs.run import run
 ROOT = Path(".bench").absolute()
 
 
-def session() -> SparkSession:
-    """Two local cores and a 6 GB heap, as both sides get them."""
+def session(heap: str = "6g") -> SparkSession:
+    """Two local cores and one heap, as both sides get them."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("benchmark")
-        .config("spark.driver.memory", "6g")
+        .config("spark.driver.memory", heap)
         .config("spark.sql.shuffle.partitions", str(lineitem.FILES))
         .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
         .config("spark.ui.enabled", "false")
@@ -50,15 +50,16 @@ def append(
     rows: pa.Table,
     keys: Sequence[str] = (),
     file_format: str = "parquet",
+    options: Mapping[str, str] | None = None,
 ) -> None:
     """One commit with one file, into a Paimon append table that is made if it is not there."""
     from pypaimon import CatalogFactory, Schema
 
     catalog = CatalogFactory.create({"warehouse": str(warehouse)})
     catalog.create_database(name.database, ignore_if_exists=True)
-    options = {"bucket": "-1", "target-file-size": "1 gb", "file.compression": "zstd"}
-    options["file.format"] = file_format
-    schema = Schema.from_pyarrow_schema(rows.schema, partition_keys=list(keys), options=options)
+    given = {"bucket": "-1", "target-file-size": "1 gb", "file.compression": "zstd"}
+    given |= {"file.format": file_format, **(options or {})}
+    schema = Schema.from_pyarrow_schema(rows.schema, partition_keys=list(keys), options=given)
     catalog.create_table(str(name), schema, ignore_if_exists=True)
     builder = catalog.get_table(str(name)).new_batch_write_builder()
     write, commit = builder.new_write(), builder.new_commit()

@@ -66,8 +66,12 @@ COLUMNS = (
 def target_files(rows: int) -> Iterator[pa.Table]:
     """The target's rows, one Arrow table for each of its files."""
     for number in range(FILES):
-        low, high = number * rows // FILES, (number + 1) * rows // FILES
-        yield duckdb.sql(_TARGET.format(low=low, high=high)).to_arrow_table()
+        yield rows_between(number * rows // FILES, (number + 1) * rows // FILES)
+
+
+def rows_between(low: int, high: int) -> pa.Table:
+    """The rows with these ids, without the last one."""
+    return duckdb.sql(_TARGET.format(low=low, high=high)).to_arrow_table()
 
 
 def write_changes(path: Path, rows: int, changes: int) -> None:

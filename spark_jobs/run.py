@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import ClearingStatement, PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.query import QuerySpec
@@ -20,6 +21,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import CreateTableSpec, RowStatement
 from spark_jobs.engine.job.batch import run_batch
+from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.engine.job.create_table_job import CreateTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
@@ -77,6 +79,10 @@ def run(
     if isinstance(statement, QuerySpec):
         assert spark is not None  # noqa: S101 - checked above
         return QueryJob(request, statement, spark, connector, progress, redaction).run()
+    if isinstance(statement, CompactSpec):
+        assert spark is not None  # noqa: S101 - checked above
+        job = CompactionJob(request, statement, spark, connector, progress, redaction, answers)
+        return job.run()
     return Job(request, spark, connector, progress, redaction, answers).run()
 
 
@@ -143,6 +149,9 @@ def summary(result: JobResult) -> str:
         )
     if result.maintenance is not None:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
+    if result.compaction is not None:
+        counts = replace(result.compaction, partitions=())
+        return f"{result.target}: {result.status}, {json.dumps(asdict(counts))}"
     if result.query is not None:
         return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
     metrics = result.metrics

@@ -11,6 +11,7 @@ from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.statements import StatementCheck
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.source_names import source_text
@@ -38,7 +39,7 @@ class MetadataCheck:
     def require_valid(
         self,
         target: TableName,
-        spec: RowStatement | PartitionStatement,
+        spec: RowStatement | PartitionStatement | CompactSpec,
         sources: Sequence[Source],
         *,
         widens: bool = False,

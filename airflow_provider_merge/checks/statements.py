@@ -15,6 +15,7 @@ from airflow_provider_merge.checks.assignable import Assignable, of_insert, of_m
 from airflow_provider_merge.checks.expressions import Name, literal_type, names_in, value_of
 from airflow_provider_merge.checks.relations import Relation, column_of
 from airflow_provider_merge.checks.type_families import family_of, is_storable
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -62,7 +63,7 @@ class StatementCheck:
     is_reserved: Callable[[str], bool] | None = None
     fixed: Sequence[str] = ()
 
-    def statement(self, spec: RowStatement | PartitionStatement) -> None:
+    def statement(self, spec: RowStatement | PartitionStatement | CompactSpec) -> None:
         """Check any statement."""
         if isinstance(spec, MergeSpec):
             self._merge(spec)
@@ -113,8 +114,8 @@ class StatementCheck:
         if isinstance(spec, UpdateSpec):
             _check_assignments(spec.assignments, Assignable(target), [target], "UPDATE")
 
-    def _partitions(self, spec: PartitionStatement) -> None:
-        if isinstance(spec, DropPartitionsSpec):
+    def _partitions(self, spec: PartitionStatement | CompactSpec) -> None:
+        if isinstance(spec, DropPartitionsSpec | CompactSpec):
             for index, partition in enumerate(spec.partitions):
                 self._keys(partition, f"partitions[{index}]")
             return

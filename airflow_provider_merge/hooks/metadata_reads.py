@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.metadata.model import (
+    CompactionFacts,
     PartitionChange,
     PartitionFacts,
     Snapshot,
@@ -19,6 +20,7 @@ from airflow_provider_merge.metadata.model import (
 from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.metadata.retained import retained_snapshots
 from airflow_provider_merge.storage.failures import reaching
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 
@@ -74,6 +76,35 @@ class MetadataReads(ABC):
         """
         with self._reading(table) as found:
             return found.partitions(wanted)
+
+    def compaction_facts(
+        self,
+        table: str,
+        partition: Mapping[str, Any] | None = None,
+        *,
+        small_file_share: float | None = None,
+        target_file_size: str | None = None,
+        include_pending: bool = False,
+    ) -> list[CompactionFacts]:
+        """What there is to compact in the partitions of the newest snapshot, sorted by name.
+
+        ``partition`` has values of some partition columns. A file is small below
+        ``small_file_share`` (0 to 1) of ``target_file_size`` (``128 mb``); default: the table's
+        options, else the format's defaults. ``include_pending``: files that batch readers do not
+        see yet count too.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+            NotSupportedError: an option of the table has an invalid value.
+            RequestError: a parameter, or a column or value of ``partition``, is invalid.
+        """
+        spec = CompactSpec(
+            target_file_size=target_file_size,
+            small_file_share=small_file_share,
+            include_pending=include_pending,
+        )
+        with self._reading(table) as found:
+            return found.compaction_facts(spec, partition)
 
     def tags(self, table: str) -> list[Tag]:
         """All tags by name, each with its snapshot.

@@ -15,6 +15,7 @@ from airflow_provider_merge.lineage.columns import (
     written_columns,
 )
 from airflow_provider_merge.lineage.datasets import DatasetName, of_source, of_table
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import InsertOverwriteSpec, TruncateTableSpec
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import Source, TableName, TableSource
@@ -121,9 +122,9 @@ class TaskFacts:
 def task_lineage(
     operator: TableOperator, result: JobResult | None
 ) -> OperatorLineage[Any, Any] | None:
-    """What a task tells, from its rendered parameters; nothing for the care of tables."""
+    """What a task tells, from its rendered parameters; nothing where rows stay the same."""
     statement = operator.statement()
-    if isinstance(statement, MaintenanceStatement):
+    if isinstance(statement, MaintenanceStatement | CompactSpec):
         return None
     facts = TaskFacts(
         catalog_conn_id=operator.catalog_conn_id,

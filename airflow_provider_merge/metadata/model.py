@@ -86,6 +86,50 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionFacts:
+    """What a compaction would find in one partition, as metadata tells; sizes are in bytes.
+
+    ``values`` has the text of each partition column, None for NULL. ``files`` and ``size`` are of
+    all data files; ``pending_files`` are those whose records batch readers see only after a
+    compaction that includes them. All else counts pending files only if that was asked for:
+
+    ``small_files`` and ``small_size``; ``joinable_files``, the most small files of one bucket that
+    fit into one file (with a primary key: of its highest level); stored ``rows``, and
+    ``marked_rows`` that deletion vectors mark (None: a writer did not count them); in a table with
+    a primary key, ``sorted_runs`` by bucket and ``level_0_files``.
+    """
+
+    values: Mapping[str, str | None]
+    files: int
+    size: int
+    small_files: int
+    small_size: int
+    joinable_files: int
+    rows: int
+    marked_rows: int | None
+    sorted_runs: Mapping[int, int]
+    level_0_files: int
+    pending_files: int
+
+    @property
+    def name(self) -> str:
+        """As ``PartitionFacts.name``."""
+        return partition_name(self.values)
+
+    @property
+    def marked_share(self) -> float | None:
+        """The share of rows that are marked, from 0 to 1; None: it is not known."""
+        if self.marked_rows is None:
+            return None
+        return self.marked_rows / self.rows if self.rows else 0.0
+
+    @property
+    def most_sorted_runs(self) -> int:
+        """The runs of the bucket that has the most; 0 without a primary key."""
+        return max(self.sorted_runs.values(), default=0)
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionChange:
     """What two snapshots differ in, in one partition; rows as in ``PartitionFacts``."""
 

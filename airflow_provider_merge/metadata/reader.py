@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from airflow_provider_merge.metadata.model import (
+    CompactionFacts,
     PartitionChange,
     PartitionFacts,
     Snapshot,
     TableSchema,
     Tag,
 )
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 
 
@@ -123,6 +125,19 @@ class TableReader(Protocol):
 
         Raises:
             RequestError: as ``partition_filter``.
+        """
+        ...
+
+    def compaction_facts(
+        self, spec: CompactSpec, wanted: Mapping[str, Any] | None = None, snapshot: Any = None
+    ) -> list[CompactionFacts]:
+        """What a compaction by ``spec`` would find, in partitions chosen as by ``partitions``.
+
+        Sizes, shares and what is included are those of ``spec``, else the table's options.
+
+        Raises:
+            RequestError: as ``partition_filter``.
+            NotSupportedError: an option of the table has an invalid value.
         """
         ...
 

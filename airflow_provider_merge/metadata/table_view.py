@@ -6,9 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
-from airflow_provider_merge.metadata.model import PartitionFacts, Snapshot, TableSchema, Tag
+from airflow_provider_merge.metadata.model import (
+    CompactionFacts,
+    PartitionFacts,
+    Snapshot,
+    TableSchema,
+    Tag,
+)
 from airflow_provider_merge.metadata.reader import History, PartitionFilter, TableReader
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from spark_jobs.contract.compaction import CompactSpec
 
 T = TypeVar("T")
 
@@ -131,11 +138,24 @@ class TableView:
 
     def partitions(self, wanted: Mapping[str, Any]) -> list[PartitionFacts]:
         """The partitions of the newest snapshot that have these values."""
-        key = tuple(sorted((name, repr(value)) for name, value in wanted.items()))
+        key = _question(wanted)
         if key not in self._partitions:
             # Of the very snapshot that the view tells of, not of one that came meanwhile.
             self._partitions[key] = self.table.partitions(wanted, self.latest)
         return self._partitions[key]
+
+    def compaction_facts(
+        self, spec: CompactSpec, wanted: Mapping[str, Any]
+    ) -> list[CompactionFacts]:
+        """What a compaction would find there; counted once for each snapshot and schema."""
+        cache, now = self._cache, (self.latest, self.schema.schema_id)
+        if cache.compaction_of != now:
+            cache.compaction_of = now
+            cache.compaction.clear()
+        key = (repr(spec), _question(wanted))
+        if key not in cache.compaction:
+            cache.compaction[key] = self.table.compaction_facts(spec, wanted, self.latest)
+        return cache.compaction[key]
 
     def _is_retained(self, known: Snapshot | None) -> bool:
         return known is not None and self.table.snapshot(known.snapshot_id) == known
@@ -150,3 +170,7 @@ class TableView:
             if found is not None:
                 known[snapshot_id] = found
                 yield found
+
+
+def _question(wanted: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, repr(value)) for name, value in wanted.items()))

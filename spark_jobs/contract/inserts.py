@@ -48,7 +48,7 @@ class InsertIntoSpec:
 
     def __post_init__(self) -> None:
         _require_rows(self)
-        _require_partition(self.partition, "partition")
+        require_partition(self.partition, "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class InsertOverwriteSpec:
 
     def __post_init__(self) -> None:
         _require_rows(self)
-        _require_partition(self.partition, "partition")
+        require_partition(self.partition, "partition")
         modes = get_args(OverwriteMode)
         require(self.mode in modes, f"mode: {self.mode!r} is not one of: {', '.join(modes)}")
         require(
@@ -113,7 +113,7 @@ class TruncateTableSpec:
     kind: ClassVar[str] = "truncate_table"
 
     def __post_init__(self) -> None:
-        _require_partition(self.partition, "partition")
+        require_partition(self.partition, "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class DropPartitionsSpec:
                 f"partitions[{index}]: is empty",
                 "To delete all rows, truncate the table.",
             )
-            _require_partition(partition, f"partitions[{index}]")
+            require_partition(partition, f"partitions[{index}]")
 
 
 InsertStatement = InsertIntoSpec | InsertOverwriteSpec
@@ -159,7 +159,12 @@ def _require_rows(spec: InsertStatement) -> None:
         _require_partition_column(f"partition_columns[{index}]", column)
 
 
-def _require_partition(partition: PartitionSpec, name: str) -> None:
+def require_partition(partition: PartitionSpec, name: str) -> None:
+    """Check a spec; ``name`` is its name in errors.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
     seen: set[str] = set()
     for column, value in partition.items():
         _require_partition_column(f"{name}: the name of a column", column)
@@ -183,4 +188,4 @@ def _require_expected(expected: tuple[PartitionSpec, ...] | None) -> None:
     for index, partition in enumerate(expected):
         name = f"expected_partitions[{index}]"
         require(bool(partition), f"{name}: is empty", "Name at least one partition column.")
-        _require_partition(partition, name)
+        require_partition(partition, name)

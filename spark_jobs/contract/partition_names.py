@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -25,6 +26,11 @@ def partition_name(values: Mapping[str, Any]) -> str:
     """The name of a partition, from its values by column; empty for a table without partitions."""
     texts = {column: partition_text(value) for column, value in values.items()}
     return "/".join(f"{column}={NULL if text is None else text}" for column, text in texts.items())
+
+
+def partition_key(values: Mapping[str, Any]) -> str:
+    """A text that is different for each partition of a table, from its values by column."""
+    return json.dumps([partition_text(value) for value in values.values()], ensure_ascii=False)
 
 
 def only_value(name: str) -> str | None:

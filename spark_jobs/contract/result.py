@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.errors import JobError
@@ -101,7 +102,7 @@ class JobResult:
     ``schema_changes`` are those that schema evolution made to the table, or would make, as texts
     such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
-    changed anything; None for other statements.
+    changed anything; None for other statements. ``compaction`` is the report of a compaction.
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people.
@@ -123,6 +124,7 @@ class JobResult:
     warnings: tuple[str, ...] = ()
     query: QueryReport | None = None
     schema_changes: tuple[str, ...] = ()
+    compaction: CompactionReport | None = None
     version: int = VERSION
 
     def to_json(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from spark_jobs.contract.checks import require, require_column, require_identifier
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.query import QuerySpec
@@ -257,4 +258,11 @@ class CreateTableSpec:
 
 
 RowStatement = MergeSpec | DeleteSpec | UpdateSpec
-Statement = RowStatement | PartitionStatement | CreateTableSpec | QuerySpec | MaintenanceStatement
+Statement = (
+    RowStatement
+    | PartitionStatement
+    | CreateTableSpec
+    | QuerySpec
+    | MaintenanceStatement
+    | CompactSpec
+)

@@ -119,7 +119,7 @@ def require_no_null(field: pa.Field, values: pa.ChunkedArray, path: str) -> None
             ErrorCode.NOT_NULL_VIOLATION,
             f"Column {field.name} must not be NULL, but data file {path}, which is older, holds "
             f"{values.null_count} NULLs in rows that this statement has to write again.",
-            "Update those rows in the same statement, or let the column be NULL again.",
+            "Update those rows, or let the column be NULL again.",
         )
 
 

@@ -13,6 +13,7 @@ from airflow_provider_merge.hooks import catalog
 from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
@@ -93,6 +94,11 @@ def test_a_partition_that_changed(orders):
     assert found(sensor) is None
     orders.add(3, 1003, "tuesday")
     assert found(sensor) == 3
+
+
+def test_a_table_that_is_worth_compacting(orders):
+    assert found(CompactionSensor(min_small_files=3, **TABLE)) == 50
+    assert found(CompactionSensor(min_small_files=4, **TABLE)) is None
 
 
 def test_a_trigger_waits_for_a_snapshot_behind_another(orders):

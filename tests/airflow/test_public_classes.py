@@ -25,6 +25,7 @@ from airflow_provider_merge.gates import gate_arguments
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators.clauses import when_matched
+from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
@@ -40,6 +41,7 @@ from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
+from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
@@ -61,6 +63,7 @@ OPERATORS = {
     TruncateTableOperator: {},
     DropPartitionsOperator: {"partitions": [{"day": "2026-01-31"}]},
     CreateTableOperator: {"columns": [column("id", "BIGINT")]},
+    CompactOperator: {},
     ExpireSnapshotsOperator: {"retain_max": 3},
     RemoveOrphanFilesOperator: {},
     CreateTagOperator: {"tag": "daily"},
@@ -72,12 +75,14 @@ SENSORS = {
     PartitionSensor: {"partition": {"day": "2026-01-31"}},
     TagSensor: {"tag": "daily"},
     FreshnessSensor: {"max_age": 60},
+    CompactionSensor: {"min_small_files": 5},
 }
 READS = {
     "latest_snapshot": (),
     "snapshot": (1,),
     "snapshots": (),
     "partitions": (),
+    "compaction_facts": (),
     "tags": (),
     "schema": (),
     "row_count": (),
@@ -197,8 +202,10 @@ class TestReaders:
     def test_wrong_partition_column(self, orders):
         with pytest.raises(RequestError, match=self.WRONG_COLUMN):
             PaimonHook().partitions("shop.orders", {"hour": 1})
+        with pytest.raises(RequestError, match=self.WRONG_COLUMN):
+            PaimonHook().compaction_facts("shop.orders", {"hour": 1})
 
-    @pytest.mark.parametrize("sensor", [PartitionSensor, FreshnessSensor])
+    @pytest.mark.parametrize("sensor", [PartitionSensor, FreshnessSensor, CompactionSensor])
     def test_wrong_partition_column_of_a_sensor(self, orders, sensor):
         with pytest.raises(AirflowFailException, match=self.WRONG_COLUMN):
             poked(sensor, partition={"hour": 1})

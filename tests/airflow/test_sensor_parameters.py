@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
@@ -42,6 +43,30 @@ WRONG = {
         {"partition": {"d": "2"}, "through": {"d": "1"}},
         "are 0 partitions",
     ),
+    "nothing to compact for": (
+        CompactionSensor,
+        {},
+        "Give at least one of min_small_files, min_so",
+    ),
+    "one file": (CompactionSensor, {"min_small_files": 1}, "min_small_files: 1 is always there"),
+    "half a run": (CompactionSensor, {"min_sorted_runs": 2.5}, "min_sorted_runs: 2.5 is not a pos"),
+    "every share": (CompactionSensor, {"min_deleted_share": 0}, "min_deleted_share: 0 is not betw"),
+    "a percentage": (CompactionSensor, {"min_deleted_share": 20}, "20 is not a number from 0 to 1"),
+    "size without a unit": (
+        CompactionSensor,
+        {"min_small_files": 5, "target_file_size": "128"},
+        "target_file_size: '128' has no unit: write 128 mb",
+    ),
+    "small above 1": (
+        CompactionSensor,
+        {"min_small_files": 5, "small_file_share": 1.5},
+        r"small_file_share: 1\.5 is not a number from 0 to 1",
+    ),
+    "files of a partition that is text": (
+        CompactionSensor,
+        {"min_small_files": 5, "partition": "day=1"},
+        "partition: expected values of columns, found 'day=1'",
+    ),
 }
 
 
@@ -60,6 +85,11 @@ OF_A_WRONG_TYPE = {
         "max_age: '{{ params.age }}' is not a duration above 0",
     ),
     "fresh partition": (FreshnessSensor, {"max_age": 1, "partition": "d"}, "partition: expected"),
+    "files": (
+        CompactionSensor,
+        {"min_small_files": "{{ params.files }}"},
+        "min_small_files: '{{ params.files }}' is not a positive whole number",
+    ),
     "tag": (TagSensor, {"tag": 7}, "tag: 7 is not a tag name"),
 }
 

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 
+from airflow_provider_merge.compaction_gate import CompactionGate
 from airflow_provider_merge.gates import (
     FreshnessGate,
     PartitionGate,
@@ -67,6 +68,7 @@ async def told(poll, start, count, then=lambda: None):
         PartitionGate(({"day": "2026-01-31"}, {"day": None}), 2, 5),
         TagGate("t"),
         FreshnessGate(1.5, {"day": "2026-01-31"}),
+        CompactionGate(5, 7, 0.2, {"day": None}, 0.5, "1 mb", include_pending=True),
     ],
 )
 def test_what_is_serialised_comes_back(gate):

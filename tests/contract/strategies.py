@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     InsertIntoSpec,
@@ -194,6 +195,25 @@ def queries(source: str) -> st.SearchStrategy[QuerySpec]:
     return st.builds(QuerySpec, st.just(source), st.integers(1, 10_000), outputs, formats)
 
 
+_specs = st.dictionaries(identifiers.map(lambda name: f"`{name}`"), words, min_size=1, max_size=1)
+_sizes = st.none() | st.sampled_from(["1 b", "128 mb", "7GB"])
+_shares = st.none() | st.floats(0, 1)
+_counts = st.none() | st.integers(2, 9)
+compactions = st.builds(
+    CompactSpec,
+    st.lists(_specs, max_size=2).map(tuple),
+    st.sampled_from(["minor", "full"]),
+    _sizes,
+    _counts,
+    _shares,
+    _shares,
+    _counts,
+    _sizes,
+    _counts,
+    st.booleans(),
+)
+
+
 @st.composite
 def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     """A CREATE TABLE with keys that are columns."""
@@ -242,7 +262,16 @@ def requests(draw: st.DrawFn) -> JobRequest:
     source = draw(st.sampled_from(source_names))
     of_source = (merges(source), inserts_into(source), overwrites(source), queries(source))
     statement = draw(
-        st.one_of(*of_source, deletes, updates, truncates, drops, create_tables(), maintenance)
+        st.one_of(
+            *of_source,
+            deletes,
+            updates,
+            truncates,
+            drops,
+            create_tables(),
+            maintenance,
+            compactions,
+        )
     )
     operation_id = draw(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,12}", fullmatch=True))
     return JobRequest(
@@ -293,6 +322,15 @@ _found = st.builds(
     st.booleans(),
     st.none() | texts,
 )
+_compacted = st.builds(
+    CompactedPartition, st.dictionaries(texts, st.none() | texts, max_size=2), *[counts] * 7, texts
+)
+_compactions = st.builds(
+    CompactionReport,
+    st.lists(_compacted, max_size=2).map(tuple),
+    *[counts] * 11,
+    st.lists(counts, max_size=2).map(tuple),
+)
 results = st.builds(
     JobResult,
     texts,
@@ -310,4 +348,6 @@ results = st.builds(
     st.none() | reports,
     st.lists(texts, max_size=2).map(tuple),
     st.none() | _found,
+    st.lists(texts, max_size=2).map(tuple),
+    st.none() | _compactions,
 )

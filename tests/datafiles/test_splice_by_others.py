@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 LOCAL = pafs.LocalFileSystem()
 ROWS = 4000
 
-_ROWS_OF_ALL_TYPES = """
+ROWS_OF_ALL_TYPES = """
 SELECT CAST(id AS INT) AS id,
        id * 1000000007 AS big,
        CASE WHEN id % 7 > 0 THEN CAST(id % 50 AS DECIMAL(9, 2)) END AS price,
@@ -41,7 +41,7 @@ SELECT CAST(id AS INT) AS id,
 FROM range(4000)
 """
 
-_WRITERS: dict[str, dict[str, Any]] = {
+WRITERS: dict[str, dict[str, Any]] = {
     "version 1": {"compression": "zstd"},
     "version 2": {"compression": "snappy", "parquet.writer.version": "v2"},
     "small pages": {"parquet.page.size": 512, "parquet.page.row.count.limit": 100},
@@ -55,7 +55,7 @@ _WRITERS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    return spark.sql(_ROWS_OF_ALL_TYPES).coalesce(1)
+    return spark.sql(ROWS_OF_ALL_TYPES).coalesce(1)
 
 
 def changes() -> dict[str, FileChanges]:
@@ -68,11 +68,11 @@ def changes() -> dict[str, FileChanges]:
 
 
 @pytest.mark.parametrize("change", sorted(changes()))
-@pytest.mark.parametrize("writer", sorted(_WRITERS))
+@pytest.mark.parametrize("writer", sorted(WRITERS))
 def test_spark_reads_the_same_rows_from_a_file_of_its_own(
     spark: SparkSession, frame: DataFrame, tmp_path: Path, writer: str, change: str
 ) -> None:
-    frame.write.options(**_WRITERS[writer]).parquet(str(tmp_path / "written"))
+    frame.write.options(**WRITERS[writer]).parquet(str(tmp_path / "written"))
     (source,) = (tmp_path / "written").glob("*.parquet")
     target = tmp_path / "target.parquet"
 

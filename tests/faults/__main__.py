@@ -1,6 +1,7 @@
 """``make test-faults N=…``: faults until N have been run with this commit; it goes on where it was.
 
-Prints each fault that was not survived, and the summary.
+``COMPACT=1``: those of compactions, with a ledger of their own. Prints each fault that was not
+survived, and the summary.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.faults.compaction_matrix import WORKS as COMPACTIONS
+from tests.faults.compaction_matrix import CompactionMatrix
 from tests.faults.drivers import running_drivers
 from tests.faults.matrix import TABLE, WORKS, Matrix
 from tests.judge.judge import read_with_java
 
 _ROOT = Path(__file__).resolve().parents[2]
-_LEDGER = _ROOT / ".faults" / "runs.jsonl"
+_FOLDER = _ROOT / ".faults"
 
 
 def _commit() -> str:
@@ -28,8 +31,8 @@ def _commit() -> str:
     return subprocess.check_output(command, cwd=_ROOT, text=True).strip()
 
 
-def _earlier(commit: str) -> list[dict[str, str]]:
-    lines = _LEDGER.read_text().splitlines() if _LEDGER.exists() else []
+def _earlier(ledger: Path, commit: str) -> list[dict[str, str]]:
+    lines = ledger.read_text().splitlines() if ledger.exists() else []
     return [run for run in map(json.loads, lines) if run["commit"] == commit]
 
 
@@ -39,19 +42,23 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--without-java", action="store_true")
+    parser.add_argument("--compactions", action="store_true")
     chosen = parser.parse_args()
     commit, started = _commit(), time.monotonic()
-    runs = _earlier(commit)
-    _LEDGER.parent.mkdir(exist_ok=True)
+    ledger_path = _FOLDER / ("compactions.jsonl" if chosen.compactions else "runs.jsonl")
+    runs = _earlier(ledger_path, commit)
+    _FOLDER.mkdir(exist_ok=True)
+    works = COMPACTIONS if chosen.compactions else WORKS
+    kind = CompactionMatrix if chosen.compactions else Matrix
 
     def read(warehouse: Path) -> list[dict[str, object]]:
         return list(read_with_java(warehouse, TABLE))
 
     with tempfile.TemporaryDirectory() as folder, running_drivers() as drivers:
-        matrix = Matrix(drivers, Path(folder), None if chosen.without_java else read)
-        every = [fault for work in WORKS for fault in matrix.faults(work)]
+        matrix = kind(drivers, Path(folder), None if chosen.without_java else read)
+        every = [fault for work in works for fault in matrix.faults(work)]
         rest = itertools.islice(itertools.cycle(every), len(runs), chosen.runs)
-        with _LEDGER.open("a") as ledger:
+        with ledger_path.open("a") as ledger:
             for fault in rest:
                 if chosen.minutes and time.monotonic() - started > 60 * chosen.minutes:
                     break

@@ -62,16 +62,7 @@ class Matrix:
     def faults(self, work: str) -> Iterator[Fault]:
         """All faults of a work."""
         steps = self.drivers.do("steps", self._fresh(work), WORKS[work])["value"]
-        for number, (event, path) in enumerate(steps, 1):
-            short = Path(path).relative_to(self._warehouse)
-            where = f"{event.removeprefix('os.')} {_ID.sub('*', str(short))}"
-            yield Fault(work, number, "killed before", where)
-            if event == "open":
-                yield Fault(work, number, "killed within", where)
-            yield Fault(work, number, "failed before", where)
-            if event in LOSABLE:
-                yield Fault(work, number, "killed after", where)
-                yield Fault(work, number, "answer lost after", where)
+        yield from faults_of(work, steps, self._warehouse)
 
     def run(self, fault: Fault) -> tuple[str, str]:
         """The table's state after the fault (old or new), and what the next try did.
@@ -128,6 +119,20 @@ class Matrix:
         shutil.rmtree(self._warehouse, ignore_errors=True)
         shutil.copytree(seed, self._warehouse)
         return self._warehouse
+
+
+def faults_of(work: str, steps: Iterable[tuple[str, str]], warehouse: Path) -> Iterator[Fault]:
+    """All faults of a work with these steps: an audit event and the path that changes."""
+    for number, (event, path) in enumerate(steps, 1):
+        short = Path(path).relative_to(warehouse)
+        where = f"{event.removeprefix('os.')} {_ID.sub('*', str(short))}"
+        yield Fault(work, number, "killed before", where)
+        if event == "open":
+            yield Fault(work, number, "killed within", where)
+        yield Fault(work, number, "failed before", where)
+        if event in LOSABLE:
+            yield Fault(work, number, "killed after", where)
+            yield Fault(work, number, "answer lost after", where)
 
 
 def known(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,15 +14,20 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.errors import JobError
+from tests.faults import compactions
+from tests.faults.compactions import Compaction
 from tests.faults.looking import look
 from tests.faults.merges import Work, append_by_others, new_table, opened, run, run_until_done
 from tests.faults.storage import Steps, die_at, fail_at
 from tests.support.paimon_tables import NAME
+
+_EXPIRIES = ("expire", "expiry steps", "die expiring", "fail expiring")
 
 
 def _forked(action: Callable[[], Any]) -> tuple[int, int]:
@@ -100,6 +105,46 @@ def _expiry_steps(warehouse: Path) -> list[list[str]]:
     return seen
 
 
+def _compacts(warehouse: Path, work: Compaction, seen: Callable[..., None] | None) -> list[Any]:
+    """Status, error and report of the first try, or of the second one if nobody has ``seen``."""
+
+    def between() -> None:
+        if work.meets_others and seen is not None:
+            compactions.change_by_others(warehouse)
+
+    if seen is not None:
+        Steps(warehouse, seen).watch()
+    result = compactions.run(warehouse, 2 if seen is None else 1, between)
+    report = None if result.compaction is None else asdict(result.compaction)
+    return [result.status, str(result.error), report]
+
+
+def _compaction_steps(warehouse: Path, work: Compaction) -> list[list[str]]:
+    seen: list[list[str]] = []
+    _compacts(warehouse, work, lambda _, event, path, __: seen.append([event, path]))
+    return seen
+
+
+def _obey_compaction(what: str, warehouse: Path, command: dict[str, Any]) -> Any:
+    work = Compaction(**command["compaction"])
+    if what == "compaction steps":
+        return _answer(*_forked(lambda: _compaction_steps(warehouse, work)))
+    if what == "die compacting":
+        seen = die_at(command["step"], **command["how"])
+        return _answer(*_forked(lambda: _compacts(warehouse, work, seen)))
+    if what == "fail compacting":
+        seen = fail_at(command["step"], acts=command["acts"])
+        return _answer(*_forked(lambda: _compacts(warehouse, work, seen)))
+    if what == "find orphans":
+
+        def found() -> Any:
+            count, left = compactions.orphans_left(warehouse)
+            return count, sorted(left)
+
+        return _answer(*_forked(found))
+    return _answer(*_forked(lambda: _compacts(warehouse, work, None)))
+
+
 def _tries(warehouse: Path, work: Work, number: int) -> list[Any]:
     """Status, error and the number of the try that did it."""
     result = run(warehouse, work, number)
@@ -136,8 +181,22 @@ def _races(warehouse: Path, works: list[Work]) -> list[dict[str, Any]]:
     return answers
 
 
+def _obey_expiry(warehouse: Path, command: dict[str, Any]) -> Any:
+    if command["do"] == "expire":
+        return _answer(*_forked(lambda: _expires(warehouse, None)))
+    if command["do"] == "expiry steps":
+        return _answer(*_forked(lambda: _expiry_steps(warehouse)))
+    if command["do"] == "die expiring":
+        seen = die_at(command["step"], torn=command["torn"])
+        return _answer(*_forked(lambda: _expires(warehouse, seen)))
+    seen = fail_at(command["step"], acts=False)
+    return _answer(*_forked(lambda: _expires(warehouse, seen)))
+
+
 def _obey(command: dict[str, Any]) -> Any:
     warehouse = Path(command["warehouse"])
+    if "compaction" in command:
+        return _obey_compaction(command["do"], warehouse, command)
     works = [Work(**each) for each in command["works"]]
     if command["do"] == "steps":
         return _answer(*_forked(lambda: _steps(warehouse, works[0])))
@@ -149,16 +208,8 @@ def _obey(command: dict[str, Any]) -> Any:
         return _answer(*_forked(lambda: _fails(warehouse, works[0], step, acts)))
     if command["do"] == "try":
         return _answer(*_forked(lambda: _tries(warehouse, works[0], command["number"])))
-    if command["do"] == "expire":
-        return _answer(*_forked(lambda: _expires(warehouse, None)))
-    if command["do"] == "expiry steps":
-        return _answer(*_forked(lambda: _expiry_steps(warehouse)))
-    if command["do"] == "die expiring":
-        seen = die_at(command["step"], torn=command["torn"])
-        return _answer(*_forked(lambda: _expires(warehouse, seen)))
-    if command["do"] == "fail expiring":
-        seen = fail_at(command["step"], acts=False)
-        return _answer(*_forked(lambda: _expires(warehouse, seen)))
+    if command["do"] in _EXPIRIES:
+        return _obey_expiry(warehouse, command)
     if command["do"] == "race":
         return _races(warehouse, works)
     children = [
@@ -175,6 +226,11 @@ def _used_modules() -> list[str]:
         run(Path(folder), Work("warm-up", 100, marks=True), 1)
         look(Path(folder), "shop.orders")
         _expires(Path(folder), None)
+    with tempfile.TemporaryDirectory() as folder:
+        for work in (Compaction(marks=True), Compaction(has_key=True)):
+            (Path(folder) / str(work)).mkdir()
+            compactions.new_table(Path(folder) / str(work), work)
+            _compacts(Path(folder) / str(work), work, None)
     return sorted(sys.modules)
 
 

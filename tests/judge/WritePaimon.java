@@ -76,7 +76,8 @@ import org.apache.paimon.types.RowType;
  * {"mode": "create", "fields": [["id", "BIGINT"]], "partition_keys": [],
  *  "primary_keys": [], "options": {}}
  * {"mode": "alter", "changes": [["add", ["n"], "INT"], ["rename", ["s", "x"], "y"]]}
- * {"mode": "append", "rows": [[1], [2]], "kinds": ["+I", "-D"], "bucket": 0, "overwrite": true}
+ * {"mode": "append", "rows": [[1], [2]], "kinds": ["+I", "-D"], "bucket": 0, "overwrite": true,
+ *  "user": "u"}
  * {"mode": "delete", "column": "id", "values": [1]}
  * {"mode": "branch", "name": "b", "tag": "start"}
  * {"mode": "compact", "full": true, "buckets": [0]}
@@ -85,7 +86,7 @@ import org.apache.paimon.types.RowType;
  *
  * "append" and "delete" make one commit each, "delete" by deletion vectors; "append" may have a kind
  * for each row, and a bucket for all where the writer does not choose it, and takes the place of all
- * rows if it is to "overwrite"; "branch" tags the latest
+ * rows if it is to "overwrite", and the name of its commit user begins with "user"; "branch" tags the latest
  * snapshot first; "compact" is what Paimon's compaction job does, to each bucket where there are any
  * or to those in "buckets" (of all partitions), as a whole unless "full" is false; "expire" leaves
  * the latest snapshot only, and the changelogs of others for a day if it "keeps_changelogs". Types and values have the form of ReadPaimon. The answer is
@@ -208,7 +209,12 @@ public final class WritePaimon {
         return schema.build();
     }
 
-    private static void append(FileStoreTable table, JsonNode request) throws Exception {
+    private static void append(FileStoreTable found, JsonNode request) throws Exception {
+        FileStoreTable table = found;
+        if (request.hasNonNull("user")) {
+            String user = request.get("user").asText();
+            table = found.copy(Collections.singletonMap("commit.user-prefix", user));
+        }
         BatchWriteBuilder builder = table.newBatchWriteBuilder();
         if (request.path("overwrite").asBoolean(false)) {
             builder.withOverwrite();

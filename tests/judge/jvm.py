@@ -6,11 +6,14 @@ import atexit
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from tests.judge.toolchain import Toolchain, prepare
+
+# Small requests: compiling them well costs more than it gains.
+_SMALL = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class JudgeError(Exception):
@@ -20,14 +23,15 @@ class JudgeError(Exception):
 class Server:
     """The JVM; ends with this process, whose end closes its standard input."""
 
-    def __init__(self, toolchain: Toolchain, program: str, zone: str = "UTC") -> None:
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        program: str,
+        zone: str = "UTC",
+        options: Sequence[str] = _SMALL,
+    ) -> None:
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the JVM
-        options = [
-            "-Xmx512m",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            f"-Duser.timezone={zone}",
-        ]
+        options = [*options, f"-Duser.timezone={zone}"]
         self._process = subprocess.Popen(
             [toolchain.java, *options, "-cp", toolchain.classpath, program],
             stdin=subprocess.PIPE,

@@ -5,10 +5,9 @@ Independent of the code that it judges: pypaimon reads the manifests, pyarrow th
 
 from __future__ import annotations
 
-import re
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,21 +16,26 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pypaimon.manifest.index_manifest_file import IndexManifestFile
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.schema.data_types import PyarrowFieldParser
 from pypaimon.table.file_store_table import FileStoreTable
 
 from spark_jobs.connectors.paimon.format.buckets import key_hashes
+from tests.judge.snapshot_checker import (
+    Place,
+    differing,
+    index_entries,
+    path_of,
+    place_of,
+    problems_of_snapshot,
+    stored_files,
+)
 from tests.judge.values import from_arrow, is_bounded
 
 _RECORD = {"_SEQUENCE_NUMBER": (2147483646, pa.int64()), "_VALUE_KIND": (2147483645, pa.int8())}
 _KEY_IDS = 1073741823
 _RETRACTING = (1, 3)
-_JAVA_INDEX = re.compile(r"index-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-[0-9]+")
-
-Place = tuple[tuple[Any, ...], int]
 
 
 def problems_of(table: Any, *, numbered: bool = True) -> list[str]:
@@ -47,18 +51,18 @@ def problems_of(table: Any, *, numbered: bool = True) -> list[str]:
         return []
     manifests = ManifestListManager(table).read_all(snapshot)
     entries = ManifestFileManager(table).read_entries_parallel(manifests, drop_stats=False)
-    paths = {path.name: path for path in _folder(table).rglob("*") if path.is_file()}
-    found = list(_problems_of_snapshot(table, snapshot, entries))
+    paths = stored_files(table)
+    found = list(problems_of_snapshot(table, snapshot, entries, paths))
     stored: dict[Place, list[_File]] = defaultdict(list)
     for entry in entries:
         name = entry.file.file_name
-        path = Path((entry.file.external_path or "").removeprefix("file:") or paths.get(name, name))
+        path = path_of(entry, paths)
         if not path.is_file():
             found.append(f"{name}: there is no such file")
         elif path.suffix == ".parquet":
             file = _File(table, entry, path, numbered)
             found += [f"{name}: {problem}" for problem in _problems_of_file(file)]
-            stored[_place(entry)].append(file)
+            stored[place_of(entry)].append(file)
     if table.table_schema.options.get("bucket", "-1") == "-1":
         found += _problems_of_hash_index(table, snapshot, stored, paths)
     marked = _marked_files(table, snapshot)
@@ -78,11 +82,10 @@ def _problems_of_hash_index(
 ) -> Iterator[str]:
     """Keys whose hash is not in the index of their bucket, or in that of another one."""
     indexes: dict[Place, set[int]] = {}
-    entries = IndexManifestFile(table).read(snapshot.index_manifest) if stored else []
-    for entry in entries:
+    for entry in index_entries(table, snapshot) if stored else []:
         if entry.index_file.index_type != "HASH":
             continue
-        place, content = _place(entry), paths[entry.index_file.file_name].read_bytes()
+        place, content = place_of(entry), paths[entry.index_file.file_name].read_bytes()
         if place in indexes:
             yield f"bucket {place}: it has two HASH index files"
         hashes = [each for (each,) in struct.iter_unpack(">i", content)]
@@ -106,18 +109,11 @@ def _problems_of_hash_index(
 
 def _marked_files(table: Any, snapshot: Any) -> set[str]:
     """Names of the files with a deletion vector."""
-    if snapshot.index_manifest is None:
-        return set()
-    entries = IndexManifestFile(table).read(snapshot.index_manifest)
-    return {name for entry in entries for name in entry.index_file.dv_ranges or ()}
-
-
-def _folder(table: Any) -> Path:
-    return Path(str(table.table_path).removeprefix("file://").removeprefix("file:"))
-
-
-def _place(entry: Any) -> Place:
-    return tuple(entry.partition.values), entry.bucket
+    return {
+        name
+        for entry in index_entries(table, snapshot)
+        for name in entry.index_file.dv_ranges or ()
+    }
 
 
 @dataclass(frozen=True)
@@ -179,25 +175,6 @@ class _File:
         return [row[column] for row in from_arrow(self.content.select([column]))]
 
 
-def _problems_of_snapshot(table: Any, snapshot: Any, entries: Iterable[Any]) -> Iterator[str]:
-    live = {(_place(entry), entry.file.file_name) for entry in entries}
-    names = Counter(entry.file.file_name for entry in entries)
-    yield from (f"{name}: it is live {count} times" for name, count in names.items() if count > 1)
-    rows = sum(entry.file.row_count for entry in entries)
-    if snapshot.total_record_count != rows:
-        yield f"the snapshot counts {snapshot.total_record_count} records, its files have {rows}"
-    if snapshot.index_manifest is None:
-        return
-    for index in IndexManifestFile(table).read(snapshot.index_manifest):
-        place = (tuple(index.partition.values), index.bucket)
-        if _JAVA_INDEX.fullmatch(index.index_file.file_name):
-            # Java's compaction of one file leaves its vector behind.
-            continue
-        for name in index.index_file.dv_ranges or ():
-            if (place, name) not in live:
-                yield f"{name}: it has a deletion vector in bucket {place}, but is not live there"
-
-
 def _problems_of_changelog(table: Any, snapshot: Any, paths: Mapping[str, Path]) -> Iterator[str]:
     """What is wrong with the changelog files of a snapshot."""
     if snapshot.changelog_manifest_list is None:
@@ -225,7 +202,7 @@ def _problems_of_file(file: _File) -> Iterator[str]:
         yield from wrong
         return
     kinds = file.content["_VALUE_KIND"].to_pylist()
-    yield from _differing(
+    yield from differing(
         {
             "size": (file.meta.file_size, file.path.stat().st_size),
             "row count": (file.meta.row_count, file.content.num_rows),
@@ -240,12 +217,6 @@ def _problems_of_file(file: _File) -> Iterator[str]:
         return
     yield from _problems_of_keys(file)
     yield from _problems_of_values(file)
-
-
-def _differing(pairs: Mapping[str, tuple[Any, Any]]) -> Iterator[str]:
-    for what, (said, is_) in pairs.items():
-        if said != is_:
-            yield f"its {what} is {is_}, but its entry says {said}"
 
 
 def _problems_of_columns(file: _File) -> Iterator[str]:
@@ -269,7 +240,7 @@ def _problems_of_columns(file: _File) -> Iterator[str]:
         if not file.numbered:
             continue
         stored = int((field.metadata or {}).get(b"PARQUET:field_id", -1))
-        yield from _differing({f"field id of {name}": (number, stored)})
+        yield from differing({f"field id of {name}": (number, stored)})
         if field.nullable != nullable:
             yield f"column {name} is {'' if field.nullable else 'not '}nullable"
 
@@ -299,7 +270,7 @@ def _problems_of_keys(file: _File) -> Iterator[str]:
     for first, second in pairwise(file.keys):
         if first > second or (first == second and not file.is_changelog):
             yield f"key {second} stands behind {first}"
-    yield from _differing(
+    yield from differing(
         {
             "first key": (file.key_bound(file.meta.min_key), file.keys[0]),
             "last key": (file.key_bound(file.meta.max_key), file.keys[-1]),

@@ -49,3 +49,25 @@ def _changes(old: Row | None, new: Row | None) -> list[Change]:
 
 def _key(key: Sequence[str], row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in key)
+
+
+class Replay:
+    """The rows that a stream which reads everything has, by key; ``wrong``: what did not fit."""
+
+    def __init__(self, key: Sequence[str]) -> None:
+        self.key = key
+        self.rows: dict[tuple[Any, ...], Row] = {}
+        self.wrong: list[str] = []
+
+    def read(self, changes: Iterable[Change]) -> None:
+        """Take the next changes; each has to fit the rows before it."""
+        for kind, row in changes:
+            key = _key(self.key, row)
+            old = self.rows.get(key)
+            fits = old is None if kind == "+I" else kind == "+U" or old == row
+            if not fits:
+                self.wrong.append(f"{kind} {row} while the row is {old}")
+            if kind in ("+I", "+U"):
+                self.rows[key] = row
+            else:
+                self.rows.pop(key, None)

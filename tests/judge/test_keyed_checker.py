@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pypaimon.deletionvectors.bitmap_deletion_vector import BitmapDeletionVector
 from pypaimon.index.deletion_vector_meta import DeletionVectorMeta
 from pypaimon.index.index_file_meta import IndexFileMeta
 from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
@@ -187,7 +189,7 @@ def test_vectors_of_files_that_are_gone(tmp_path):
     table = warehouse.table("d.t")
     commit_files(table, [file_of(table, 1, 2, level=5)])
     (old,) = entries_of(table)
-    commit_files(table, [], index_adds=[vector_of(old.file.file_name)])
+    commit_files(table, [], index_adds=[vector_of(table, old.file.file_name, 1)])
     assert problems_of(table) == []
 
     commit_files(table, [file_of(table, 1, level=5)], removed=[old])
@@ -196,8 +198,55 @@ def test_vectors_of_files_that_are_gone(tmp_path):
     assert problem.startswith(f"{old.file.file_name}: it has a deletion vector in bucket")
 
 
-def vector_of(name):
-    """The entry of an index file, which the checker does not open."""
-    ranges = {name: DeletionVectorMeta(name, 1, 20, 1)}
-    index = IndexFileMeta("DELETION_VECTORS", "index-1", 30, 1, ranges)
-    return IndexManifestEntry(0, GenericRow([], []), 0, index)
+@pytest.mark.parametrize(
+    ("marked", "said", "problem"),
+    [
+        ((0,), 1, None),
+        ((0, 1), 1, "2 rows are marked, not 1"),
+        ((1, 2), 2, "its deletion vector marks no row, or one beyond its 2"),
+        ((), 0, "its deletion vector marks no row, or one beyond its 2"),
+    ],
+)
+def test_vectors_that_do_not_fit_their_file(tmp_path, marked, said, problem):
+    warehouse = Warehouse(tmp_path)
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"}
+    warehouse.create("d.t", SCHEMA, (), ["k"], options)
+    table = warehouse.table("d.t")
+    file = file_of(table, 1, 2, level=5)
+    commit_files(table, [file])
+
+    commit_files(
+        table, [], index_adds=[vector_of(table, file.file_name, *marked, cardinality=said)]
+    )
+
+    expected = [f"{file.file_name}: {problem}"] if problem else []
+    assert problems_of(table) == expected
+
+
+def test_two_vectors_of_a_file(tmp_path):
+    warehouse = Warehouse(tmp_path)
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"}
+    warehouse.create("d.t", SCHEMA, (), ["k"], options)
+    table = warehouse.table("d.t")
+    file = file_of(table, 1, 2, level=5)
+    commit_files(table, [file])
+
+    twice = [vector_of(table, file.file_name, each) for each in (0, 1)]
+    commit_files(table, [], index_adds=twice)
+
+    assert problems_of(table) == [f"{file.file_name}: it has 2 deletion vectors"]
+
+
+def vector_of(table, name, *marked, cardinality=1):
+    """The entry of a new index file that marks rows of a data file."""
+    vector = BitmapDeletionVector()
+    for position in marked:
+        vector.delete(position)
+    content = b"\x01" + vector.serialize()
+    index = f"index-{uuid.uuid4()}"
+    folder = Path(str(table.table_path).removeprefix("file:")) / "index"
+    folder.mkdir(exist_ok=True)
+    (folder / index).write_bytes(content)
+    ranges = {name: DeletionVectorMeta(name, 1, len(content) - 9, cardinality)}
+    meta = IndexFileMeta("DELETION_VECTORS", index, len(content), 1, ranges)
+    return IndexManifestEntry(0, GenericRow([], []), 0, meta)

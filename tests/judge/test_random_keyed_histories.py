@@ -23,6 +23,7 @@ from spark_jobs.contract.statements import (
 )
 from tests.judge.judge import changelog_from_java, read_with_java
 from tests.judge.keyed_checker import problems_of
+from tests.judge.keyed_kinds import KINDS
 from tests.judge.keyed_model import KeyedModel
 from tests.judge.merging import delete, insert, merge, overwrite, selected, update
 from tests.judge.streams import wrong_changes
@@ -33,42 +34,6 @@ COUNT = int(os.environ.get("MERGE_HISTORIES", "3"))
 FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", "1"))
 ROUNDS = 5
 
-SEQUENCE = {"sequence.field": "seq"}
-VECTORS = {"deletion-vectors.enabled": "true"}
-SUMS = {
-    "merge-engine": "aggregation",
-    "fields.a.aggregate-function": "sum",
-    "fields.b.aggregate-function": "max",
-}
-INPUT = {"changelog-producer": "input"}
-LOOKUP = {"changelog-producer": "lookup"}
-FULL_COMPACTION = {"changelog-producer": "full-compaction"}
-KINDS = (
-    {},
-    {},
-    SEQUENCE,
-    VECTORS,
-    {**SEQUENCE, **VECTORS},
-    {"merge-engine": "partial-update"},
-    {"merge-engine": "partial-update", **SEQUENCE},
-    {"merge-engine": "first-row"},
-    SUMS,
-    {"data-file.thin-mode": "true"},
-    INPUT,
-    {**INPUT, **SEQUENCE, "data-file.thin-mode": "true"},
-    {**INPUT, **VECTORS},
-    {**INPUT, **SUMS},
-    LOOKUP,
-    {**LOOKUP, **SEQUENCE, "changelog-producer.row-deduplicate": "true"},
-    {**LOOKUP, **VECTORS},
-    {**LOOKUP, "merge-engine": "partial-update"},
-    {**LOOKUP, **SUMS},
-    {**SUMS, "force-lookup": "true"},
-    {**LOOKUP, "merge-engine": "first-row"},
-    FULL_COMPACTION,
-    {**FULL_COMPACTION, **SEQUENCE},
-    {**FULL_COMPACTION, **SUMS},
-)
 KEY_TYPES = ("INT", "BIGINT", "STRING", "DECIMAL(10, 2)", "DECIMAL(22, 3)", "DATE")
 
 

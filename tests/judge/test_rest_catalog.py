@@ -21,6 +21,7 @@ from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Origin, TableName
 from spark_jobs.contract.statements import (
@@ -38,6 +39,7 @@ from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.judge import read_with_java
 from tests.judge.rest_server import RestCatalog
+from tests.support.compaction_runs import compact
 from tests.support.paimon_tables import append, begin, create, inserts, read, snapshot_ids, store
 from tests.support.proxy import Proxy, proxy_before
 
@@ -102,6 +104,30 @@ def interrupted(connector: Connector, **what: Callable[[], Any]) -> Connector:
     snapshots = Interrupted(writes._snapshots, **what)
     filesystem = connector.storage.filesystem
     return replace(connector, writes=PaimonMergeWrites(writes._metadata, filesystem, snapshots))
+
+
+def test_a_compaction_is_published_by_the_server(
+    connector: Connector, rest: RestCatalog, name: TableName
+) -> None:
+    create(connector, {"id": "bigint"}, name=name)
+    for number in range(6):
+        append(connector, [{"id": number}], f"op-{number}", name)
+    before = read(connector, name)
+    conflict = [lambda: append(connector, [{"id": 99}], "other", name)]
+
+    def interfere() -> None:
+        if conflict:
+            conflict.pop()()
+
+    result = compact(connector, rest.spec(), CompactSpec(), name=name, before_publication=interfere)
+
+    assert result.error is None, result.error
+    assert result.compaction is not None
+    assert (result.compaction.files_before, result.compaction.files_after) == (6, 1)
+    assert result.compaction.snapshots == (8,)
+    assert read(connector, name) == [*before, {"id": 99}]
+    snapshot = connector.metadata.load_table(name).native.snapshot
+    assert (snapshot.commit_kind, snapshot.total_record_count) == ("COMPACT", 7)
 
 
 def test_the_server_publishes_and_tells_the_latest_snapshot(

@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog as Server
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.connector import Connector
@@ -44,6 +45,7 @@ def test_a_table_is_read_where_the_server_says(
     assert table.latest().snapshot_id == snapshot_ids(connector, name)[-1] == 2
     assert table.row_count() == 3
     assert [each.values for each in table.partitions()] == [{"day": None}]
+    assert [each.small_files for each in table.compaction_facts(CompactSpec())] == [2]
 
 
 def test_what_the_server_does_not_know(rest: RestCatalog, name: TableName) -> None:

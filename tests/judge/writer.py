@@ -45,9 +45,12 @@ class JavaTable:
         """One commit with these rows."""
         self.append_rows(from_arrow(rows))
 
-    def append_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """One commit with rows whose values are as in ``tests.judge.values``."""
-        self._ask(mode="append", rows=list(map(self._row, rows)))
+    def append_rows(self, rows: Iterable[Mapping[str, Any]], user: str | None = None) -> None:
+        """One commit with rows whose values are as in ``tests.judge.values``.
+
+        ``user``: what the name of its commit user begins with.
+        """
+        self._ask(mode="append", rows=list(map(self._row, rows)), user=user)
 
     def append_records(
         self,

@@ -1,6 +1,8 @@
-"""The example ``table_care`` as it is: what the preview said goes, once somebody has approved it.
+"""The examples ``table_care`` and ``compact_events`` as they are.
 
-Its run is the one that Airflow makes of its schedule. Then the table is rolled back to its tag.
+What the preview of ``table_care`` said goes, once somebody has approved it; then the table is
+rolled back to its tag. ``compact_events`` compacts what is worth it. Their runs are those that
+Airflow makes of their schedules.
 """
 
 from __future__ import annotations
@@ -36,6 +38,23 @@ from airflow_provider_merge.operators.rollback import RollbackOperator
 with DAG("rollback", schedule=None, start_date=datetime(2024, 1, 1)):
     RollbackOperator(task_id="back", target="shop.orders", tag={tag!r}, force=True)
 """
+# A month ago, twelve appends to one day, of which two were to another day, too.
+_EVENTS = """
+import json
+from pathlib import Path
+tables.create(connector, {"id": "BIGINT", "day": "DATE"}, ["day"], name=name)
+from datetime import date
+for number in range(12):
+    days = (1, 2) if number < 2 else (1,)
+    rows = [{"id": number, "day": date(2026, 1, day)} for day in days]
+    tables.append(connector, rows, f"append-{number}", name)
+    connector.writes.release_guard(connector.metadata.load_table(name), f"append-{number}")
+for path in Path(warehouse, "shop.db", "events", "snapshot").glob("snapshot-*"):
+    document = json.loads(path.read_text())
+    document["timeMillis"] -= 30 * 24 * 3600 * 1000
+    path.write_text(json.dumps(document))
+"""
+_IDS = "print(sorted((row['day'].day, row['id']) for row in tables.read(connector, name)))"
 
 
 def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_python):
@@ -91,6 +110,30 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
     assert table.python(_ROWS).splitlines()[-1] == "[{'id': 12, 'k': 'x'}]"
     assert not any("py4j" in log for log in logs), "no JVM is started"
     assert not list(server.folder.glob("tmp/merge-job-*")), "request files are removed"
+
+
+def test_what_is_worth_it_is_compacted(server, spark_python):
+    table = Table(server, server.folder / "warehouse", spark_python, "events")
+    table.python(_EVENTS)
+    rows = table.python(_IDS)
+    client = server.client
+    server.add_dag("compact_events", (ROOT / "dags_examples" / "compact_events.py").read_text())
+    (run_id,) = wait_for("the night's run", lambda: client.runs("compact_events"))
+
+    assert client.ended("compact_events", run_id) == "success", table.story("compact_events")
+    found = client.xcom("compact_events", run_id, "worth_compacting")
+    assert found == [{"day": "2026-01-01"}]
+    done = client.xcom("compact_events", run_id, "compact")
+    assert (done["status"], done["files_before"], done["files_after"]) == ("committed", 12, 1)
+    assert client.xcom("compact_events", run_id, "expire")["snapshots"] == 3
+    assert table.snapshots() == list(range(4, 14))
+    assert table.python(_IDS) == rows
+
+    client.trigger("compact_events", "again")
+
+    assert client.ended("compact_events", "again") == "success", table.story("compact_events")
+    states = {each["task_id"]: each["state"] for each in client.tasks("compact_events", "again")}
+    assert states == {"worth_compacting": "success", "compact": "skipped", "expire": "success"}
 
 
 def is_asked(server, run_id):

@@ -1,7 +1,9 @@
 """``make test-races MINUTES=… [STORE=local|s3|rest|hdfs] [WRITERS=…] [PUBLISH=…] [SEED=…]``.
 
 ``KEY=1``: all writers on one partition of a table with a primary key, in turn with one fixed bucket
-and with dynamic ones; a checker looks at its files and indexes afterwards. ``PUBLISH``: ``own``, or
+and with dynamic ones; a checker looks at its files and indexes afterwards. ``COMPACT=1``: a
+compactor beside two writers and one of Java's (local files; there is none with dynamic buckets, nor
+where readers would not see what it writes). ``PUBLISH``: ``own``, or
 ``pypaimon`` or ``check-then-write``, whose losses the checker must find.
 """
 
@@ -16,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spark_jobs.contract.request import CatalogSpec
+from tests.judge import append_checker, keyed_checker
 from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
-from tests.judge.keyed_checker import problems_of
 from tests.judge.rest_server import rest_catalog, rest_toolchain
 from tests.races.checker import Report
 from tests.races.race import Race
@@ -57,32 +59,40 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--store", choices=["local", "s3", "rest", "hdfs"], default="local")
-    parser.add_argument("--writers", type=int, default=4)
+    parser.add_argument("--writers", type=int)
     parser.add_argument("--publish", choices=["own", *UNSAFE], default="own")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--key", action="store_true", help="a table with a primary key")
+    parser.add_argument("--compact", action="store_true", help="a compactor and a writer of Java's")
     chosen = parser.parse_args()
+    if chosen.compact and (chosen.publish != "own" or chosen.store != "local"):
+        parser.error("COMPACT=1 is for local files and PUBLISH=own")
     if chosen.publish != "own" and chosen.store != "local":
         parser.error(f"PUBLISH={chosen.publish} is for local files: leave out STORE={chosen.store}")
     left, problems, number = chosen.minutes * 60, 0, 0
     while left > 0:
         seconds = min(left, _LONGEST_SECONDS)
         with _place(chosen.store) as (catalog, credentials, folder):
+            marks, dynamic = number % 2 == 1, chosen.key and number % 4 > 1
             race = Race(
                 catalog,
                 folder,
                 credentials,
-                chosen.writers,
-                marks=number % 2 == 1,
+                chosen.writers or (2 if chosen.compact else 4),
+                marks=marks,
                 publish=chosen.publish,
                 seed=chosen.seed + number,
                 has_key=chosen.key,
-                dynamic=chosen.key and number % 4 > 1,
+                dynamic=dynamic,
                 partitions=1 if chosen.key else PARTITIONS,
+                compacts=chosen.compact,
+                java=chosen.compact and not (chosen.key and (marks or dynamic)),
             )
             report = race.run(seconds)
-            if chosen.key and chosen.store == "local":
-                report.problems += problems_of(Path(catalog.warehouse) / "shop.db" / "orders")
+            if chosen.store == "local":
+                checker = keyed_checker if chosen.key else append_checker
+                table = Path(catalog.warehouse) / "shop.db" / "orders"
+                report.problems += checker.problems_of(table)
         _print(race, report, seconds)
         problems += len(report.problems)
         left, number = left - seconds, number + 1
@@ -94,7 +104,8 @@ def _print(race: Race, report: Report, seconds: float) -> None:
     if race.has_key:
         kind = "rewritten sections" if race.marks else "appended records"
         kind += ", dynamic buckets" if race.dynamic else ", one bucket"
-    sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {race.writers} writers, {kind}, ")
+    others = ", a compactor" * race.compacts + ", a writer of Java's" * race.java
+    sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {race.writers} writers{others}, {kind}, ")
     sys.stdout.write(f"publish: {race.publish}\n")
     sys.stdout.write(f"{report}\n\n")
     sys.stdout.flush()

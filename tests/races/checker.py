@@ -3,7 +3,7 @@
 Every snapshot must have been made by one statement of a journal, and hold what that statement makes
 of the rows of the snapshot before: then the commits are serializable in their own order. Every
 statement that reported a commit must have exactly the snapshot that it named, every one that
-reported a failure none.
+reported a failure none. A compaction may have several snapshots, none of which changes a row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _SAMPLE = 25
 class Report:
     """What a race came to; ``problems`` are texts, none of which may be there.
 
-    ``surprises``: what failures other than conflicts said.
+    ``surprises``: what failures other than conflicts said. ``compactions``: how they ended;
+    ``compacted`` snapshots are theirs.
     """
 
     snapshots: int = 0
@@ -38,6 +39,8 @@ class Report:
     kinds: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     surprises: set[str] = field(default_factory=set)
+    compactions: Counter[str] = field(default_factory=Counter)
+    compacted: int = 0
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -53,10 +56,15 @@ class Report:
             f"statements that made them: {kinds}",
             f"{self.conflict_share:.0%} of the attempts met a commit in their read set",
             f"statements that gave up: {failures or 'none'}",
+            *self._compaction_lines(),
             f"{self.compared} snapshots compared with the replay, row by row",
             f"{len(self.problems)} problems",
         ]
         return "\n".join([*lines, *sorted(self.surprises)[:5], *self.problems[:20]])
+
+    def _compaction_lines(self) -> list[str]:
+        ends = ", ".join(f"{count} {end}" for end, count in self.compactions.most_common())
+        return [f"compactions: {ends}, in {self.compacted} snapshots"] if ends else []
 
 
 @dataclass
@@ -73,7 +81,8 @@ class _Story:
 
 def check(connector: Connector, journals: Iterable[Path], first: Sequence[Row] = ()) -> Report:
     """Everything about the race on the table; ``first`` are the rows of its first snapshot."""
-    stories = _stories(journals)
+    paths = list(journals)
+    stories, compactions = _stories(paths), _compactions(paths)
     table = connector.metadata.load_table(NAME).native.table
     ids = stored_snapshots.snapshot_ids(table)
     report = Report(snapshots=len(ids) - 1, statements=len(stories))
@@ -84,7 +93,9 @@ def check(connector: Connector, journals: Iterable[Path], first: Sequence[Row] =
     report.surprises.update(s.text for s in stories.values() if s.failed not in expected)
     if ids != list(range(1, len(ids) + 1)):
         report.problems.append(f"there are gaps between the snapshots: {ids[:5]} … {ids[-5:]}")
-    made = _replay(table, ids, stories, list(first), report)
+    report.compactions.update(end for end, _ in compactions.values())
+    report.surprises.update(text for _, text in compactions.values() if text)
+    made = _replay(table, ids, stories, compactions, list(first), report)
     for operation_id, story in stories.items():
         found = made.get(operation_id, [])
         reported = [story.committed] if story.committed is not None else []
@@ -99,20 +110,28 @@ def _replay(
     table: Any,
     ids: Sequence[int],
     stories: Mapping[str, _Story],
+    compactions: Mapping[str, tuple[str, str]],
     rows: list[Row],
     report: Report,
 ) -> dict[str, list[int]]:
     made: dict[str, list[int]] = {}
     for snapshot_id in ids[1:]:
-        user = stored_snapshots.find_snapshot(table, snapshot_id).commit_user
+        snapshot = stored_snapshots.find_snapshot(table, snapshot_id)
+        user = snapshot.commit_user.partition("_")[0]
         story = stories.get(user)
-        if story is None:
+        is_compaction = user in compactions
+        if is_compaction:
+            report.compacted += 1
+            if snapshot.commit_kind != "COMPACT":
+                report.problems.append(f"snapshot {snapshot_id} is a {snapshot.commit_kind}")
+        elif story is None:
             report.problems.append(f"snapshot {snapshot_id} was made by {user}, which nobody is")
             continue
-        made.setdefault(user, []).append(snapshot_id)
-        report.kinds[story.statement.kind] += 1
-        rows = story.statement.applied(rows)
-        if snapshot_id % _SAMPLE == 0 or snapshot_id == ids[-1]:
+        else:
+            made.setdefault(user, []).append(snapshot_id)
+            report.kinds[story.statement.kind] += 1
+            rows = story.statement.applied(rows)
+        if is_compaction or snapshot_id % _SAMPLE == 0 or snapshot_id == ids[-1]:
             report.compared += 1
             found = _rows_of(table, snapshot_id)
             if found != sorted(rows):
@@ -135,6 +154,8 @@ def _stories(journals: Iterable[Path]) -> dict[str, _Story]:
     stories: dict[str, _Story] = {}
     for line in (line for path in journals for line in path.read_text().splitlines()):
         entry = json.loads(line)
+        if "compaction" in entry:
+            continue
         if "statement" in entry:
             values = {**entry["statement"], "ids": tuple(entry["statement"]["ids"])}
             stories[entry["operation"]] = _Story(Statement(**values))
@@ -147,3 +168,16 @@ def _stories(journals: Iterable[Path]) -> dict[str, _Story]:
         if story.failed == "COMMIT_CONFLICT":
             story.conflicts += 1
     return stories
+
+
+def _compactions(journals: Iterable[Path]) -> dict[str, tuple[str, str]]:
+    """How compactions ended, and what unexpected failures said, by operation id."""
+    found = {}
+    for line in (line for path in journals for line in path.read_text().splitlines()):
+        entry = json.loads(line)
+        if "compaction" in entry:
+            error = entry.get("failed")
+            is_expected = error in (None, "COMMIT_CONFLICT")
+            end = error or entry.get("status", "not ended")
+            found[entry["compaction"]] = (end, "" if is_expected else entry["text"])
+    return found

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
+from tests.judge.conftest import java
 from tests.judge.hdfs_server import hdfs
 from tests.judge.rest_server import rest
 
-__all__ = ["hdfs", "rest"]
+__all__ = ["hdfs", "java", "rest"]

@@ -28,6 +28,7 @@ class Race:
 
     ``marks``: a table with deletion vectors; ``has_key``: with a primary key and one bucket in each
     partition, or ``dynamic`` ones of few keys. ``partitions``: how many the statements change.
+    ``compacts``: a compactor beside the writers; ``java``: one more writer, which is Java's.
     """
 
     catalog: CatalogSpec
@@ -40,6 +41,8 @@ class Race:
     partitions: int = PARTITIONS
     publish: str = "own"
     seed: int = 0
+    compacts: bool = False
+    java: bool = False
 
     def run(self, seconds: float) -> Report:
         """Let the writers race, then check what they left.
@@ -52,6 +55,8 @@ class Race:
         key = ("p", "id") if self.has_key else ()
         if key:
             options |= _DYNAMIC_BUCKETS if self.dynamic else {"bucket": "1"}
+        if self.java:
+            options["write-only"] = "true"
         columns = {"id": "bigint", "v": "bigint", "p": "int"}
         table = create(connector, columns, ["p"], options, primary_key=key)
         rows = [{"id": i, "v": i, "p": p} for i in range(0, KEYS, 2) for p in range(PARTITIONS)]
@@ -65,14 +70,19 @@ class Race:
         else:
             append(connector, rows, "first")
         connector.writes.release_guard(connector.metadata.load_table(NAME), "first")
-        journals = [self.folder / f"writer-{number}.jsonl" for number in range(self.writers)]
-        processes = [self._started(path, seconds) for path in journals]
+        programs = ["writer"] * self.writers + ["compactor"] * self.compacts
+        programs += ["java_writer"] * self.java
+        started = {
+            self.folder / f"{program}-{number}.jsonl": program
+            for number, program in enumerate(programs)
+        }
+        processes = [self._started(*each, seconds) for each in started.items()]
         codes = [process.wait(seconds + _GRACE_SECONDS) for process in processes]
         if any(codes):
             raise RuntimeError(f"writers ended with {codes}")
-        return check(connector, journals, as_rows(rows))
+        return check(connector, started, as_rows(rows))
 
-    def _started(self, journal: Path, seconds: float) -> subprocess.Popen[str]:
+    def _started(self, journal: Path, program: str, seconds: float) -> subprocess.Popen[str]:
         plan = {
             "warehouse": self.catalog.warehouse,
             "options": dict(self.catalog.options),
@@ -83,7 +93,7 @@ class Race:
             "seconds": seconds,
             "seed": f"{self.seed} {journal.name} {random.Random(self.seed).random()}",
         }
-        command = [sys.executable, "-W", "ignore", "-m", "tests.races.writer"]
+        command = [sys.executable, "-W", "ignore", "-m", f"tests.races.{program}"]
         process = subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, text=True)
         assert process.stdin is not None
         process.stdin.write(json.dumps(plan))

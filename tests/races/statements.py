@@ -70,8 +70,15 @@ def random_statement(chance: random.Random, partitions: int = PARTITIONS) -> Sta
     if kind == "merge":
         return Statement(kind, p, tuple(chance.sample(range(KEYS), 4)), chance.randrange(1000))
     if kind == "append":
-        return Statement(kind, p, (_APPENDED + chance.getrandbits(40),), 1)
+        return random_append(chance, partitions)
     return Statement(kind, p, number=chance.randrange(5))
+
+
+def random_append(chance: random.Random, partitions: int) -> Statement:
+    """A statement that adds a row with a new key to one of so many partitions."""
+    return Statement(
+        "append", chance.randrange(partitions), (_APPENDED + chance.getrandbits(40),), 1
+    )
 
 
 def as_rows(found: Sequence[dict[str, Any]]) -> list[Row]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.request import CatalogSpec
+from tests.judge import append_checker, keyed_checker
 from tests.judge.hdfs_server import Hdfs
 from tests.judge.keyed_checker import problems_of
 from tests.judge.rest_server import RestCatalog
@@ -64,6 +65,40 @@ def test_writers_that_race_on_one_bucket_lose_and_double_nothing(
     assert {"merge", "delete", "append", "compact"} <= report.kinds.keys()
     assert report.compared > 0
     assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+@pytest.mark.parametrize(
+    "has_key",
+    [
+        # One kind a run; `make test-races COMPACT=1` has all.
+        pytest.param(False, id="deletion vectors", marks=pytest.mark.extended),
+        pytest.param(True, id="one bucket"),
+    ],
+)
+def test_a_compactor_beside_writers_of_this_project_and_of_java(
+    tmp_path: Path, has_key: bool, java: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    race = _race(
+        tmp_path,
+        writers=2,
+        compacts=True,
+        java=True,
+        has_key=has_key,
+        marks=not has_key,
+        partitions=1 if has_key else 4,
+    )
+
+    report = race.run(_SECONDS / 2)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    checker = keyed_checker if has_key else append_checker
+    assert report.problems == []
+    assert checker.problems_of(tmp_path / "warehouse" / "shop.db" / "orders") == []
+    assert report.compacted > 0
+    assert report.compared >= report.compacted
+    assert set(report.failures) <= {"COMMIT_CONFLICT"}
+    assert set(report.compactions) <= {"committed", "unchanged", "COMMIT_CONFLICT"}
 
 
 def test_writers_that_race_on_a_rest_catalog_lose_and_double_nothing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
 from airflow_provider_merge.metadata.model import (
     Column,
+    CompactionFacts,
     PartitionChange,
     PartitionFacts,
     Snapshot,
     TableSchema,
     Tag,
 )
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.request import TableName
 
@@ -122,6 +125,20 @@ class ListedTable:
         found = [{"day": each} for each in dict.fromkeys(self.days.values())]
         facts = [PartitionFacts(each, 1, 1, 1, 1, None) for each in found if chosen.fits(each)]
         return sorted(facts, key=lambda each: each.name)
+
+    def compaction_facts(
+        self,
+        spec: CompactSpec,
+        wanted: Mapping[str, Any] | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> list[CompactionFacts]:
+        """Each day has a small file for each of its snapshots."""
+        counts = Counter(self.days.values())
+        return [
+            CompactionFacts(each.values, n, n, n, n, n, n, 0, {}, 0, 0)
+            for each in self.partitions(wanted)
+            for n in [counts[str(each.values["day"])]]
+        ]
 
     def row_count(self, snapshot: Snapshot | None = None) -> int | None:
         """One row for each day."""

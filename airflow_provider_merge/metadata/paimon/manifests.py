@@ -35,6 +35,8 @@ _ENTRY: Final[Fields] = {
         "_FILE_NAME": None,
         "_FILE_SIZE": None,
         "_ROW_COUNT": None,
+        "_MIN_SEQUENCE_NUMBER": None,
+        "_MAX_SEQUENCE_NUMBER": None,
         "_LEVEL": None,
         "_CREATION_TIME": None,
         "_DELETE_ROW_COUNT": None,
@@ -55,6 +57,7 @@ _INDEX: Final[Fields] = {
 class DataFile:
     """A live data file; ``partition`` is a binary row, ``size`` is in bytes.
 
+    ``numbers`` are the first and last sequence number, which order the files of a fixed bucket.
     ``created_millis`` is what the writer's clock showed in the writer's own time zone.
     """
 
@@ -64,6 +67,7 @@ class DataFile:
     name: str
     rows: int
     size: int
+    numbers: tuple[int, int]
     created_millis: int | None
     deleted_keys: int | None
     first_row_id: int | None
@@ -196,24 +200,31 @@ class Manifests:
 
 def _data_file(record: dict[str, Any]) -> DataFile:
     file = record["_FILE"]
-    created = file.get("_CREATION_TIME")
+    created, first = file.get("_CREATION_TIME"), file.get("_FIRST_ROW_ID")
     if isinstance(created, datetime):
         created = int(created.timestamp() * 1000)
     return DataFile(
         partition=record["_PARTITION"],
-        bucket=record["_BUCKET"],
-        level=file["_LEVEL"],
+        bucket=_whole(record["_BUCKET"]),
+        level=_number(file["_LEVEL"]),
         name=file["_FILE_NAME"],
         rows=_number(file["_ROW_COUNT"]),
         size=_number(file["_FILE_SIZE"]),
+        numbers=(_whole(file["_MIN_SEQUENCE_NUMBER"]), _whole(file["_MAX_SEQUENCE_NUMBER"])),
         created_millis=created,
         deleted_keys=file.get("_DELETE_ROW_COUNT"),
-        first_row_id=file.get("_FIRST_ROW_ID"),
+        first_row_id=None if first is None else _whole(first),
     )
 
 
 def _number(value: Any) -> int:
-    if type(value) is not int or value < 0:
+    if _whole(value) < 0:
+        raise ValueError("a number is below 0")
+    return int(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
         raise ValueError("a number is none")
     return value
 

@@ -36,19 +36,32 @@ def facts_of(
 
 def visible_rows(schema: TableSchema, files: list[DataFile], marks: Marks) -> int | None:
     """The rows that a reader of these files finds; None where only reading can tell."""
-    vectors = _is_on(schema, "deletion-vectors.enabled")
+    vectors = is_on(schema, "deletion-vectors.enabled")
     if schema.primary_keys and vectors:
         # Readers skip what is not compacted yet.
         files = [file for file in files if file.level > 0]
     elif schema.primary_keys and not _compacted(files):
         return None
+    marked = marked_rows(files, marks)
+    return None if marked is None else stored_rows(schema, files) - marked
+
+
+def stored_rows(schema: TableSchema, files: list[DataFile]) -> int:
+    """The rows in these files, of which several may hold columns of the same rows."""
+    if is_on(schema, "data-evolution.enabled"):
+        return _distinct_row_ids(files)
+    return sum(file.rows for file in files)
+
+
+def marked_rows(files: list[DataFile], marks: Marks) -> int | None:
+    """The rows of these files that deletion vectors mark; None: a writer did not count them."""
     counts = [marks.get((file.partition, file.bucket, file.name), 0) for file in files]
-    if None in counts:
-        return None
-    marked = sum(count or 0 for count in counts)
-    if _is_on(schema, "data-evolution.enabled"):
-        return _distinct_row_ids(files) - marked
-    return sum(file.rows for file in files) - marked
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+def is_on(schema: TableSchema, option: str) -> bool:
+    """Whether an option of true or false, false by default, is true."""
+    return schema.options.get(option, "").strip().lower() == "true"
 
 
 def _compacted(files: list[DataFile]) -> bool:
@@ -62,7 +75,6 @@ def _compacted(files: list[DataFile]) -> bool:
 
 
 def _distinct_row_ids(files: list[DataFile]) -> int:
-    """The rows of files of which several may hold columns of the same rows."""
     total = sum(file.rows for file in files if file.first_row_id is None)
     ranges = sorted(
         (f.first_row_id, f.first_row_id + f.rows) for f in files if f.first_row_id is not None
@@ -72,8 +84,3 @@ def _distinct_row_ids(files: list[DataFile]) -> int:
         total += max(0, stop - max(start, end))
         end = max(end, stop)
     return total
-
-
-def _is_on(schema: TableSchema, option: str) -> bool:
-    """Whether an option of true or false, false by default, is true."""
-    return schema.options.get(option, "").strip().lower() == "true"

@@ -16,6 +16,7 @@ from airflow_provider_merge.metadata.model import Snapshot
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text, remove
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.paimon_files import (
     entry_name,
     entry_path,
@@ -26,7 +27,7 @@ from spark_jobs.contract.paimon_files import (
     next_snapshot,
     split_branch,
 )
-from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
 
 _COMPACT = "COMPACT"
@@ -114,7 +115,8 @@ class PaimonSnapshots:
         """The snapshot of an operation whose job did not get to its end; None: none is known.
 
         Searched from the newest back to the base that the job's guard names. A job without a guard
-        has made no snapshot, or has stored its result.
+        has made no snapshot, or has stored its result. A compaction makes a snapshot for each of
+        its groups, of which none tells whether it has come to its end.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -125,7 +127,8 @@ class PaimonSnapshots:
         for snapshot in self.newest_first():
             if snapshot.snapshot_id < base:
                 return None
-            if snapshot.properties.get(OPERATION_ID) == operation_id:
+            is_group = snapshot.properties.get(STATEMENT) == CompactSpec.kind
+            if snapshot.properties.get(OPERATION_ID) == operation_id and not is_group:
                 return snapshot
         return None
 

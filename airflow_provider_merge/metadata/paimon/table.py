@@ -11,12 +11,14 @@ from functools import cache
 from typing import Any, TypeVar
 
 from airflow_provider_merge.metadata.model import (
+    CompactionFacts,
     PartitionChange,
     PartitionFacts,
     TableSchema,
     Tag,
 )
 from airflow_provider_merge.metadata.paimon.binary_row import decoded
+from airflow_provider_merge.metadata.paimon.compaction import CompactionCount
 from airflow_provider_merge.metadata.paimon.history import PaimonHistory
 from airflow_provider_merge.metadata.paimon.manifests import DataFile, Manifests
 from airflow_provider_merge.metadata.paimon.partition_filter import PaimonPartitionFilter
@@ -30,6 +32,7 @@ from airflow_provider_merge.metadata.paimon.snapshots import (
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.paimon_files import (
     entry_name,
     entry_path,
@@ -180,14 +183,31 @@ class PaimonTable:
         if snapshot is None:
             return self._of_latest(lambda newest: self.partitions(wanted, newest)) or []
         schema = self.schema(snapshot.schema_id)
-        chosen = PaimonPartitionFilter.of(schema, wanted or {})
         marks = marks_by_file(self.manifests.marked_rows(snapshot))
-        files: dict[bytes, list[DataFile]] = defaultdict(list)
-        for file in self._live_files(snapshot, chosen):
-            files[file.partition].append(file)
-        with self._decoding():
-            values = {row: decoded(row, schema.partition_types) for row in files}
-        facts = [facts_of(schema, values[row], of_row, marks) for row, of_row in files.items()]
+        found = self._files_by_values(snapshot, schema, wanted)
+        facts = [facts_of(schema, values, files, marks) for values, files in found]
+        return sorted(facts, key=lambda each: each.name)
+
+    def compaction_facts(
+        self,
+        spec: CompactSpec,
+        wanted: Mapping[str, Any] | None = None,
+        snapshot: PaimonSnapshot | None = None,
+    ) -> list[CompactionFacts]:
+        """What a compaction by ``spec`` would find; partitions and errors as in ``partitions``.
+
+        Raises:
+            NotSupportedError: an option of the table has an invalid value.
+        """
+        if snapshot is None:
+            found = self._of_latest(lambda newest: self.compaction_facts(spec, wanted, newest))
+            return found or []
+        # A compaction looks at the newest options, which may be newer than the snapshot.
+        schema, options = self.schema(snapshot.schema_id), self.schema().options
+        marks = marks_by_file(self.manifests.marked_rows(snapshot))
+        count = CompactionCount.of(schema, options, marks, spec)
+        partitions = self._files_by_values(snapshot, schema, wanted)
+        facts = [count.facts(values, files) for values, files in partitions]
         return sorted(facts, key=lambda each: each.name)
 
     def row_count(self, snapshot: PaimonSnapshot | None = None) -> int | None:
@@ -249,6 +269,17 @@ class PaimonTable:
                 )
             )
         return sorted(changes, key=lambda each: partition_name(each.values))
+
+    def _files_by_values(
+        self, snapshot: PaimonSnapshot, schema: TableSchema, wanted: Mapping[str, Any] | None
+    ) -> list[tuple[tuple[Any, ...], list[DataFile]]]:
+        """The values of each partition that is asked for, with its files."""
+        chosen = PaimonPartitionFilter.of(schema, wanted or {})
+        files: dict[bytes, list[DataFile]] = defaultdict(list)
+        for file in self._live_files(snapshot, chosen):
+            files[file.partition].append(file)
+        with self._decoding():
+            return [(decoded(row, schema.partition_types), each) for row, each in files.items()]
 
     def _by_partition(self, snapshot: PaimonSnapshot) -> dict[bytes, dict[Any, DataFile]]:
         found: dict[bytes, dict[Any, DataFile]] = defaultdict(dict)

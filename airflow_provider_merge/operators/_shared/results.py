@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
@@ -30,8 +32,10 @@ _REMOVED = (
     "manifests",
     "leftovers",
 )
+_COMPACTED = ("rows", "vectors_removed", "indexes_lost", "changelog_files")
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
+_SHOWN_PARTITIONS = 20
 _FILES = ("files_total", "files_scanned", "files_rewritten", "files_added", "files_removed")
 
 
@@ -54,8 +58,9 @@ def with_phases(
 def xcom_value(result: JobResult) -> dict[str, Any]:
     """``operation_id``, ``status`` and ``target``, then what the statement did.
 
-    For statements that take care of a table, the rest are the fields of ``MaintenanceReport``; for
-    others snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``.
+    For statements that take care of a table, the rest are the fields of ``MaintenanceReport`` or,
+    for a compaction, snapshot ids and the fields of ``CompactionReport``; for others snapshot ids,
+    ``metrics``, ``partitions`` and ``schema_changes``.
     """
     if result.maintenance is not None:
         return {
@@ -63,6 +68,16 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
             "status": result.status,
             "target": result.target,
             **codec.encode(result.maintenance),
+        }
+    if result.compaction is not None:
+        return {
+            "operation_id": result.operation_id,
+            "status": result.status,
+            "target": result.target,
+            "base_snapshot_id": result.base_snapshot_id,
+            "snapshot_id": result.new_snapshot_id,
+            "seconds": dict(result.metrics.seconds),
+            **codec.encode(result.compaction),
         }
     return {
         "operation_id": result.operation_id,
@@ -120,6 +135,8 @@ def result_table(result: JobResult) -> str:
     """A few aligned lines for the task's log."""
     if result.maintenance is not None:
         return _maintenance_table(result, result.maintenance)
+    if result.compaction is not None:
+        return _compaction_table(result, result.compaction)
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}"]
     for names in (_COUNTS, _FILES):
@@ -136,10 +153,12 @@ def result_table(result: JobResult) -> str:
     if result.schema_changes:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
-    seconds = [f"{phase} {value:.1f}" for phase, value in result.metrics.seconds.items()]
-    if seconds:
-        lines.append("  seconds: " + " | ".join(seconds))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _seconds(metrics: Metrics) -> list[str]:
+    seconds = [f"{phase} {value:.1f}" for phase, value in metrics.seconds.items()]
+    return ["  seconds: " + " | ".join(seconds)] if seconds else []
 
 
 def _source_lines(metrics: Metrics) -> list[str]:
@@ -175,3 +194,27 @@ def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
         then = "snapshots afterwards:" if is_dry else "snapshots"
         lines.append(f"  {then} {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)
+
+
+def _compaction_table(result: JobResult, report: CompactionReport) -> str:
+    is_dry = result.status == "dry_run"
+    snapshots = ", ".join(map(str, report.snapshots)) or "none"
+    lines = [f"{result.target}: {result.status}, snapshots {snapshots}"]
+    verb = "would become about" if is_dry else "became"
+    lines.append(
+        f"  partitions {report.partitions_compacted:,}: {report.files_before:,} files of "
+        f"{report.bytes_before:,} bytes {verb} {report.files_after:,} of {report.bytes_after:,}"
+    )
+    lines.append("  " + _cells(report, _COMPACTED))
+    if report.partitions_left:
+        left = f"{report.partitions_left:,} {'would be left' if is_dry else 'left'}"
+        lines.append(f"  partitions beyond the limits of the run: {left}")
+    lines += [
+        f"  {partition_name(each.values) or 'the table'}: {each.files_before:,} files of "
+        f"{each.bytes_before:,} bytes → {each.files_after:,} of {each.bytes_after:,}"
+        for each in report.partitions[:_SHOWN_PARTITIONS]
+    ]
+    more = report.partitions_compacted - _SHOWN_PARTITIONS
+    if more > 0:
+        lines.append(f"  more partitions: {more:,}")
+    return "\n".join([*lines, *_seconds(result.metrics)])

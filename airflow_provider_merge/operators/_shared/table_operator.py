@@ -19,6 +19,7 @@ from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_names import quoted_name
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
@@ -103,7 +104,7 @@ class TableOperator(TableRequestOperator):
         Raises:
             JobError: naming the parameter or the line.
         """
-        if not isinstance(request.statement, RowStatement | PartitionStatement):
+        if not isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec):
             return
         try:
             widens = bool(request.options.type_widening)

@@ -12,6 +12,7 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.sizes import parse_size
 
 _IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")
 
@@ -86,6 +87,15 @@ def duration(field: str, value: str | None) -> str | None:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
     return _parsed(field, value, parse_duration, "Write a duration such as '7 d'.")
+
+
+def byte_size(field: str, value: object) -> str | None:
+    """A size with a unit as text, such as ``128 mb``; None where the parameter was left out.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    return _parsed(field, value, parse_size, "Write a size such as '128 mb' or '1 gb'.")
 
 
 def limit(field: str, value: str | None) -> str | None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
+from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
 from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
@@ -68,6 +69,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         writes=PaimonMergeWrites(metadata, storage.filesystem, snapshots),
         storage=open_workspace(catalog, storage, options),
         maintenance=maintenance,
+        compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         locate=lambda uri: source_location(uri, options),
     )
 

@@ -29,16 +29,22 @@ _EXACTNESS: Final = (StatisticsField.MAX_IS_EXACT, StatisticsField.MIN_IS_EXACT)
 class ChunkStatistics:
     """Collects the exact statistics of a file from the chunks that are written to it.
 
-    ``columns`` are those of the new file; chunks that are copied come from ``source``.
+    ``columns`` are those of the new file; chunks that are copied come from ``source``. What is
+    found is added to ``collector``, so that one file can have chunks of several sources.
 
     Bounds that a chunk lacks or only approximates are computed from its values, and so are those of
     floating-point columns, whose chunks do not say whether they hold NaN.
     """
 
-    def __init__(self, source: Footer, columns: Sequence[TopColumn]) -> None:
+    def __init__(
+        self,
+        source: Footer,
+        columns: Sequence[TopColumn],
+        collector: StatisticsCollector | None = None,
+    ) -> None:
         self._source = source
         self._columns = columns
-        self._collector = StatisticsCollector()
+        self._collector = StatisticsCollector() if collector is None else collector
         self._bounds: dict[str, list[bytes]] = {}
 
     def add(
@@ -67,7 +73,7 @@ class ChunkStatistics:
         self._bounds.setdefault(column.name, []).extend(bounds)
 
     def result(self) -> Mapping[str, ColumnStatistics]:
-        """The statistics of all chunks so far, by column."""
+        """The statistics of all chunks so far, by column; no chunks are added afterwards."""
         for column in self._columns:
             raw = self._bounds.pop(column.name, [])
             if raw:

@@ -94,7 +94,7 @@ class ColumnCodec:
             data = self._write(pa.array([], self.column.field.type), self.column.field)
         except (pa.ArrowException, NotImplementedError) as error:
             raise NotSpliceableError(f"column {self.column.name}: {error}") from None
-        written = footers.items(_footer(data)[FileField.SCHEMA])[1:]
+        written = footers.items(footer_fields(data)[FileField.SCHEMA])[1:]
         if _shape(written) != _shape(self.column.elements):
             raise NotSpliceableError(f"column {self.column.name} is stored in another form")
 
@@ -175,7 +175,7 @@ def read_pages(data: pa.Buffer, footer: Struct, **options: object) -> pa.Chunked
 
 def _chunks(data: pa.Buffer) -> Iterator[EncodedChunk]:
     """The chunks of a file with a single row group."""
-    (group,) = footers.items(_footer(data)[FileField.ROW_GROUPS])
+    (group,) = footers.items(footer_fields(data)[FileField.ROW_GROUPS])
     window = Window(0, data)
     for chunk in footers.chunks_of(group):
         meta = footers.meta_of(chunk)
@@ -183,7 +183,8 @@ def _chunks(data: pa.Buffer) -> Iterator[EncodedChunk]:
         yield EncodedChunk(footers.moved(meta, len(footers.MAGIC) - start), [window.pages(meta)])
 
 
-def _footer(data: pa.Buffer) -> Struct:
+def footer_fields(data: pa.Buffer) -> Struct:
+    """The footer of a file that was written in memory."""
     view = memoryview(data)
     length = int.from_bytes(view[-8:-4], "little")
     fields, _ = thrift.parse(bytes(view[-8 - length : -8]))

@@ -26,6 +26,9 @@ BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = 
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8
 REQUIRED, OPTIONAL, REPEATED = range(3)
 
+# What fields of unexpected types, or wrong sizes and counts, raise.
+MISUNDERSTOOD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+
 
 class FileField:
     """Field ids of FileMetaData."""

@@ -63,7 +63,7 @@ def new_columns(footer: Footer, mappings: Sequence[FieldMapping] | None) -> list
             stored = _renamed(source, mapping.field.name)
         leaves = range(leaf, leaf + len(stored.leaves))
         column = TopColumn(stored.name, stored.elements, leaves, stored.field)
-        columns.append(NewColumn(column, source, mapping, tuple(_paths(column.elements))))
+        columns.append(NewColumn(column, source, mapping, tuple(leaf_paths(column.elements))))
         leaf = leaves.stop
     return columns
 
@@ -104,7 +104,7 @@ def _renamed(column: TopColumn, name: str) -> TopColumn:
     return TopColumn(name, (named, *others), column.leaves, column.field.with_name(name))
 
 
-def _paths(elements: Sequence[Struct]) -> Iterator[Value]:
+def leaf_paths(elements: Sequence[Struct]) -> Iterator[Value]:
     """The path of each leaf of a column, in order."""
     # The names above the element, each with the number of its children that are still to come.
     above: list[tuple[bytes, int]] = []

@@ -22,31 +22,31 @@ from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.field_mapping import FieldMapping, require_no_null
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
 from spark_jobs.datafiles.parquet import footer as footers
-from spark_jobs.datafiles.parquet import thrift
 from spark_jobs.datafiles.parquet.chunk_statistics import ChunkStatistics
 from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window
 from spark_jobs.datafiles.parquet.dictionary_chunk import can_lose_rows, without_rows
 from spark_jobs.datafiles.parquet.footer import (
     MAGIC,
-    ChunkField,
+    MISUNDERSTOOD,
     FileField,
     Footer,
     GroupField,
-    MetaField,
     NotSpliceableError,
     TopColumn,
     number,
 )
+from spark_jobs.datafiles.parquet.group_copies import (
+    copied,
+    group_range,
+    new_group,
+    read_group,
+    write_chunk,
+)
 from spark_jobs.datafiles.parquet.new_columns import NewColumn, file_fields, new_columns
 from spark_jobs.datafiles.parquet.options import Compression
-from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, Value, i64, list_of
+from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.storage.files import make_folder
-
-# A row group is read at once; this many bytes in its range may belong to something else.
-_GAP_BYTES = 1024 * 1024
-# What fields of unexpected types, or wrong sizes and counts, raise.
-_MISUNDERSTOOD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
 def splice(
@@ -72,7 +72,7 @@ def splice(
         try:
             columns = new_columns(footer, mappings)
             splicer = _Splicer(source, file, footer, columns, changes, compression)
-        except _MISUNDERSTOOD as error:
+        except MISUNDERSTOOD as error:
             raise NotSpliceableError(f"its footer contradicts itself: {error!r}") from error
         make_folder(filesystem, posixpath.dirname(target))
         stream = filesystem.open_output_stream(target)
@@ -82,7 +82,7 @@ def splice(
         except BaseException as error:
             with contextlib.suppress(OSError, pa.ArrowException):
                 stream.close()
-            if isinstance(error, _MISUNDERSTOOD):
+            if isinstance(error, MISUNDERSTOOD):
                 raise NotSpliceableError(f"its parts contradict each other: {error!r}") from error
             raise
         return WrittenFile(target, size, splicer.rows, splicer.statistics.result())
@@ -111,7 +111,7 @@ class _Splicer:
         self._codecs = self._checked_codecs()
         for group in footer.row_groups:
             if number(group, GroupField.NUM_ROWS):
-                _range_of(group)
+                group_range(group)
         self._values = {
             each.column.name: self._new_values(each, changes.columns[each.column.name].values)
             for each in columns
@@ -166,7 +166,7 @@ class _Splicer:
         rows = number(group, GroupField.NUM_ROWS)
         keep = kept_rows(local.gone, rows) if len(local.gone) else None
         left = rows - len(local.gone)
-        window = self._window(group)
+        window = read_group(self._file, group)
         old = footers.chunks_of(group)
         new: list[Struct] = []
         for column in self._columns:
@@ -176,10 +176,10 @@ class _Splicer:
             replaced = [old[leaf] for leaf in column.old_leaves] if column.is_copy else repeat({})
             paths = repeat(None) if column.paths is None else column.paths
             for chunk, before, path in zip(chunks, replaced, paths, strict=False):
-                new.append(_write_chunk(stream, before, path, chunk))
+                new.append(write_chunk(stream, before, path, chunk))
         self.rows += left
         unsorted = bool(local.columns) or any(each.mapping for each in self._columns)
-        return _new_group(group, new, left, start, ordinal, unsorted=unsorted)
+        return new_group(group, new, left, start, ordinal, unsorted=unsorted)
 
     def _new_chunks(
         self,
@@ -197,7 +197,7 @@ class _Splicer:
             values = self._converted(new.source, new.mapping, window, metas, rows)
             return self._encoded(new.mapping.field, values, metas, keep, local)
         if keep is None and not updated:
-            return [_copied(window, meta) for meta in metas], None
+            return [copied(window, meta) for meta in metas], None
         if keep is not None and not updated and can_lose_rows(column, metas[0], self._compression):
             chunk = without_rows(column, window, metas[0], keep, self._compression)
             if chunk is not None:
@@ -251,76 +251,9 @@ class _Splicer:
             values = pa.chunked_array([replace_rows(values, changed_rows, new_values)])
         return values if keep is None else values.filter(keep)
 
-    def _window(self, group: Struct) -> Window:
-        start, end = _range_of(group)
-        start -= len(MAGIC)
-        self._file.seek(start)
-        return Window(start, self._file.read_buffer(end - start))
-
-
-def _range_of(group: Struct) -> tuple[int, int]:
-    """The byte range of a row group's chunks in the file.
-
-    Raises:
-        NotSpliceableError: the chunks are scattered over the file.
-    """
-    ranges = [footers.chunk_range(footers.meta_of(chunk)) for chunk in footers.chunks_of(group)]
-    start, end = min(low for low, _ in ranges), max(high for _, high in ranges)
-    if start < len(MAGIC) or end - start > sum(high - low for low, high in ranges) + _GAP_BYTES:
-        raise NotSpliceableError("the chunks of a row group do not lie together")
-    return start, end
-
 
 def _require_known_timestamps(source: TopColumn) -> None:
     """Check that values which have to be decoded are no INT96 timestamps in nested ones."""
     stored_as = {number(each, footers.ElementField.TYPE, -1) for each in source.elements}
     if footers.INT96 in stored_as and not source.is_flat:
         raise NotSpliceableError(f"column {source.name} has INT96 timestamps in nested values")
-
-
-def _copied(window: Window, meta: Struct) -> EncodedChunk:
-    start, _ = footers.chunk_range(meta)
-    return EncodedChunk(footers.moved(meta, len(MAGIC) - start), [window.pages(meta)])
-
-
-def _write_chunk(
-    stream: pa.NativeFile, old: Struct, path: Value | None, chunk: EncodedChunk
-) -> Struct:
-    """Write the pages of a chunk; returns its ColumnChunk, made from the one that it replaces.
-
-    ``path`` is its path in the schema; None: that of ``old``.
-    """
-    start = int(stream.tell())
-    for page in chunk.pages:
-        stream.write(page)
-    meta = footers.moved(chunk.meta, start - len(MAGIC))
-    meta[MetaField.PATH] = footers.meta_of(old)[MetaField.PATH] if path is None else path
-    kept = {k: v for k, v in old.items() if k not in ChunkField.PAGE_INDEXES}
-    # Deprecated: today's writers store 0; older ones point at the chunk or right behind it.
-    offset = start if number(old, ChunkField.FILE_OFFSET) else 0
-    return {
-        **kept,
-        ChunkField.FILE_OFFSET: i64(offset),
-        ChunkField.META_DATA: thrift.struct(meta),
-    }
-
-
-def _new_group(
-    old: Struct, chunks: list[Struct], rows: int, start: int, ordinal: int, *, unsorted: bool
-) -> Struct:
-    metas = [footers.meta_of(chunk) for chunk in chunks]
-    new: Struct = {
-        GroupField.COLUMNS: list_of(STRUCT, chunks),
-        GroupField.TOTAL_BYTE_SIZE: i64(sum(number(m, MetaField.UNCOMPRESSED_SIZE) for m in metas)),
-        GroupField.NUM_ROWS: i64(rows),
-        GroupField.FILE_OFFSET: i64(start),
-        GroupField.TOTAL_COMPRESSED_SIZE: i64(
-            sum(number(m, MetaField.COMPRESSED_SIZE) for m in metas)
-        ),
-        GroupField.ORDINAL: thrift.Value(thrift.I16, ordinal),
-    }
-    kept = {k: v for k, v in new.items() if k in old}
-    group = {**old, **kept}
-    if unsorted:
-        group.pop(GroupField.SORTING_COLUMNS, None)
-    return group

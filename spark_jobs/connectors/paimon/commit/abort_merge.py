@@ -32,7 +32,7 @@ def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMe
     if commit is not None and _has_files(target, commit, prefixes):
         return
     for root in (target.path, *(target.external.roots if target.external else ())):
-        _remove_files(filesystem, root, prefixes)
+        remove_files(filesystem, root, prefixes)
     if not needs_guard:
         guard_of(filesystem, target, begun.operation_id).release()
 
@@ -49,7 +49,8 @@ def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[st
     return any(name.startswith(prefixes) for name in names)
 
 
-def _remove_files(filesystem: pafs.FileSystem, root: str, prefixes: tuple[str, ...]) -> None:
+def remove_files(filesystem: pafs.FileSystem, root: str, prefixes: tuple[str, ...]) -> None:
+    """Remove all files below ``root`` whose names begin with one of ``prefixes``."""
     selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
     for info in filesystem.get_file_info(selector):
         if info.base_name.startswith(prefixes):

@@ -70,11 +70,11 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
             assigned_columns=write.assigned_columns,
             layout=new_file_layout(target, sinks_write_to, write.target_file_size),
         )
-    is_first = write.dry_run or _guard_base(filesystem, table, write.operation.operation_id)
+    is_first = write.dry_run or guard_base(filesystem, table, write.operation.operation_id)
     return MergeHandle(sinks, PaimonMerge(target, write, prefixes, is_first))
 
 
-def _guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: str) -> bool:
+def guard_base(filesystem: pafs.FileSystem, table: TableHandle, operation_id: str) -> bool:
     """Guard the base snapshot; return True if no other try had left a guard.
 
     Raises:

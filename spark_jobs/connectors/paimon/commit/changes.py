@@ -8,22 +8,21 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.hash_index_changes import hash_index_changes
-from spark_jobs.connectors.paimon.commit.index_changes import IndexChanges, index_changes
+from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.commit.vector_changes import VectorChanges
 from spark_jobs.connectors.paimon.format.sequence_numbers import (
     SequenceNumbers,
     bucket_key_of,
     numbers_of,
 )
-from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
-from spark_jobs.connectors.paimon.library import data_files, manifest_files
-from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
+from spark_jobs.connectors.paimon.library import manifest_files
+from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.datafiles.statistics import ColumnStatistics
 from spark_jobs.datafiles.values import decode_value
-from spark_jobs.errors import CatalogError, ErrorCode, InternalError
+from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.spi.writes import Fragment
 
 
@@ -60,26 +59,28 @@ class Changes:
             if _removes(each)
             for entry in table.unit_entries(each["removed"])
         }
-        self._indexes: Mapping[BucketKey, IndexChanges] = index_changes(
-            table, indexes, gone, filesystem, index_prefix
-        )
+        self._vectors = VectorChanges(table, indexes, gone, filesystem, index_prefix)
         hash_indexes = [each["hash_index"] for each in documents if "hash_index" in each]
         self._hash_index = hash_index_changes(table, hash_indexes, gone, overwrites=overwrites)
 
-    def behind(self, added: Sequence[Any]) -> Change:
-        """The change to commit after files that others added since the base (manifest entries)."""
+    @property
+    def index_files(self) -> Sequence[IndexFile]:
+        """The index files that the last change was made for."""
+        return self._vectors.index_files
+
+    def behind(self, gap: Gap, latest: PinnedTable) -> Change:
+        """The change to commit after ``gap``, whose last snapshot is that of ``latest``."""
         base = [entry for _, entry in self._table.located_entries]
         ordered = self._table.has_buckets
-        numbers = SequenceNumbers([*base, *added], ordered=ordered)
+        numbers = SequenceNumbers([*base, *gap.added], ordered=ordered)
         entries = [entry for each in self._files for entry in self._entries(each, numbers)]
-        of_vectors = [self._indexes[place] for place in sorted(self._indexes, key=repr)]
-        of_indexes = [*of_vectors, self._hash_index]
+        of_indexes = [*self._vectors.behind(gap, latest), self._hash_index]
         return Change(
             entries=sorted(entries, key=lambda entry: repr(bucket_key_of(entry))),
             index_adds=[each for index in of_indexes for each in index.adds],
             index_deletes=[each for index in of_indexes for each in index.deletes],
             overwrites=self._overwrites,
-            changelog=[self._added_run(each, is_changelog=True) for each in self._changelog],
+            changelog=[added_run(self._table, each, is_changelog=True) for each in self._changelog],
         )
 
     def _entries(self, document: Mapping[str, Any], numbers: SequenceNumbers) -> list[Any]:
@@ -87,47 +88,17 @@ class Changes:
         file = document["added"]
         if not _removes(document):
             if "run" in file:
-                return [self._added_run(file)]
-            place = _place(file)
-            return [self._added(place, file, numbers.of_new_file(place, file["rows"]))]
+                return [added_run(self._table, file)]
+            place = place_of(file)
+            own = numbers.of_new_file(place, file["rows"])
+            return [added_file(self._table, place, file, own)]
         entries = self._table.unit_entries(document["removed"])
         removed = [manifest_files.removed_entry(entry) for entry in entries]
         if file is None:
             return removed
         (entry,) = entries
-        return [*removed, self._added(bucket_key_of(entry), file, numbers_of(entry))]
-
-    def _added_run(self, file: Mapping[str, Any], *, is_changelog: bool = False) -> Any:
-        table, place = self._table.table, _place(file)
-        new = new_keyed_file(
-            table,
-            WrittenRun.from_json(file["run"]),
-            file["level"],
-            is_external=self._table.external is not None,
-            is_changelog=is_changelog,
-        )
-        buckets = self._table.total_buckets(place.partition)
-        return manifest_files.added_entry(table, place, new, buckets)
-
-    def _added(self, place: BucketKey, file: Mapping[str, Any], numbers: tuple[int, int]) -> Any:
-        table = self._table.table
-        statistics = {
-            name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
-        }
-        path, size, rows = file["path"], file["size"], file["rows"]
-        missing = [c.name for c in self._table.schema.columns if c.name not in statistics]
-        if missing:
-            raise CatalogError(
-                ErrorCode.DATA_FILE_UNREADABLE,
-                f"the file that {path} replaces has no column {missing[0]}, which its schema has",
-                "Look for who changed the file or the schema; this statement changed nothing.",
-            )
-        is_external = self._table.external is not None
-        new = data_files.new_data_file(
-            table, path, size, rows, statistics, numbers, is_external=is_external
-        )
-        buckets = self._table.total_buckets(place.partition)
-        return manifest_files.added_entry(table, place, new, buckets)
+        new = added_file(self._table, bucket_key_of(entry), file, numbers_of(entry))
+        return [*removed, new]
 
 
 def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
@@ -147,10 +118,6 @@ def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dic
         found += [list(entry.partition.values) for entry in entries]
     names = table.schema.partition_keys
     return [dict(zip(names, values, strict=True)) for values in found]
-
-
-def _place(file: Mapping[str, Any]) -> BucketKey:
-    return BucketKey(tuple(map(decode_value, file["partition"])), file["bucket"])
 
 
 def _removes(document: Mapping[str, Any]) -> bool:

@@ -30,14 +30,21 @@ _SHOWN: Final = 5
 
 
 def refuse_conflicts(
-    table: PinnedTable, gap: Gap, change: Change, isolation: Isolation, read_set: ReadSet
+    table: PinnedTable,
+    gap: Gap,
+    change: Change,
+    index_files: Sequence[IndexFile],
+    isolation: Isolation,
+    read_set: ReadSet,
 ) -> None:
     """Refuse to publish ``change`` after ``gap``; it was made for the snapshot of ``table``.
+
+    ``index_files`` are those that it was made for: the snapshot's, or later ones.
 
     Raises:
         CommitError: COMMIT_CONFLICT; names the conflicting snapshot and its partitions.
     """
-    _refuse_lost_files(table, gap, change)
+    _refuse_lost_files(table, gap, change, index_files)
     if table.keyed is not None:
         for commit, entries in overtaking(gap, change):
             raise _conflict(table, commit, entries, "records of keys that the statement writes")
@@ -56,7 +63,9 @@ def refuse_conflicts(
             raise _conflict(table, commit, touched, "what the statement read")
 
 
-def _refuse_lost_files(table: PinnedTable, gap: Gap, change: Change) -> None:
+def _refuse_lost_files(
+    table: PinnedTable, gap: Gap, change: Change, index_files: Sequence[IndexFile]
+) -> None:
     """Check that everything that the change removes, rewrites or marks is there, unchanged."""
     needed = {e.file.file_name: e for e in change.entries if e.kind != ADD}
     by_name = {entry.file.file_name: entry for _, entry in table.located_entries}
@@ -67,7 +76,7 @@ def _refuse_lost_files(table: PinnedTable, gap: Gap, change: Change) -> None:
         if lost:
             raise _conflict(table, commit, lost, "files that the statement changes")
     now = _indexes_of(table, change, gap.index_files)
-    differing = now ^ _indexes_of(table, change, table.index_files)
+    differing = now ^ _indexes_of(table, change, index_files)
     for commit in gap.commits:
         moved = [e for e in commit.reindexed if index_manifest.index_name(e) in differing]
         if moved:

@@ -44,15 +44,25 @@ class _NewIndex(NamedTuple):
         }
 
 
+def new_index_path(table: PinnedTable, entry: Any) -> str:
+    """The path of a new index file, other than those of sinks."""
+    directory = index_manifest.index_directory(table.table)
+    folder = directory or table.bucket_directory(bucket_key_of(entry))
+    return f"{folder}/{index_manifest.index_name(entry)}"
+
+
 def index_changes(
     table: PinnedTable,
+    index_files: Sequence[IndexFile],
     written: Iterable[Mapping[str, Any]],
     gone: Collection[str],
+    entries: Iterable[Any],
     filesystem: pafs.FileSystem,
     prefix: str,
 ) -> dict[BucketKey, IndexChanges]:
-    """The changes of index files, by bucket, given the index files ``written`` by the sinks.
+    """The changes of ``index_files``, by bucket, given those ``written`` by the sinks.
 
+    ``entries`` are the manifest entries of at least all data files that are changed or ``gone``.
     An index file is replaced if it has the vector of a data file that is ``gone`` or has a new
     vector. Its other vectors are copied to a new file, whose name starts with ``prefix``. A bucket
     gets one file with all its vectors, because Paimon's Java writers keep only one per bucket when
@@ -63,16 +73,16 @@ def index_changes(
         place, index = _new_index(table, document)
         new[place].append(index)
     touched = {*gone, *(name for each in new.values() for index in each for name in index.vectors)}
-    old = _replaced(table, touched, new)
+    old = _replaced(table, index_files, touched, new)
     partitions = {
         bucket_key_of(entry): entry.partition
-        for _, entry in table.located_entries
+        for entry in entries
         if entry.file.file_name in touched
     }
     numbers = count()
     changes: dict[BucketKey, IndexChanges] = defaultdict(IndexChanges)
     for place in {*new, *old}:
-        kept = [_kept(table, file, touched) for file in old[place]]
+        kept = [_kept(file, touched) for file in old[place]]
         copies, taken = (_in_one if table.has_buckets else _apart)(kept, new[place])
         directory = index_manifest.index_directory(table.table) or table.bucket_directory(place)
         for vectors in filter(None, copies):
@@ -107,13 +117,16 @@ def _new_index(table: PinnedTable, document: Mapping[str, Any]) -> tuple[BucketK
 
 
 def _replaced(
-    table: PinnedTable, touched: Collection[str], new: Collection[BucketKey]
+    table: PinnedTable,
+    index_files: Sequence[IndexFile],
+    touched: Collection[str],
+    new: Collection[BucketKey],
 ) -> dict[BucketKey, list[IndexFile]]:
-    """The snapshot's index files that are replaced, by bucket."""
-    hit = [file for file in table.index_files if not file.vectors.keys().isdisjoint(touched)]
+    """The index files that are replaced, by bucket."""
+    hit = [file for file in index_files if not file.vectors.keys().isdisjoint(touched)]
     if table.has_buckets:
         changed = {*new, *(bucket_key_of(file.entry) for file in hit)}
-        of_vectors = (file for file in table.index_files if file.kind == DELETION_VECTORS)
+        of_vectors = (file for file in index_files if file.kind == DELETION_VECTORS)
         hit = [file for file in of_vectors if bucket_key_of(file.entry) in changed]
     replaced: dict[BucketKey, list[IndexFile]] = defaultdict(list)
     for file in hit:
@@ -121,8 +134,12 @@ def _replaced(
     return replaced
 
 
-def _kept(table: PinnedTable, file: IndexFile, touched: Collection[str]) -> Vectors:
-    return {name: table.vectors[name] for name in file.vectors if name not in touched}
+def _kept(file: IndexFile, touched: Collection[str]) -> Vectors:
+    return {
+        name: VectorLocation(file.path, each.offset, each.length, each.cardinality or 0)
+        for name, each in file.vectors.items()
+        if name not in touched
+    }
 
 
 def _apart(

@@ -18,26 +18,21 @@ from spark_jobs.connectors.paimon.commit.changes import Changes
 from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
 from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
 from spark_jobs.connectors.paimon.commit.gap import Gap
-from spark_jobs.connectors.paimon.commit.new_snapshot import (
-    Change,
-    Commit,
-    NewSnapshot,
-    SnapshotWriter,
-)
+from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
 from spark_jobs.connectors.paimon.commit.store_schema import (
     after_evolution,
     require_schema,
     store_schema,
 )
-from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment
-from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
+from spark_jobs.storage.commit_loop import before_publication, until_committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +78,9 @@ class MergeCommit:
     def _store_schema(self, changes: Changes, gap: Gap) -> bool:
         """Store the evolved schema unless the change conflicts; False if it is stored already."""
         with before_publication():
-            gap.read_up_to(pinned_table(self.metadata.load_table(self.table.name)).snapshot)
-            self._without_conflict(changes, gap)
+            latest = pinned_table(self.metadata.load_table(self.table.name))
+            gap.read_up_to(latest.snapshot)
+            self._without_conflict(changes, gap, latest)
             self.merge.write.require_wanted()
         return store_schema(self.metadata, self.store, self.table)
 
@@ -93,10 +89,11 @@ class MergeCommit:
         with before_publication():
             latest = self._latest()
             gap.read_up_to(latest.snapshot)
-            change = self._without_conflict(changes, gap)
+            change = self._without_conflict(changes, gap, latest)
         recorded = published_properties(self.properties, number, len(gap.commits))
         commit = Commit(self.merge.operation_id, COMMIT_IDENTIFIER, recorded)
-        snapshot_id = self._publish(SnapshotWriter(latest, commit), change, latest)
+        wanted = self.merge.write.require_wanted
+        snapshot_id = publish_snapshot(self.store, latest, change, commit, wanted)
         return None if snapshot_id is None else CommittedSnapshot(snapshot_id, recorded)
 
     def _latest(self) -> PinnedTable:
@@ -109,46 +106,18 @@ class MergeCommit:
         require_schema(self.table.name, latest, self.merge.target)
         return latest
 
-    def _without_conflict(self, changes: Changes, gap: Gap) -> Change:
+    def _without_conflict(self, changes: Changes, gap: Gap, latest: PinnedTable) -> Change:
         """The change to publish after the gap.
 
         Raises:
             CommitError: COMMIT_CONFLICT: it conflicts with a commit in the gap.
         """
         _refuse_own_commit(gap, self.merge.operation_id)
-        change, write = changes.behind(gap.added), self.merge.write
-        refuse_conflicts(pinned_table(self.table), gap, change, write.isolation, write.read_set)
+        base, write = pinned_table(self.table), self.merge.write
+        change = changes.behind(gap, latest)
+        indexes = changes.index_files
+        refuse_conflicts(base, gap, change, indexes, write.isolation, write.read_set)
         return change
-
-    def _publish(self, writer: SnapshotWriter, change: Change, latest: PinnedTable) -> int | None:
-        """The id of the new snapshot; None if another writer took it.
-
-        The manifests of a snapshot that was certainly not published are removed.
-        """
-        with before_publication():
-            new = writer.write(change, latest.snapshot)
-            try:
-                self.merge.write.require_wanted()
-            except BaseException:
-                writer.discard(new)
-                raise
-        try:
-            is_published = _stored(self.store, latest, new)
-        except InternalError:
-            writer.discard(new)
-            raise
-        if not is_published:
-            writer.discard(new)
-            return None
-        return int(new.snapshot.id)
-
-
-def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
-    def look_up() -> bool | None:
-        found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
-        return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
-
-    return store_once(f"snapshot {new.snapshot.id}", partial(store.publish, latest, new), look_up)
 
 
 def _refuse_own_commit(gap: Gap, operation_id: str) -> None:

@@ -21,7 +21,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 class Change:
     """What a write changes in a table, as entries of manifests and of the index manifest.
 
-    ``changelog`` has the entries of changelog files.
+    ``changelog`` has the entries of changelog files. ``compacts``: the rows stay the same.
     """
 
     entries: Sequence[Any]
@@ -29,10 +29,13 @@ class Change:
     index_deletes: Sequence[Any]
     overwrites: bool
     changelog: Sequence[Any] = ()
+    compacts: bool = False
 
     @property
     def kind(self) -> str:
         """The commit kind of the snapshot, decided as in Paimon's own commit."""
+        if self.compacts:
+            return "COMPACT"
         removes = any(entry.kind != ADD for entry in self.entries)
         changes_index = bool(self.index_adds or self.index_deletes)
         return "OVERWRITE" if self.overwrites or removes or changes_index else "APPEND"

@@ -98,8 +98,16 @@ def read_vector(filesystem: pafs.FileSystem, location: VectorLocation) -> Positi
     Raises:
         JobError: the vector is damaged, or its kind is not supported.
     """
+    return vector_of(location, read_bytes(filesystem, [location])[location])
+
+
+def vector_of(location: VectorLocation, content: bytes) -> Positions:
+    """The positions of the vector with this ``content``, from ``read_bytes``; as ``read_vector``.
+
+    Raises:
+        JobError: the vector is damaged, or its kind is not supported.
+    """
     source = f"{location.path} at {location.offset}"
-    content = read_bytes(filesystem, [location])[location]
     return decode(content, source, location.cardinality)
 
 

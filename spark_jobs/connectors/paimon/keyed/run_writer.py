@@ -108,7 +108,9 @@ class SortedRunWriter:
             stored, lambda number: _RunFile(stored.open(new_path()), files.schema.names, key)
         )
 
-    def write(self, rows: pa.Table, sequence_numbers: pa.Array, kinds: pa.Array) -> None:
+    def write(
+        self, rows: pa.Table, sequence_numbers: pa.Array | pa.ChunkedArray, kinds: pa.Array
+    ) -> None:
         """Add records: the table's columns, and each record's sequence number and kind (int8).
 
         Raises:
@@ -122,7 +124,9 @@ class SortedRunWriter:
         stored = self._conformed(rows)
         keys = stored.select(self._key)
         self._require_ascending(keys)
-        numbers = pa.chunked_array([sequence_numbers], pa.int64())
+        numbers = sequence_numbers
+        if isinstance(numbers, pa.Array):
+            numbers = pa.chunked_array([numbers], pa.int64())
         columns = {f"{KEY_PREFIX}{name}": stored.column(name) for name in self._key}
         columns |= {SEQUENCE_NUMBER: numbers, VALUE_KIND: pa.chunked_array([kinds], pa.int8())}
         columns |= {name: stored.column(name) for name in self._columns.names}

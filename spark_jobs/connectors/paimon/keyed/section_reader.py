@@ -29,6 +29,7 @@ from spark_jobs.connectors.paimon.keyed.key_order import is_ascending, rows_up_t
 from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
@@ -36,8 +37,11 @@ from spark_jobs.errors import CatalogError, ErrorCode
 
 POSITION_BITS: Final = 40
 
+Levels = npt.NDArray[np.int64]
+
 _WINDOW_ROWS: Final = 131_072
 
+_OF_ROWS: Final = (pa.field(SEQUENCE_NUMBER, pa.int64()), pa.field(POSITION, pa.int64()))
 _SYSTEM: Final = (
     pa.field(SEQUENCE_NUMBER, pa.int64(), nullable=False),
     pa.field(VALUE_KIND, pa.int8(), nullable=False),
@@ -94,36 +98,122 @@ class SectionReader:
             CatalogError: DATA_FILE_UNREADABLE: a file is damaged, or its keys do not ascend.
             NotSupportedError: the merge engine does not define what a delete record means.
         """
-        levels = np.array([file.level for file in files], np.int64)
-        looks_up = self.schema.looks_up and len(set(levels[levels > 0].tolist())) > 1
-        reading = _Reading(self, tuple(columns), key_values or {}, levels if looks_up else None)
-        numbered = sorted(enumerate(files), key=lambda each: (each[1].level, each[1].first))
-        runs = []
-        for level, members in groupby(numbered, key=lambda each: each[1].level):
-            found = tuple(members)
-            chained = [found] if level else [(each,) for each in found]
-            runs += [_Run(reading.chunks(each), self.schema.key) for each in chained]
-        for window in _windows(runs, self.schema.key):
-            merged = reading.merged(window)
+        reading = _Reading(self, tuple(columns), key_values or {})
+        for window in reading.windows(files, ()):
+            merged = self.merged(window, columns)
             if merged.num_rows:
                 yield merged
+
+    def windows(
+        self, files: Sequence[RunFile], others: Sequence[Iterator[pa.Table]] = ()
+    ) -> Iterator[Window]:
+        """The live records of a section, unmerged, with all columns.
+
+        ``others`` are further records of level 0, each run in key order and with all those of a key
+        in one table, with the columns of ``Window.records``.
+
+        Raises:
+            CatalogError: as of ``rows``.
+        """
+        return _Reading(self, tuple(self.schema.columns.names), {}).windows(files, others)
+
+    def merged(self, window: Window, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of a window, as ``rows`` yields them; ``columns`` None: all.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE: records of a key have equal sequence numbers.
+            NotSupportedError: the merge engine does not define what a delete record means.
+        """
+        engine, key = self.schema.engine, self.schema.key
+        if window.is_one_run:
+            rows = engine.alone(window.records)
+        else:
+            levels = window.levels if self.schema.looks_up and window.has_higher_levels else None
+            rows = engine.merged(window.records, key, levels)
+        names = self.schema.columns.names if columns is None else columns
+        fields = [self.schema.columns.field(name) for name in names]
+        arrays = [_conformed(rows.column(field.name), field) for field in fields]
+        arrays += [rows.column(field.name) for field in _OF_ROWS]
+        return pa.Table.from_arrays(arrays, schema=pa.schema([*fields, *_OF_ROWS]))
+
+    def unordered(self, file: RunFile) -> Iterator[pa.Table]:
+        """The records of a file that need not be sorted, with all columns, as they were written.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE: the file is damaged.
+        """
+        reading = _Reading(self, tuple(self.schema.columns.names), {})
+        with reading_file(file.path):
+            for records in reading.records(0, file):
+                yield records.drop_columns([POSITION])
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """All live records of some keys, in any order; ``is_one_run``: no key has two of them.
+
+    ``records`` have the key's columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the other columns and
+    ``_POSITION``. ``file_levels`` has the level of each file.
+    """
+
+    records: pa.Table
+    file_levels: Levels
+    is_one_run: bool
+
+    @property
+    def files(self) -> npt.NDArray[np.int64]:
+        """The file of each record, by its index in the section."""
+        found: npt.NDArray[np.int64] = self.records.column(POSITION).to_numpy() >> POSITION_BITS
+        return found
+
+    @property
+    def levels(self) -> Levels:
+        """The level of each record."""
+        found: Levels = self.file_levels[self.files]
+        return found
+
+    @property
+    def has_higher_levels(self) -> bool:
+        """Whether files are on several levels above 0."""
+        return len(np.unique(self.file_levels[self.file_levels > 0])) > 1
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Window:
+        """The window without the other records."""
+        levels = set(self.levels[chosen].tolist())
+        is_one_run = self.is_one_run or (len(levels) < 2 and 0 not in levels)
+        return Window(self.records.filter(pa.array(chosen)), self.file_levels, is_one_run)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One pass over a section; ``levels`` of its files, if they matter for merging."""
+    """One pass over a section."""
 
     reader: SectionReader
     columns: tuple[str, ...]
     key_values: Mapping[str, pa.Array]
-    levels: npt.NDArray[np.int64] | None
+
+    def windows(
+        self, files: Sequence[RunFile], others: Sequence[Iterator[pa.Table]]
+    ) -> Iterator[Window]:
+        """The records of all runs, cut at the same keys."""
+        key = self.reader.schema.key
+        levels = np.array([*(file.level for file in files), 0], np.int64)
+        numbered = sorted(enumerate(files), key=lambda each: (each[1].level, each[1].first))
+        chunks = []
+        for level, members in groupby(numbered, key=lambda each: each[1].level):
+            found = tuple(members)
+            chunks += [self.chunks(each) for each in ([found] if level else [(f,) for f in found])]
+        runs = [_Run(each, key) for each in chunks]
+        runs += [_Run(each, key, is_unique=False) for each in others]
+        for parts, is_one_run in _windows(runs, key):
+            yield Window(pa.concat_tables(parts), levels, is_one_run)
 
     def chunks(self, files: Sequence[tuple[int, RunFile]]) -> Iterator[pa.Table]:
         """The records of a run in key order."""
         last: pa.Table | None = None
         for index, file in files:
             with reading_file(file.path):
-                for records in self._records(index, file):
+                for records in self.records(index, file):
                     keys = records.select(list(self.reader.schema.key))
                     both = keys if last is None else pa.concat_tables([last, keys])
                     self._require_ascending(file, both)
@@ -131,35 +221,15 @@ class _Reading:
                     for start in range(0, records.num_rows, self.reader.window_rows):
                         yield records.slice(start, self.reader.window_rows)
 
-    def merged(self, window: Sequence[pa.Table]) -> pa.Table:
-        """The rows of a window, which has the records of at least one run."""
-        records = pa.concat_tables(window)
-        engine, key = self.reader.schema.engine, self.reader.schema.key
-        if len(window) == 1:
-            rows = engine.alone(records)
-        else:
-            rows = engine.merged(records, key, self._levels(records))
-        fields = [self.reader.schema.columns.field(name) for name in self.columns]
-        columns = [_conformed(rows.column(field.name), field) for field in fields]
-        extra = [rows.column(SEQUENCE_NUMBER), rows.column(POSITION)]
-        system = [pa.field(SEQUENCE_NUMBER, pa.int64()), pa.field(POSITION, pa.int64())]
-        return pa.Table.from_arrays([*columns, *extra], schema=pa.schema([*fields, *system]))
-
-    def _levels(self, records: pa.Table) -> npt.NDArray[np.int64] | None:
-        if self.levels is None:
-            return None
-        files: npt.NDArray[np.int64] = records.column(POSITION).to_numpy() >> POSITION_BITS
-        found: npt.NDArray[np.int64] = self.levels[files]
-        return found
-
-    def _records(self, index: int, file: RunFile) -> Iterator[pa.Table]:
+    def records(self, index: int, file: RunFile) -> Iterator[pa.Table]:
         """The live records of a file."""
         probes = {name: KeyProbe(values) for name, values in self.key_values.items()}
-        fields = self._fields(probes)
+        fields = self.fields(probes)
         scan = FileScan(self.reader.filesystem, fields, probes, self._mappings(file))
         deleted = np.zeros(0, dtype=np.int64)
         if file.vector is not None:
             deleted = read_vector(self.reader.filesystem, file.vector)
+            _require_within(file, deleted)
         retracting = 0
         for positions, columns in scan.rows(file.path, deleted, file.row_count):
             retracting += _count_retracting(columns.column(VALUE_KIND))
@@ -171,7 +241,7 @@ class _Reading:
         if is_whole and file.delete_count is not None and retracting < file.delete_count:
             raise _wrong_delete_count(file, retracting)
 
-    def _fields(self, probes: Mapping[str, KeyProbe]) -> list[pa.Field]:
+    def fields(self, probes: Mapping[str, KeyProbe]) -> list[pa.Field]:
         """The columns to read: the key, those of the record, and others in the table's order.
 
         A key column with a probe is read as the probe's type.
@@ -199,6 +269,16 @@ class _Reading:
             )
 
 
+def _require_within(file: RunFile, deleted: Positions) -> None:
+    if len(deleted) and deleted[-1] >= file.row_count:
+        raise CatalogError(
+            ErrorCode.METADATA_UNREADABLE,
+            f"The deletion vector of {file.path} marks row {deleted[-1]}, but the file has only "
+            f"{file.row_count} rows.",
+            "Look for who wrote the deletion vector; this statement changed nothing.",
+        )
+
+
 def _count_retracting(kinds: pa.ChunkedArray) -> int:
     values = kinds.to_numpy()
     return int(np.count_nonzero((values == UPDATE_BEFORE_KIND) | (values == DELETE_KIND)))
@@ -214,11 +294,17 @@ def _wrong_delete_count(file: RunFile, found: int) -> CatalogError:
 
 
 class _Run:
-    """The records of a sorted run, of which some are current."""
+    """The records of a sorted run, of which some are current.
 
-    def __init__(self, chunks: Iterator[pa.Table], key: Sequence[str]) -> None:
+    ``is_unique``: no key occurs twice.
+    """
+
+    def __init__(
+        self, chunks: Iterator[pa.Table], key: Sequence[str], *, is_unique: bool = True
+    ) -> None:
         self._chunks = chunks
         self._key = key
+        self.is_unique = is_unique
         self.current: pa.Table | None = None
         self._advance()
 
@@ -246,13 +332,14 @@ class _Run:
             self.current = next(self._chunks, None)
 
 
-def _windows(runs: Sequence[_Run], key: Sequence[str]) -> Iterator[list[pa.Table]]:
-    """The records of all runs, cut at the same keys."""
+def _windows(runs: Sequence[_Run], key: Sequence[str]) -> Iterator[tuple[list[pa.Table], bool]]:
+    """The records of all runs, cut at the same keys, and whether no key occurs twice."""
     live = [run for run in runs if run.current is not None]
     while live:
         end = min((run.last_key() for run in live), key=lambda each: tuple(map(_comparable, each)))
-        parts = [part for run in live if (part := run.taken(end)) is not None]
-        yield parts
+        parts = [(part, run) for run in live if (part := run.taken(end)) is not None]
+        is_one_run = len(parts) == 1 and parts[0][1].is_unique
+        yield [part for part, _ in parts], is_one_run
         live = [run for run in live if run.current is not None]
 
 

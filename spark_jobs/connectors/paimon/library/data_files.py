@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.file_names import require_file_name
 from spark_jobs.connectors.paimon.library.exact_partitions import manifest_file_manager
@@ -14,6 +14,10 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 )
 from spark_jobs.connectors.paimon.library.table_schema import schema_id
 from spark_jobs.datafiles.statistics import ColumnStatistics
+
+# Paimon's ``FileSource``.
+APPENDED: Final = 0
+COMPACTED: Final = 1
 
 
 def live_entries(table: Any, snapshot: Any) -> list[Any]:
@@ -66,11 +70,12 @@ def new_data_file(
     sequence_numbers: tuple[int, int] = (0, 0),
     *,
     is_external: bool = False,
+    is_compacted: bool = False,
 ) -> Any:
     """The manifest's description of a new data file of an append table.
 
     ``sequence_numbers`` are the first and last one of the file's rows. ``is_external``: the file is
-    outside the table's directory.
+    outside the table's directory. ``is_compacted``: a compaction made it.
     """
     from pypaimon.data.timestamp import Timestamp
     from pypaimon.manifest.schema.data_file_meta import DataFileMeta
@@ -92,7 +97,7 @@ def new_data_file(
         extra_files=[],
         creation_time=Timestamp.now(),
         delete_row_count=0,
-        file_source=0,
+        file_source=COMPACTED if is_compacted else APPENDED,
         external_path=f"file:{path}" if is_external else None,
         file_path=path,
     )
@@ -109,3 +114,8 @@ def manifest_statistics(fields: Sequence[Any], statistics: Mapping[str, ColumnSt
         GenericRow([each.maximum for each in ordered], fields),
         [each.null_count for each in ordered],
     )
+
+
+def has_index(file: Any) -> bool:
+    """Whether a data file has file indexes, such as bloom filters, in files of its own or not."""
+    return bool(file.extra_files) or file.embedded_index is not None

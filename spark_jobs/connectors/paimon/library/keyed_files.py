@@ -4,16 +4,16 @@ only.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
-from spark_jobs.connectors.paimon.library.data_files import manifest_statistics
+from spark_jobs.connectors.paimon.library.data_files import (
+    APPENDED,
+    COMPACTED,
+    manifest_statistics,
+)
 from spark_jobs.connectors.paimon.library.exact_partitions import encoded_row
 from spark_jobs.connectors.paimon.library.table_schema import schema_id
-
-# Paimon's ``FileSource``.
-_APPENDED: Final = 0
-_COMPACTED: Final = 1
 
 
 def new_keyed_file(
@@ -49,7 +49,7 @@ def new_keyed_file(
         extra_files=[],
         creation_time=Timestamp.now(),
         delete_row_count=run.delete_count,
-        file_source=_APPENDED if level == 0 or is_changelog else _COMPACTED,
+        file_source=APPENDED if level == 0 or is_changelog else COMPACTED,
         external_path=f"file:{run.path}" if is_external else None,
         file_path=run.path,
     )

@@ -17,10 +17,11 @@ _THIN_OPTION = "data-file.thin-mode"
 def run_files(table: PinnedTable, ordinal: int) -> tuple[RunFile, ...]:
     """The files of a unit, in the order of their index in it; none that is not visible yet."""
     unit = table.units[ordinal]
-    return () if unit.is_pending else tuple(_run_file(table, index) for index in unit.files)
+    return () if unit.is_pending else tuple(run_file(table, index) for index in unit.files)
 
 
-def _run_file(table: PinnedTable, index: int) -> RunFile:
+def run_file(table: PinnedTable, index: int) -> RunFile:
+    """The file with an index in ``PinnedTable.located_entries``."""
     path, entry = table.located_entries[index]
     return RunFile(
         path=path,

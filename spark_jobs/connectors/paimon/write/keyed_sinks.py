@@ -43,6 +43,8 @@ def keyed_sinks(
     """
     appends = keyed.appends(write.inserted_keys) and not write.overwrites
     records = keyed.producer != "none" and not appends and not write.overwrites
+    # An upsert does not change the first row of a key.
+    keeps_rows = keyed.engine.kind == "first-row" and write.inserted_keys is InsertedKeys.UPSERTED
     return KeyedSinkFactory(
         name_prefix=prefixes.data,
         layout=new_file_layout(table, written_to, write.target_file_size),
@@ -52,24 +54,23 @@ def keyed_sinks(
         inserted_keys=write.inserted_keys,
         assigned_columns=write.assigned_columns,
         buckets={} if write.overwrites else _buckets(table, keyed),
-        changelog=_changelog(table, keyed, write, prefixes.changelog) if records else None,
+        changelog=changelog_files(table, prefixes.changelog, keeps_rows=keeps_rows)
+        if records
+        else None,
         indexes=bucket_indexes(
             table, filesystem, written_to, prefixes.indexes, replaces=write.overwrites
         ),
     )
 
 
-def _changelog(
-    table: PinnedTable, keyed: KeyedTable, write: MergeWrite, name_prefix: str
-) -> ChangelogFiles:
-    # An upsert does not change the first row of a key.
-    keeps_first = keyed.engine.kind == "first-row" and write.inserted_keys is InsertedKeys.UPSERTED
+def changelog_files(table: PinnedTable, name_prefix: str, *, keeps_rows: bool) -> ChangelogFiles:
+    """How the table keeps its changelog; ``keeps_rows``: rows of known keys stay what they are."""
     names = table.options.get(_IGNORED, "").split(",")
     asked = table.options.get(_DEDUPLICATES, "false").lower() == "true"
     return ChangelogFiles(
         name_prefix=name_prefix,
         compression=changelog_compression(table),
-        drops_unchanged=asked or keeps_first,
+        drops_unchanged=asked or keeps_rows,
         ignored=tuple(name.strip() for name in names if name.strip()) if asked else (),
     )
 

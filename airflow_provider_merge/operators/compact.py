@@ -1,0 +1,143 @@
+"""``CompactOperator``: the same rows in fewer files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.partitions import partition_specs
+from airflow_provider_merge.operators._shared.values import (
+    byte_size,
+    flag,
+    share,
+    text,
+    whole_number,
+)
+from airflow_provider_merge.templates import has_template, is_template
+from spark_jobs.contract.compaction import CompactMode, CompactSpec
+from spark_jobs.contract.request import JobOptions
+
+_SIZES = ("target_file_size", "max_bytes")
+
+
+class CompactOperator(DryRunOperator):
+    """Puts the rows of ``target`` into fewer files, without changing them.
+
+    Small files become larger ones, deletion vectors are applied, and the sorted runs of a table
+    with a primary key are merged. Other writers may go on meanwhile. No asset event is sent. Guide:
+    docs/operators/compact.md.
+
+    :param partitions: list of dicts of partition column → value; a dict that does not name every
+        partition column selects all partitions with its values; default: all partitions
+    :param mode: ``minor`` (default) rewrites what is worth it, ``full`` all that is not yet as a
+        compaction leaves it
+    :param target_file_size: the size of new files with a unit, such as ``128 mb``; default: the
+        table's option, as of the other thresholds
+    :param min_files: how many small files ``minor`` puts together at least
+    :param small_file_share: the share (0 to 1) of ``target_file_size`` below which a file is small
+    :param deleted_share: the share (0 to 1) of marked rows above which a file is rewritten
+    :param sorted_runs: on a table with a primary key, the number of sorted runs from which on
+        ``minor`` merges a bucket
+    :param max_bytes: read at most so much in one run, with a unit, such as ``100 gb``
+    :param max_partitions: compact at most so many partitions in one run
+    :param include_pending: true: merge also records that batch readers do not see yet, and so make
+        them visible
+    """
+
+    template_fields: Sequence[str] = (
+        *DryRunOperator.template_fields,
+        "partitions",
+        "mode",
+        "min_files",
+        "small_file_share",
+        "deleted_share",
+        "sorted_runs",
+        "max_bytes",
+        "max_partitions",
+        "include_pending",
+    )
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **DryRunOperator.template_fields_renderers,
+        "partitions": "json",
+    }
+    emits_asset_event = False
+
+    def __init__(
+        self,
+        *,
+        partitions: Sequence[Mapping[str, Any]] | None = None,
+        mode: str = "minor",
+        target_file_size: str | None = None,
+        min_files: int | str | None = None,
+        small_file_share: float | str | None = None,
+        deleted_share: float | str | None = None,
+        sorted_runs: int | str | None = None,
+        max_bytes: str | None = None,
+        max_partitions: int | str | None = None,
+        include_pending: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.partitions = partitions
+        self.mode = mode
+        # Of other operators a number of bytes.
+        self.target_file_size = target_file_size
+        self.min_files = min_files
+        self.small_file_share = small_file_share
+        self.deleted_share = deleted_share
+        self.sorted_runs = sorted_runs
+        self.max_bytes = max_bytes
+        self.max_partitions = max_partitions
+        self.include_pending = include_pending
+        self.check_parameters()
+
+    def statement(self) -> CompactSpec:
+        """The statement from rendered parameters."""
+        return CompactSpec(
+            partitions=self._partitions(),
+            mode=cast("CompactMode", text("mode", self.mode) or "minor"),
+            target_file_size=byte_size("target_file_size", self.target_file_size),
+            min_files=whole_number("min_files", self.min_files),
+            small_file_share=share("small_file_share", self.small_file_share),
+            deleted_share=share("deleted_share", self.deleted_share),
+            sorted_runs=whole_number("sorted_runs", self.sorted_runs),
+            max_bytes=byte_size("max_bytes", self.max_bytes),
+            max_partitions=whole_number("max_partitions", self.max_partitions),
+            include_pending=flag("include_pending", self.include_pending),
+        )
+
+    def _partitions(self) -> tuple[dict[str, str], ...]:
+        if self.partitions is None:
+            return ()
+        specs = partition_specs("partitions", self.partitions)
+        if not specs:
+            raise invalid(
+                "partitions",
+                "is an empty list",
+                "To compact all partitions, leave it out; where there may be none, skip the task.",
+            )
+        return specs
+
+    def job_options(self) -> JobOptions:
+        """Only the time zone, in which values of partitions are read."""
+        zone = self.session_time_zone or JobOptions().session_time_zone
+        return JobOptions(session_time_zone=zone)
+
+    def check_parameters(self) -> None:
+        """Check when the DAG is parsed: sizes always, the rest unless a parameter is a template.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        for name, instead in (("rewrite_share", "deleted_share"), ("isolation", None)):
+            if getattr(self, name) is not None:
+                remedy = f"The parameter {instead} is meant." if instead else "Leave it out."
+                raise invalid(name, "is of no use here: rows stay the same", remedy)
+        for name in _SIZES:
+            value = getattr(self, name)
+            if not is_template(value):
+                byte_size(name, value)
+        if not has_template([getattr(self, name) for name in self.template_fields]):
+            self.check_request()

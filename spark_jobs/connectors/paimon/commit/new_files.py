@@ -1,0 +1,72 @@
+"""Manifest entries of new files, from the documents that tasks return. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
+from spark_jobs.connectors.paimon.library import data_files, manifest_files
+from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.datafiles.statistics import ColumnStatistics
+from spark_jobs.datafiles.values import decode_value
+from spark_jobs.errors import CatalogError, ErrorCode
+
+
+def place_of(file: Mapping[str, Any]) -> BucketKey:
+    """The partition and bucket in the document of a file."""
+    return BucketKey(tuple(map(decode_value, file["partition"])), file["bucket"])
+
+
+def added_run(table: PinnedTable, file: Mapping[str, Any], *, is_changelog: bool = False) -> Any:
+    """The entry that adds a file of a table with a primary key."""
+    place = place_of(file)
+    new = new_keyed_file(
+        table.table,
+        WrittenRun.from_json(file["run"]),
+        file["level"],
+        is_external=table.external is not None,
+        is_changelog=is_changelog,
+    )
+    buckets = table.total_buckets(place.partition)
+    return manifest_files.added_entry(table.table, place, new, buckets)
+
+
+def added_file(
+    table: PinnedTable,
+    place: BucketKey,
+    file: Mapping[str, Any],
+    numbers: tuple[int, int],
+    *,
+    is_compacted: bool = False,
+) -> Any:
+    """The entry that adds a file of an append table, whose rows have the sequence ``numbers``.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE: the file that it replaces lacked a column.
+    """
+    statistics = {
+        name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
+    }
+    path, size, rows = file["path"], file["size"], file["rows"]
+    missing = [c.name for c in table.schema.columns if c.name not in statistics]
+    if missing:
+        raise CatalogError(
+            ErrorCode.DATA_FILE_UNREADABLE,
+            f"the file that {path} replaces has no column {missing[0]}, which its schema has",
+            "Look for who changed the file or the schema; this statement changed nothing.",
+        )
+    new = data_files.new_data_file(
+        table.table,
+        path,
+        size,
+        rows,
+        statistics,
+        numbers,
+        is_external=table.external is not None,
+        is_compacted=is_compacted,
+    )
+    buckets = table.total_buckets(place.partition)
+    return manifest_files.added_entry(table.table, place, new, buckets)

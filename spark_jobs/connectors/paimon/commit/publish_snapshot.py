@@ -1,0 +1,62 @@
+"""One attempt to publish a change as the snapshot after the latest one. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from spark_jobs.connectors.paimon.commit.new_snapshot import (
+    Change,
+    Commit,
+    NewSnapshot,
+    SnapshotWriter,
+)
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.library import stored_snapshots
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.errors import InternalError
+from spark_jobs.storage.commit_loop import before_publication, store_once
+
+
+def publish_snapshot(
+    store: SnapshotStore,
+    latest: PinnedTable,
+    change: Change,
+    commit: Commit,
+    require_wanted: Callable[[], None],
+) -> int | None:
+    """The id of the new snapshot, after that of ``latest``; None if another writer took it.
+
+    The manifests of a snapshot that was certainly not published are removed. ``require_wanted`` is
+    called last, and raises a JobError if the snapshot is no longer wanted.
+
+    Raises:
+        CommitError: COMMIT_OUTCOME_UNKNOWN.
+        InternalError: STORAGE_UNAVAILABLE (nothing was published).
+        JobError: raised by ``require_wanted`` (nothing was published).
+    """
+    writer = SnapshotWriter(latest, commit)
+    with before_publication():
+        new = writer.write(change, latest.snapshot)
+        try:
+            require_wanted()
+        except BaseException:
+            writer.discard(new)
+            raise
+    try:
+        is_published = _stored(store, latest, new)
+    except InternalError:
+        writer.discard(new)
+        raise
+    if not is_published:
+        writer.discard(new)
+        return None
+    return int(new.snapshot.id)
+
+
+def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
+    def look_up() -> bool | None:
+        found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
+        return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
+
+    return store_once(f"snapshot {new.snapshot.id}", partial(store.publish, latest, new), look_up)

@@ -1,0 +1,134 @@
+"""The executor half of compacting append tables: each part becomes one file, or none.
+
+Never imports a table library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
+from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.datafiles.concatenate import InputFile, concatenate
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.values import encode_value
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.writes import Fragment
+
+
+class AppendFile(NamedTuple):
+    """A data file of a part.
+
+    ``ordinal`` is the index in ``PinnedTable.located_entries``, ``size`` is in bytes.
+    ``schema_id`` is None if its columns are the table's.
+    """
+
+    ordinal: int
+    path: str
+    row_count: int
+    size: int
+    vector: VectorLocation | None = None
+    schema_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AppendPart:
+    """Files of one bucket, in the order in which their rows stay.
+
+    ``directory`` is the bucket's in the table's directory. ``numbers`` are the first and last
+    sequence number of the new file.
+    """
+
+    place: BucketKey
+    directory: str
+    files: tuple[AppendFile, ...]
+    numbers: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendCompactor:
+    """Compacts the parts of one plan. Implements ``part_compactor.Compactor``.
+
+    ``name_prefix`` begins the names of all files that it creates, and of no other files.
+    ``mappings`` are by id of an older schema.
+    """
+
+    name_prefix: str
+    layout: NewFileLayout
+    mappings: Mapping[int, tuple[FieldMapping, ...]]
+
+    def compact(self, native: AppendPart, task_key: str) -> list[Fragment]:
+        """The fragment of a part; see ``PartCompactor``.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
+            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
+            NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
+        """
+        task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
+        directory = self.layout.outside(native.directory, int(task, 16))
+        target = posixpath.join(directory, f"{self.name_prefix}{task}-0.parquet")
+        files = self.layout.files
+        try:
+            written = concatenate(files.filesystem, self._inputs(native), target, files)
+        except BaseException:
+            self._remove(target)
+            raise
+        return [_fragment(native, written)]
+
+    def _remove(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            self.layout.files.filesystem.delete_file(path)
+
+    def _inputs(self, part: AppendPart) -> Iterator[InputFile]:
+        filesystem = self.layout.files.filesystem
+        locations = [file.vector for file in part.files if file.vector is not None]
+        try:
+            vectors = read_bytes(filesystem, locations)
+        except FileNotFoundError as error:
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"An index file with deletion vectors is missing: {error}",
+                "Restore the index file, or roll the table back to a snapshot before it.",
+            ) from error
+        for file in part.files:
+            deleted = np.empty(0, np.int64)
+            if file.vector is not None:
+                deleted = vector_of(file.vector, vectors[file.vector])
+            mappings = None if file.schema_id is None else self.mappings[file.schema_id]
+            yield InputFile(file.path, file.row_count, deleted, mappings)
+
+
+def _fragment(part: AppendPart, written: WrittenFile | None) -> Fragment:
+    added = [] if written is None else [_file_document(part, written)]
+    files = [file.ordinal for file in part.files]
+    return Fragment(
+        {"compacted": {"files": files, "added": added, "changelog": []}},
+        files_added=len(added),
+        files_removed=len(files),
+        bytes_added=0 if written is None else written.size,
+        bytes_removed=sum(file.size for file in part.files),
+        rows_carried=0 if written is None else written.rows,
+    )
+
+
+def _file_document(part: AppendPart, written: WrittenFile) -> dict[str, Any]:
+    """The JSON data of the new file."""
+    return {
+        "path": written.path,
+        "size": written.size,
+        "rows": written.rows,
+        "partition": [encode_value(value) for value in part.place.partition],
+        "bucket": part.place.bucket,
+        "statistics": {name: each.to_json() for name, each in written.statistics.items()},
+        "numbers": list(part.numbers),
+    }

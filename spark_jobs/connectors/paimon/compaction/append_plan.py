@@ -1,0 +1,115 @@
+"""Which files of an append table are put together. Driver only.
+
+Follows Paimon's ``AppendCompactCoordinator`` and, in fixed buckets,
+``BucketedAppendCompactManager``. A plan takes what it makes into account, so that the next one has
+nothing to do, unless new files are much smaller than those that they replace.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.compaction.append_bins import ordered_bins, settled_bins
+from spark_jobs.connectors.paimon.compaction.append_compactor import (
+    AppendCompactor,
+    AppendFile,
+    AppendPart,
+)
+from spark_jobs.connectors.paimon.compaction.append_files import BucketFile, Candidates
+from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
+from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of, numbers_of
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_file_layout
+from spark_jobs.contract.compaction import CompactedPartition
+from spark_jobs.spi.compaction import WantedPartition
+
+
+def append_parts(
+    table: PinnedTable, options: CompactionOptions, wanted: WantedPartition
+) -> Iterator[PlannedPart]:
+    """The parts of an append table's plan, bucket by bucket; each becomes one file, or none.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+        NotSupportedError: the table's options cannot be honoured.
+    """
+    candidates = Candidates(table, options)
+    for place, indexes in _buckets(table, wanted).items():
+        files = [candidates.file(index) for index in indexes]
+        if table.has_buckets:
+            bins = ordered_bins(files, options)
+        else:
+            bins = settled_bins([file for file in files if file.is_candidate], options)
+        for each in bins:
+            yield _part(table, place, each)
+
+
+def append_compactor(
+    table: PinnedTable,
+    filesystem: pafs.FileSystem,
+    options: CompactionOptions,
+    prefixes: NamePrefixes,
+) -> AppendCompactor:
+    """What executors need; new files have names with ``prefixes``, which no others have."""
+    return AppendCompactor(
+        name_prefix=prefixes.data,
+        layout=new_file_layout(table, filesystem, options.target_file_size),
+        mappings=table.mappings,
+    )
+
+
+def _buckets(table: PinnedTable, wanted: WantedPartition) -> Mapping[BucketKey, list[int]]:
+    """The indexes of the files in each bucket of a wanted partition."""
+    by_place: dict[BucketKey, list[int]] = defaultdict(list)
+    for index, (_, entry) in enumerate(table.located_entries):
+        by_place[bucket_key_of(entry)].append(index)
+    names = table.schema.partition_keys
+    asked: dict[tuple[object, ...], bool] = {}
+    for place in by_place:
+        if place.partition not in asked:
+            asked[place.partition] = wanted(dict(zip(names, place.partition, strict=True)))
+    return {place: files for place, files in by_place.items() if asked[place.partition]}
+
+
+def _part(table: PinnedTable, place: BucketKey, files: tuple[BucketFile, ...]) -> PlannedPart:
+    located = [table.located_entries[file.index] for file in files]
+    vectors = [table.vectors.get(entry.file.file_name) for _, entry in located]
+    numbers = [numbers_of(entry) for _, entry in located]
+    low, high = min(first for first, _ in numbers), max(last for _, last in numbers)
+    described = tuple(
+        AppendFile(
+            file.index,
+            path,
+            entry.file.row_count,
+            entry.file.file_size,
+            vector,
+            table.mapped_schema(entry),
+        )
+        for file, (path, entry), vector in zip(files, located, vectors, strict=True)
+    )
+    rows = sum(file.live_rows for file in files)
+    expected = CompactedPartition(
+        values={},
+        files_before=len(files),
+        files_after=1 if rows else 0,
+        bytes_before=sum(file.size for file in described),
+        bytes_after=sum(file.live_size for file in files) if rows else 0,
+        rows=rows,
+        vectors_removed=sum(vector is not None for vector in vectors),
+        indexes_lost=sum(
+            bool(entry.file.extra_files) or entry.file.embedded_index is not None
+            for _, entry in located
+        ),
+    )
+    native = AppendPart(
+        place=place,
+        directory=table.bucket_directory(place),
+        files=described,
+        numbers=(low, high) if table.has_buckets else (0, 0),
+    )
+    return PlannedPart(place, tuple(file.index for file in files), native, expected)

@@ -1,0 +1,53 @@
+"""What a compaction of one table goes by: the statement, the table's options, Paimon's defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.compaction import CompactMode, CompactSpec
+from spark_jobs.contract.paimon_compaction import CompactionThresholds
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOptions:
+    """The options of one compaction; shares are from 0 to 1, as in ``CompactSpec``.
+
+    ``target_file_size`` is in bytes.
+    """
+
+    mode: CompactMode
+    target_file_size: int
+    min_files: int
+    small_file_share: float
+    deleted_share: float
+    sorted_runs: int
+    include_pending: bool
+
+    @classmethod
+    def of(cls, table: PinnedTable, spec: CompactSpec) -> CompactionOptions:
+        """What ``spec`` asks for; where it does not, the table's options or Paimon's defaults.
+
+        Raises:
+            NotSupportedError: an option of the table that is needed has an invalid value.
+        """
+        has_key = bool(table.schema.primary_keys)
+        found = CompactionThresholds.of(spec, table.options, has_primary_key=has_key)
+        return cls(
+            mode=spec.mode,
+            target_file_size=found.target_file_size,
+            min_files=found.min_files,
+            small_file_share=found.small_file_share,
+            deleted_share=found.deleted_share,
+            sorted_runs=found.sorted_runs,
+            include_pending=spec.include_pending,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all is rewritten that is not yet as a compaction leaves it."""
+        return self.mode == "full"
+
+    def is_small(self, size: int) -> bool:
+        """Whether a file of so many bytes is small."""
+        return size < self.target_file_size * self.small_file_share

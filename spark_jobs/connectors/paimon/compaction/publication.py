@@ -1,0 +1,127 @@
+"""Publishing compacted files as a snapshot of the kind COMPACT. Driver only.
+
+Each attempt reads what others committed since the plan (the gap) and leaves out the parts that do
+not fit the table any more. Index files are made for the latest snapshot, so that vectors that
+others write for other files meanwhile stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.gap import Gap
+from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
+from spark_jobs.connectors.paimon.commit.store_schema import require_schema
+from spark_jobs.connectors.paimon.compaction.commits import next_identifier
+from spark_jobs.connectors.paimon.compaction.compacted_parts import (
+    CompactedPart,
+    lost_parts,
+    published,
+    removed_entries,
+    require_each_file_once,
+)
+from spark_jobs.connectors.paimon.compaction.kept_vectors import KeptVectors
+from spark_jobs.connectors.paimon.compaction.part_compactor import remove_new_files
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.metadata import PaimonMetadata
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.contract.properties import published_properties
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.commit_loop import before_publication, until_committed
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The publication of one group, planned for the snapshot that ``table`` is pinned at.
+
+    ``gap`` begins there; it may have been read further for other groups. ``identifier`` is the
+    commit identifier, unless another driver of the operation has used it meanwhile.
+    """
+
+    metadata: PaimonMetadata
+    filesystem: pafs.FileSystem
+    store: SnapshotStore
+    table: TableHandle
+    gap: Gap
+    commit: GroupCommit
+    identifier: int
+
+    def run(self, results: Sequence[PartResult]) -> PublishedGroup:
+        """Publish the results of the group's parts.
+
+        Raises:
+            CommitError: COMMIT_OUTCOME_UNKNOWN, or COMMIT_CONFLICT (nothing was published).
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
+        """
+        with before_publication():
+            base = pinned_table(self.table)
+            parts = [CompactedPart.of(base, result) for result in results]
+            require_each_file_once(parts)
+        vectors = KeptVectors(self.filesystem)
+        try:
+            group = until_committed(partial(self._attempt, parts, vectors))
+        except CommitError as error:
+            if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+                vectors.remove()
+            raise
+        except BaseException:
+            vectors.remove()
+            raise
+        lost = (result for result in results if result.part.number in group.lost)
+        for result in lost:
+            remove_new_files(self.filesystem, result.fragments)
+        return group
+
+    def _attempt(
+        self, parts: Sequence[CompactedPart], vectors: KeptVectors, number: int
+    ) -> PublishedGroup | None:
+        """What was published; None if another writer was faster."""
+        base, operation_id = pinned_table(self.table), self.commit.operation_id
+        with before_publication():
+            latest = pinned_table(self.metadata.load_table(self.table.name))
+            require_schema(self.table.name, latest, base)
+            self.gap.read_up_to(latest.snapshot)
+            lost = lost_parts(self.gap, parts, keyed=base.keyed is not None)
+            kept = [part for part in parts if part.number not in lost]
+            if not kept:
+                vectors.remove()
+                return PublishedGroup(None, lost, PublishedParts({}))
+            change = _change(kept, latest, vectors)
+            done = published(base, kept)
+            snapshots = [each.snapshot for each in self.gap.commits]
+            met = sum(each.commit_user != operation_id for each in snapshots)
+            recorded = published_properties(self.commit.properties(done, lost), number, met)
+            identifier = max(self.identifier, next_identifier(snapshots, operation_id))
+        snapshot_id = publish_snapshot(
+            self.store,
+            latest,
+            change,
+            Commit(operation_id, identifier, recorded),
+            self.commit.require_wanted,
+        )
+        if snapshot_id is None:
+            return None
+        return PublishedGroup(CommittedSnapshot(snapshot_id, recorded), lost, done)
+
+
+def _change(parts: Sequence[CompactedPart], latest: PinnedTable, vectors: KeptVectors) -> Change:
+    removed = removed_entries(parts)
+    indexes = vectors.changes(latest, removed)
+    added = [entry for part in parts for entry in part.after]
+    return Change(
+        entries=sorted([*removed, *added], key=lambda entry: repr(bucket_key_of(entry))),
+        index_adds=indexes.adds,
+        index_deletes=indexes.deletes,
+        overwrites=False,
+        changelog=[entry for part in parts for entry in part.changelog],
+        compacts=True,
+    )

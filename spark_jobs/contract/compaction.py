@@ -1,0 +1,143 @@
+"""Compaction: the same rows in fewer files. The statement and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Literal, get_args
+
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.inserts import PartitionSpec, require_partition
+from spark_jobs.contract.sizes import parse_size
+
+CompactMode = Literal["minor", "full"]
+
+# Files above this are more than a task can be expected to write in one go.
+LARGEST_TARGET: Final = 8 * 2**30
+
+
+# The counts of a partition, of which a report has the sums.
+PARTITION_COUNTS: Final = (
+    "files_before",
+    "files_after",
+    "bytes_before",
+    "bytes_after",
+    "rows",
+    "vectors_removed",
+    "indexes_lost",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactSpec:
+    """Put the rows of partitions into fewer files, without changing them.
+
+    ``partitions`` are specs of the partitions to compact; empty: all. ``mode`` ``minor`` rewrites
+    what is worth it, ``full`` all that is not yet as a compaction leaves it. Sizes are texts with a
+    unit (``128 mb``). ``target_file_size``: the size of new files. ``min_files``: ``minor`` puts
+    files together from this number on. ``small_file_share``: the share (0 to 1) of the target size
+    below which a file is small. ``deleted_share``: the share of a file's rows above which marked
+    rows are worth a rewrite. ``sorted_runs``: ``minor`` merges buckets of a table with a primary
+    key from this number of sorted runs on. None: the table's option, else the format's default.
+    ``max_bytes`` and ``max_partitions`` limit what one run reads, the worst partitions first.
+    ``include_pending``: records that batch readers do not see yet are merged, and so seen.
+    """
+
+    partitions: tuple[PartitionSpec, ...] = ()
+    mode: CompactMode = "minor"
+    target_file_size: str | None = None
+    min_files: int | None = None
+    small_file_share: float | None = None
+    deleted_share: float | None = None
+    sorted_runs: int | None = None
+    max_bytes: str | None = None
+    max_partitions: int | None = None
+    include_pending: bool = False
+    kind: ClassVar[str] = "compact"
+
+    def __post_init__(self) -> None:
+        for index, partition in enumerate(self.partitions):
+            name = f"partitions[{index}]"
+            require(bool(partition), f"{name}: is empty", "To compact all partitions, name none.")
+            require_partition(partition, name)
+        modes = get_args(CompactMode)
+        require(self.mode in modes, f"mode: {self.mode!r} is not one of: {', '.join(modes)}")
+        for name in ("target_file_size", "max_bytes"):
+            _require_size(name, getattr(self, name))
+        target = self.target_file_size
+        require(
+            target is None or parse_size(target) <= LARGEST_TARGET,
+            f"target_file_size: {target} is more than 8 gb, which no task can write or read well",
+            "Use a size such as 128 mb or 512 mb.",
+        )
+        for name, least in (("min_files", 2), ("sorted_runs", 2), ("max_partitions", 1)):
+            value = getattr(self, name)
+            require(value is None or value >= least, f"{name}: {value} is less than {least}")
+        for name in ("small_file_share", "deleted_share"):
+            share = getattr(self, name)
+            require(share is None or 0 <= share <= 1, f"{name}: {share} is not from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedPartition:
+    """What a compaction did, or would do, in one partition.
+
+    ``values`` has the text of each partition column, None for NULL. ``files_before`` and
+    ``bytes_before`` are of the files that were read and removed, ``files_after`` and
+    ``bytes_after`` of those that replace them; of a dry run, the latter are estimates.
+    ``rows`` are those of the new files (of a dry run: of the old ones, without marked rows).
+    ``vectors_removed`` counts deletion vectors that went with their files, ``indexes_lost`` file
+    indexes and bloom filters that new files do not have. ``error``: why it was left as it is.
+    """
+
+    values: Mapping[str, str | None]
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+    vectors_removed: int = 0
+    indexes_lost: int = 0
+    error: str = ""
+
+    def plus(self, other: CompactedPartition) -> CompactedPartition:
+        """What both did, in the same partition."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in PARTITION_COUNTS}
+        return replace(self, **counts)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionReport:
+    """What a compaction did to a table, or would do.
+
+    ``partitions`` are the first 1,000, those that failed first, then the worst first; the other
+    fields count all that were compacted, over all tries of the operation, as in
+    ``CompactedPartition``. ``snapshots`` are those that were made. ``partitions_failed`` were left
+    as they are, ``partitions_left`` were worth compacting, but beyond the limits of this run.
+    ``changelog_files`` counts new ones.
+    """
+
+    partitions: tuple[CompactedPartition, ...] = ()
+    partitions_compacted: int = 0
+    partitions_failed: int = 0
+    partitions_left: int = 0
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+    vectors_removed: int = 0
+    indexes_lost: int = 0
+    changelog_files: int = 0
+    snapshots: tuple[int, ...] = ()
+
+
+def _require_size(name: str, text: str | None) -> None:
+    problem = ""
+    try:
+        size = None if text is None else parse_size(text)
+    except ValueError as error:
+        problem = str(error)
+    else:
+        problem = f"{text} is not positive" if size is not None and size <= 0 else ""
+    require(not problem, f"{name}: {problem}")

@@ -1,0 +1,100 @@
+"""When files of a Paimon table are worth compacting: what is asked for, the table's options, or
+Paimon's defaults (``CoreOptions``). Sensors count with the thresholds that the job compacts with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.sizes import parse_size, parse_size_option
+from spark_jobs.errors import NotSupportedError
+
+TARGET_FILE_SIZE: Final = "target-file-size"
+MIN_FILES: Final = "compaction.min.file-num"
+SMALL_FILE_SHARE: Final = "compaction.small-file-ratio"
+DELETED_SHARE: Final = "compaction.delete-ratio-threshold"
+SORTED_RUNS: Final = "num-sorted-run.compaction-trigger"
+LEVELS: Final = "num-levels"
+_APPEND_TARGET: Final = 256 * 2**20
+_KEYED_TARGET: Final = 128 * 2**20
+_TRIGGER: Final = 5
+_REMEDY: Final = "Correct the table's option."
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionThresholds:
+    """The fields of ``CompactSpec`` with their values; ``target_file_size`` is in bytes."""
+
+    target_file_size: int
+    min_files: int
+    small_file_share: float
+    deleted_share: float
+    sorted_runs: int
+
+    @classmethod
+    def of(
+        cls, spec: CompactSpec, options: Mapping[str, str], *, has_primary_key: bool
+    ) -> CompactionThresholds:
+        """What ``spec`` asks for; where it does not, the table's options or Paimon's defaults.
+
+        Raises:
+            NotSupportedError: an option of the table that is needed has an invalid value.
+        """
+        default = _KEYED_TARGET if has_primary_key else _APPEND_TARGET
+        target = spec.target_file_size
+        share, deleted = spec.small_file_share, spec.deleted_share
+        return cls(
+            _size(options, default) if target is None else parse_size(target),
+            spec.min_files or _number(options, MIN_FILES, 5),
+            _share(options, SMALL_FILE_SHARE, 0.7) if share is None else share,
+            _share(options, DELETED_SHARE, 0.2) if deleted is None else deleted,
+            spec.sorted_runs or _number(options, SORTED_RUNS, _TRIGGER),
+        )
+
+    def is_small(self, size: int) -> bool:
+        """Whether a file of so many bytes is small."""
+        return size < self.target_file_size * self.small_file_share
+
+
+def highest_level(options: Mapping[str, str]) -> int:
+    """The last level of the buckets of a table with a primary key.
+
+    Raises:
+        NotSupportedError: an option has an invalid value.
+    """
+    return _number(options, LEVELS, _number(options, SORTED_RUNS, _TRIGGER) + 1) - 1
+
+
+def _size(options: Mapping[str, str], default: int) -> int:
+    text = options.get(TARGET_FILE_SIZE)
+    try:
+        size = default if text is None else parse_size_option(text)
+    except ValueError as error:
+        raise NotSupportedError(f"Option {TARGET_FILE_SIZE}: {error}.", _REMEDY) from None
+    if size <= 0:
+        raise NotSupportedError(f"Option {TARGET_FILE_SIZE} = {text} is not positive.", _REMEDY)
+    return size
+
+
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name)
+    if text is None:
+        return default
+    if not (text.strip().isascii() and text.strip().isdecimal() and len(text.strip()) < 11):
+        raise NotSupportedError(f"Option {name} = {text} is not a whole number.", _REMEDY)
+    return int(text)
+
+
+def _share(options: Mapping[str, str], name: str, default: float) -> float:
+    text = options.get(name)
+    try:
+        share = default if text is None else float(text)
+    except ValueError:
+        share = math.nan
+    if not share >= 0:
+        raise NotSupportedError(f"Option {name} = {text} is not a share such as 0.7.", _REMEDY)
+    return share

@@ -1,0 +1,162 @@
+"""The rounds of a compaction: plan, run the groups, plan again where others were faster."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sizes import parse_size
+from spark_jobs.engine.compaction.group_run import GroupRuns
+from spark_jobs.engine.compaction.tally import GroupRecords, Tally
+from spark_jobs.engine.compaction.wanted import Restricted, WantedPartitions
+from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.spi.compaction import CompactionGroup, CompactionPlan, WantedPartition
+from spark_jobs.spi.connector import ConnectorMetadata
+from spark_jobs.spi.tables import TableHandle
+
+# How often partitions are planned that others change meanwhile, and the base of the backoff in
+# seconds.
+ROUNDS: Final = 5
+_PAUSE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRun:
+    """One try of a compaction; ``common`` are the properties of all its snapshots."""
+
+    metadata: ConnectorMetadata
+    groups: GroupRuns
+    wanted: WantedPartitions
+    tally: Tally
+    common: Mapping[str, str]
+
+    def run(self, table: TableHandle) -> int:
+        """Compact what is wanted, from ``table`` on, count it in ``tally``; return the rounds.
+
+        Raises:
+            JobError: the table cannot be planned, or the run was given up.
+        """
+        plan, number = self._first_plan(table), 1
+        while True:
+            current = _Round(self, table, number)
+            current.run(plan.groups)
+            if not current.conflicts or number == ROUNDS:
+                break
+            time.sleep(random.uniform(0, _PAUSE * 2**number))  # noqa: S311 - only jitter
+            number += 1
+            table = self.metadata.load_table(table.name)
+            unlimited = replace(self.groups.spec, max_bytes=None, max_partitions=None)
+            plan = self._plan(table, unlimited, Restricted(self.wanted, set(current.conflicts)))
+        for key, expected in current.conflicts.items():
+            self.tally.leave(key, expected, _overtaken(table.name))
+        return number
+
+    def _first_plan(self, table: TableHandle) -> CompactionPlan:
+        """The plan for what earlier tries have left, of the partitions and of the limits."""
+        wanted = Restricted(self.wanted, self.tally.complete, excludes=True)
+        spec = _within(self.groups.spec, self.tally)
+        plan = self._plan(table, spec or self.groups.spec, wanted)
+        if spec is None:
+            beyond = {part.partition for group in plan.groups for part in group.parts}
+            plan = CompactionPlan((), plan.partitions_left + len(beyond))
+        self.tally.left = plan.partitions_left
+        return plan
+
+    def _plan(
+        self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
+    ) -> CompactionPlan:
+        with self.groups.progress.phase("plan"):
+            return self.groups.compaction.plan(table, spec, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """A round; ``conflicts`` are the partitions, by key, that have to be planned again."""
+
+    of: CompactionRun
+    table: TableHandle
+    number: int
+    conflicts: dict[str, CompactedPartition] = field(default_factory=dict)
+
+    def run(self, groups: Sequence[CompactionGroup]) -> None:
+        """Run the groups of a plan.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+        """
+        pending = list(groups)
+        runs = self.of.groups
+        try:
+            if pending:
+                runs.compaction.begin(self.table, runs.operation_id)
+            while pending:
+                self._say(pending[0], len(groups) - len(pending) + 1, len(groups))
+                self._group(pending[0], pending[1:], f"group-{self.number}-{len(pending)}")
+                del pending[0]
+        except CommitError as error:
+            if error.code is not ErrorCode.COMMIT_CONFLICT:
+                raise
+            # The plan does not fit the table any more, so the rest of it is void.
+            runs.progress.say(f"conflict in round {self.number} of {ROUNDS}: {error.message}")
+            for group in pending:
+                self.conflicts.update(group.expected)
+
+    def _group(self, group: CompactionGroup, later: Sequence[CompactionGroup], name: str) -> None:
+        tally = self.of.tally
+        begun = {part.partition for each in later for part in each.parts}
+        unfinished = frozenset(begun | self.conflicts.keys() | tally.failed.keys())
+        records = GroupRecords(self.of.common, group, unfinished)
+        try:
+            outcome = self.of.groups.run(self.table, group, name, records)
+        except JobError as error:
+            if error.code in (ErrorCode.COMMIT_CONFLICT, ErrorCode.RUN_GIVEN_UP):
+                raise
+            for key, expected in group.expected.items():
+                tally.leave(key, expected, error)
+            self.of.groups.progress.say(f"a group failed, others go on: {error}")
+            return
+        published = outcome.published
+        if published.snapshot is not None:
+            tally.published(published.snapshot, published.done)
+        for key, failure in outcome.failed.items():
+            tally.leave(key, group.expected[key], failure)
+        for part in group.parts:
+            if part.number in published.lost:
+                self.conflicts[part.partition] = group.expected[part.partition]
+
+    def _say(self, group: CompactionGroup, number: int, count: int) -> None:
+        expected = group.expected.values()
+        files = sum(each.files_before for each in expected)
+        size = sum(part.size for part in group.parts)
+        self.of.groups.progress.say(
+            f"group {number} of {count}: {files:,} files, {size:,} bytes in "
+            f"{len(group.expected):,} partitions"
+        )
+
+
+def _within(spec: CompactSpec, tally: Tally) -> CompactSpec | None:
+    """What earlier tries have left of the limits; None: nothing."""
+    if spec.max_bytes is not None:
+        size = parse_size(spec.max_bytes) - tally.bytes_read
+        if size <= 0:
+            return None
+        spec = replace(spec, max_bytes=f"{size} b")
+    if spec.max_partitions is not None:
+        partitions = spec.max_partitions - len(tally.complete)
+        if partitions <= 0:
+            return None
+        spec = replace(spec, max_partitions=partitions)
+    return spec
+
+
+def _overtaken(name: TableName) -> CommitError:
+    return CommitError(
+        ErrorCode.COMMIT_CONFLICT,
+        f"Other writers changed files of {name} during each of {ROUNDS} rounds.",
+        "Compact the partition when fewer writers are at work on it.",
+    )

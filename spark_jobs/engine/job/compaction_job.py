@@ -1,0 +1,254 @@
+"""A compaction from start to end: what earlier tries did, the rounds, the stored result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
+from spark_jobs.contract.operation_files import new_scratch_folder
+from spark_jobs.contract.partition_names import partition_name
+from spark_jobs.contract.properties import operation_properties
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.analysis.spark_constants import SparkConstants
+from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.compaction.compaction_run import CompactionRun
+from spark_jobs.engine.compaction.group_run import GroupRuns
+from spark_jobs.engine.compaction.tally import Tally, report_of
+from spark_jobs.engine.compaction.wanted import WantedPartitions
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.last_look import LastLook
+from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.errors import JobError, NotSupportedError, error_of
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.compaction import ConnectorCompaction
+    from spark_jobs.spi.connector import Connector
+    from spark_jobs.spi.tables import TableHandle
+
+# The most partitions that a result, and an error, name.
+_NAMED: Final = 100
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionJob:
+    """A request to compact a table, on an open catalog; ``answers`` is as in ``LastLook``."""
+
+    request: JobRequest
+    spec: CompactSpec
+    spark: SparkSession
+    connector: Connector
+    progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
+    answers: Path | None = None
+
+    def run(self) -> JobResult:
+        """Run the request and, except in a dry run, store its result; a failure is a result too.
+
+        What a try that failed has compacted stays, and a later one goes on from there.
+        """
+        log = OperationLog(self.connector.storage)
+        settings = meaningful_settings(self.request.options.session_time_zone)
+        try:
+            with fixed_settings(self.spark, settings):
+                result = self._earlier(log) or replace(self._done(log), settings=settings)
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
+            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
+        if not self.request.dry_run:
+            log.store(result)
+            self._release_guard(result)
+        return result
+
+    def _earlier(self, log: OperationLog) -> JobResult | None:
+        """The result of an earlier try of this operation that succeeded."""
+        if self.request.dry_run:
+            return None
+        stored = log.read(self.request.operation_id)
+        if stored is None or stored.error is not None:
+            return None
+        require_same_work(self.request, stored)
+        return stored
+
+    def _done(self, log: OperationLog) -> JobResult:
+        compaction = self.connector.compaction
+        if compaction is None:
+            raise NotSupportedError(
+                f"{self.request.catalog.connector}: tables of this catalog cannot be compacted.",
+                "Compact the table with the engine that made it.",
+            )
+        with self.progress.phase("catalog"):
+            table = self.connector.metadata.load_table(self.request.table)
+        wanted = self._wanted(table)
+        if self.request.dry_run:
+            return self._foretold(compaction, table, wanted)
+        with self.progress.phase("history"):
+            log.clear_leftovers(self.request.operation_id)
+            commits = compaction.commits(table, self.request.operation_id)
+            tally = Tally.of(commits, table.partition_keys)
+        scratch = new_scratch_folder(self.request.operation_id)
+        lease = log.lease(scratch)
+        lease.take()
+        run = self._run(compaction, table, wanted, tally, lease)
+        try:
+            rounds, error = run.run(table), None
+        except JobError as failure:
+            rounds, error = 1, failure
+        finally:
+            with self.progress.phase("clean"):
+                log.clear(scratch)
+        return self._result(table, tally, rounds, error or self._incomplete(tally), wanted)
+
+    def _wanted(self, table: TableHandle) -> WantedPartitions:
+        """The partitions that the statement names.
+
+        Raises:
+            AnalysisError, DataError: a partition spec that does not fit the table.
+        """
+        with self.progress.phase("analyze"):
+            moment = StatementTime(self.spark)
+            specs = PartitionSpecs(table, SparkConstants(self.spark, table, moment))
+            named = enumerate(self.spec.partitions)
+            return WantedPartitions(
+                [specs.constants(each, f"partitions[{index}]") for index, each in named]
+            )
+
+    def _run(
+        self,
+        compaction: ConnectorCompaction,
+        table: TableHandle,
+        wanted: WantedPartitions,
+        tally: Tally,
+        lease: Lease,
+    ) -> CompactionRun:
+        request = self.request
+        last_look = LastLook(request.operation_id, self.answers)
+
+        def require_wanted() -> None:
+            lease.require()
+            last_look.require_task()
+
+        groups = GroupRuns(
+            self.spark,
+            compaction,
+            self.spec,
+            request.operation_id,
+            lease,
+            require_wanted,
+            self.progress,
+        )
+        common = operation_properties(request, table.snapshot_id)
+        return CompactionRun(self.connector.metadata, groups, wanted, tally, common)
+
+    def _foretold(
+        self, compaction: ConnectorCompaction, table: TableHandle, wanted: WantedPartitions
+    ) -> JobResult:
+        """The result of a dry run, which only plans."""
+        with self.progress.phase("plan"):
+            plan = compaction.plan(table, self.spec, wanted)
+        found: dict[str, CompactedPartition] = {}
+        for group in plan.groups:
+            for key, each in group.expected.items():
+                found[key] = found[key].plus(each) if key in found else each
+        report = report_of(
+            list(found.values()),
+            found.values(),
+            partitions_compacted=len(found),
+            partitions_left=plan.partitions_left,
+        )
+        return replace(
+            OperationLog.ended(self.request, "dry_run", Metrics(seconds=self.progress.seconds)),
+            base_snapshot_id=table.snapshot_id,
+            partitions=_names(report.partitions),
+            compaction=report,
+            warnings=_warnings(report, wanted),
+        )
+
+    def _result(
+        self,
+        table: TableHandle,
+        tally: Tally,
+        rounds: int,
+        error: JobError | None,
+        wanted: WantedPartitions,
+    ) -> JobResult:
+        report = tally.report()
+        changed: Status = "committed" if report.snapshots else "unchanged"
+        metrics = replace(tally.metrics, attempts=rounds, seconds=self.progress.seconds)
+        return replace(
+            OperationLog.ended(self.request, "failed" if error else changed, metrics),
+            base_snapshot_id=table.snapshot_id,
+            new_snapshot_id=report.snapshots[-1] if report.snapshots else None,
+            error=ErrorInfo.of(self.redaction.error(error)) if error else None,
+            partitions=_names(each for each in report.partitions if not each.error),
+            compaction=report,
+            warnings=_warnings(report, wanted),
+        )
+
+    def _incomplete(self, tally: Tally) -> JobError | None:
+        """The error of a compaction that left partitions as they are; None: it left none.
+
+        Its code is that of a failure after which a retry may go on, if there is one.
+        """
+        if not tally.failed:
+            return None
+        report = tally.report()
+        retryable = [each for each in tally.errors if each.retryable]
+        first = (retryable or tally.errors)[0]
+        failed = [f"{_called(each)} ({each.error})" for each in report.partitions if each.error]
+        compacted = [_called(each) for each in report.partitions if not each.error]
+        message = (
+            f"Not all of {self.request.table} could be compacted. Not compacted: "
+            f"{_listed(failed, report.partitions_failed)}. Compacted: "
+            f"{_listed(compacted, report.partitions_compacted)}."
+        )
+        return error_of(first.code, message, first.remedy)
+
+    def _release_guard(self, result: JobResult) -> None:
+        """Release the guard, unless a later try of the operation may look for what this one did."""
+        compaction, origin = self.connector.compaction, self.request.origin
+        may_go_on = result.error is not None and result.error.retryable
+        if compaction is None or (may_go_on and origin.try_number <= origin.retries):
+            return
+        try:
+            table = self.connector.metadata.load_table(self.request.table)
+            compaction.end(table, self.request.operation_id)
+        except Exception as error:  # noqa: BLE001 - the result is stored already
+            self.progress.say(f"the guard of the table's history stays behind: {error}")
+
+
+def _warnings(report: CompactionReport, wanted: WantedPartitions) -> tuple[str, ...]:
+    found = wanted.warnings()
+    if report.indexes_lost:
+        found.append(
+            f"{report.indexes_lost:,} files had file indexes or bloom filters, which their "
+            "compacted files do not have: engines that use them read more"
+        )
+    return tuple(found)
+
+
+def _names(partitions: Iterable[CompactedPartition]) -> tuple[str, ...]:
+    """The names of the first partitions, sorted; none for a table without partitions."""
+    names = [partition_name(each.values) for each in partitions if each.values]
+    return tuple(sorted(names[:_NAMED]))
+
+
+def _called(partition: CompactedPartition) -> str:
+    return partition_name(partition.values) or "the whole table"
+
+
+def _listed(names: list[str], count: int) -> str:
+    if not names:
+        return "none"
+    more = count - len(names[:_SHOWN])
+    return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")

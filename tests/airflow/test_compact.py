@@ -1,0 +1,183 @@
+"""``CompactOperator``: its request, wrong input, and how its result is told."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_provider_merge.checks.requests import MetadataCheck
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.lineage.facets import task_lineage
+from airflow_provider_merge.operators._shared.results import result_table, xcom_value
+from airflow_provider_merge.operators.compact import CompactOperator
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
+from spark_jobs.contract.request import JobOptions, TableName
+from spark_jobs.contract.result import Metrics
+from spark_jobs.errors import JobError, RequestError
+from tests.airflow.support import committed, example_request
+from tests.airflow.test_metadata import Table
+from tests.support.paimon_metadata import TableFiles
+
+TARGET = {"task_id": "t", "target": "shop.orders"}
+REPORT = CompactionReport(
+    partitions=(CompactedPartition({"day": "2026-01-31"}, 12, 1, 4_000, 1_500, 30),),
+    partitions_compacted=1,
+    partitions_left=2,
+    files_before=12,
+    files_after=1,
+    bytes_before=4_000,
+    bytes_after=1_500,
+    rows=30,
+    snapshots=(8, 9),
+)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"mode": "tiny"}, "mode: 'tiny' is not one of: minor, full"),
+        ({"mode": 1}, "mode: expected text, found int"),
+        ({"target_file_size": "128"}, "target_file_size: '128' has no unit: write 128 mb"),
+        ({"target_file_size": 2**27}, "target_file_size: expected text, found int"),
+        ({"target_file_size": "9 gb"}, "target_file_size: 9 gb is more than 8 gb"),
+        ({"target_file_size": "0 mb"}, "target_file_size: 0 mb is not positive"),
+        ({"max_bytes": "much"}, "max_bytes: 'much' is not a size such as 128 mb"),
+        ({"max_bytes": "5", "target": "{{ params.table }}"}, "max_bytes: '5' has no unit"),
+        ({"max_partitions": 0}, "max_partitions: 0 is not a positive whole number"),
+        ({"min_files": 1}, "min_files: 1 is less than 2"),
+        ({"sorted_runs": 2.5}, "sorted_runs: 2.5 is not a positive whole number"),
+        ({"small_file_share": 70}, "small_file_share: 70 is not a number from 0 to 1"),
+        ({"deleted_share": "20%"}, "deleted_share: '20%' is not a number from 0 to 1"),
+        ({"include_pending": "maybe"}, "include_pending: 'maybe' is neither true nor false"),
+        ({"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
+        ({"partitions": {"day": 1}}, "partitions: expected a list of partitions, found dict"),
+        ({"partitions": []}, "partitions: is an empty list"),
+        ({"partitions": [{}]}, "partitions[0]: is empty"),
+        ({"partitions": [{"day": 1.5}]}, "partitions[0].day: float is not a partition value"),
+        ({"rewrite_share": 0.5}, "rewrite_share: is of no use here: rows stay the same"),
+        ({"isolation": "snapshot"}, "isolation: is of no use here"),
+    ],
+)
+def test_wrong_input_is_named_when_the_dag_is_parsed(parameters, problem):
+    with pytest.raises(RequestError) as raised:
+        CompactOperator(**{**TARGET, **parameters})
+    assert raised.value.message.startswith(f"task 't': {problem}")
+
+
+def test_parameters_become_the_statement():
+    parameters = {
+        "partitions": [{"day": "2026-01-31"}, {"day": None}],
+        "mode": "full",
+        "target_file_size": "256 mb",
+        "min_files": "10",
+        "small_file_share": "0.5",
+        "deleted_share": 0.1,
+        "sorted_runs": 3,
+        "max_bytes": "10 gb",
+        "max_partitions": "7",
+        "include_pending": "true",
+    }
+    operator = CompactOperator(**TARGET, **parameters, session_time_zone="Europe/Paris")
+    assert operator.statement() == CompactSpec(
+        partitions=({"day": "'2026-01-31'"}, {"day": "NULL"}),
+        mode="full",
+        target_file_size="256 mb",
+        min_files=10,
+        small_file_share=0.5,
+        deleted_share=0.1,
+        sorted_runs=3,
+        max_bytes="10 gb",
+        max_partitions=7,
+        include_pending=True,
+    )
+    assert operator.job_options() == JobOptions(session_time_zone="Europe/Paris")
+    assert set(parameters) <= set(operator.template_fields)
+
+
+def test_without_parameters_the_table_decides():
+    operator = CompactOperator(**TARGET)
+    assert operator.statement() == CompactSpec()
+    assert type(operator.get_submitter()) is SparkSubmitSubmitter
+
+
+def test_nothing_is_told_of_rows_that_stay_the_same():
+    operator = CompactOperator(**TARGET)
+    assert operator.outlets == []
+    assert task_lineage(operator, None) is None
+
+
+@pytest.mark.usefixtures("airflow_db", "warehouse")
+def test_the_report_is_the_xcom(dag_file, submitter):
+    submitter.outcomes = [lambda request: committed(request, compaction=REPORT)]
+    body = (
+        "from airflow_provider_merge.operators.compact import CompactOperator\n"
+        'CompactOperator(task_id="t", target="shop.orders", mode="{{ params.mode }}",'
+        ' partitions=[{"day": "{{ params.day }}"}])'
+    )
+    run = dag_file(body, arguments='params={"mode": "full", "day": "2026-01-31"}').run()
+
+    assert run.state == "success"
+    spec = CompactSpec(partitions=({"day": "'2026-01-31'"},), mode="full")
+    assert submitter.request.statement == spec
+    (ti,) = run.get_task_instances()
+    value = ti.xcom_pull(task_ids="t")
+    assert (value["status"], value["files_before"], value["files_after"]) == ("committed", 12, 1)
+    assert value["snapshots"] == [8, 9]
+    assert value["partitions"][0]["values"] == {"day": "2026-01-31"}
+
+
+def test_the_log_tells_files_and_bytes():
+    metrics = Metrics(seconds={"plan": 0.5})
+    done = committed(example_request(), compaction=REPORT, metrics=metrics)
+    counts = "  rows 30 | vectors removed 0 | indexes lost 0 | changelog files 0"
+    day = "  day=2026-01-31: 12 files of 4,000 bytes → 1 of 1,500"
+    assert result_table(done).splitlines()[1:] == [
+        "  partitions 1: 12 files of 4,000 bytes became 1 of 1,500",
+        counts,
+        "  partitions beyond the limits of the run: 2 left",
+        day,
+        "  seconds: plan 0.5",
+    ]
+    dry = dataclasses.replace(done, status="dry_run", metrics=Metrics())
+    assert result_table(dry).splitlines()[1:] == [
+        "  partitions 1: 12 files of 4,000 bytes would become about 1 of 1,500",
+        counts,
+        "  partitions beyond the limits of the run: 2 would be left",
+        day,
+    ]
+    assert "seconds" in xcom_value(done)
+
+
+@pytest.mark.parametrize(
+    ("partition", "problem"),
+    [
+        ({"id": 1}, "partitions[0]: id is not a partition column of shop.orders"),
+        ({"hour": 1}, "partitions[0]: hour is not a column of shop.orders"),
+    ],
+)
+def test_a_wrong_partition_column_is_told_before_spark_starts(warehouse, partition, problem):
+    TableFiles(warehouse, "orders").create()
+    operator = CompactOperator(**TARGET, partitions=[partition])
+    request = SimpleNamespace(
+        target=TableName("shop", "orders"), table=TableName("shop", "orders"),
+        statement=operator.statement(), sources=(), options=JobOptions(), dry_run=False,
+        origin=SimpleNamespace(try_number=1),
+    )  # fmt: skip
+    with pytest.raises(JobError) as raised:
+        operator.require_valid(request, MetadataCheck(PaimonHook("paimon_default"), True))
+    assert (raised.value.code.name, raised.value.message) == ("COLUMN_NOT_FOUND", problem)
+
+
+def test_the_snapshot_of_a_group_is_no_result(warehouse):
+    table = Table(str(warehouse / "shop.db" / "orders"))
+    properties = {"merge.operation-id": "op", "merge.statement": "compact"}
+    table.guard("op", 7)
+    table.add(8, properties=properties)
+    assert PaimonHook("paimon_default").recorded_result(TableName("shop", "orders"), "op") is None
+
+    table.add(9, properties={**properties, "merge.statement": "merge"})
+    found = PaimonHook("paimon_default").recorded_result(TableName("shop", "orders"), "op")
+    assert found.new_snapshot_id == 9

@@ -1,0 +1,110 @@
+"""Every fault at every step of a compaction: the table is readable, and the next try finishes.
+
+As in ``tests.faults.matrix``: the driver is killed, or its storage fails once. Nothing that it
+leaves behind is in the way, and the orphan search finds it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.faults.compactions import OPERATION, PARTITIONS, Compaction, new_table, rows_of
+from tests.faults.drivers import Drivers
+from tests.faults.looking import look
+from tests.faults.matrix import TABLE, Fault, faults_of
+
+WORKS = {
+    "compaction": Compaction(),
+    "compaction with vectors beside others": Compaction(marks=True, meets_others=True),
+    "compaction of sections": Compaction(has_key=True),
+    "compaction of sections beside others": Compaction(has_key=True, meets_others=True),
+}
+_COUNTED = ("files_before", "files_after", "rows", "partitions_compacted", "vectors_removed")
+
+
+@dataclass
+class CompactionMatrix:
+    """Runs faults below ``folder``; ``read`` has another engine look at the rows."""
+
+    drivers: Drivers
+    folder: Path
+    read: Callable[[Path], list[dict[str, Any]]] | None = None
+
+    def faults(self, work: str) -> Iterator[Fault]:
+        """All faults of a work."""
+        steps = self._do("compaction steps", work, self._fresh(work))
+        yield from faults_of(work, steps["value"], self._warehouse)
+
+    def run(self, fault: Fault) -> tuple[str, str]:
+        """How many of the partitions the fault left compacted, and what it left for the search.
+
+        Raises:
+            AssertionError: rows are lost, doubled or wrong, or the next try does not finish.
+        """
+        work, warehouse = WORKS[fault.work], self._fresh(fault.work)
+        if fault.kills:
+            how = {"torn": fault.kind == "killed within", "acts": fault.kind == "killed after"}
+            died = self._do("die compacting", fault.work, warehouse, step=fault.step, how=how)
+            assert died["signal"] == 9, (str(fault), died)
+        else:
+            acts = fault.kind == "answer lost after"
+            self._do("fail compacting", fault.work, warehouse, step=fault.step, acts=acts)
+        left = look(warehouse, TABLE)
+        others = left.rows != rows_of(work, others=False)
+        expected = rows_of(work, others=others)
+        assert left.rows == expected, fault
+        status, error, report = self._do("try compacting", fault.work, warehouse)["value"]
+        assert status == "committed", (fault, error)
+        self._require_done(fault, warehouse, expected, report)
+        found, lost = self._do("find orphans", fault.work, warehouse)["value"]
+        assert not lost, (fault, lost)
+        assert look(warehouse, TABLE).rows == expected, fault
+        done = left.made_by.count(OPERATION)
+        return f"{done} of {PARTITIONS}", f"{found} orphans"
+
+    def _require_done(
+        self, fault: Fault, warehouse: Path, expected: list[dict[str, Any]], report: dict[str, Any]
+    ) -> None:
+        after = look(warehouse, TABLE)
+        assert after.rows == expected, fault
+        assert after.made_by.count(OPERATION) == PARTITIONS, (fault, after.made_by)
+        assert not [guard for guard in after.guards if OPERATION in guard], fault
+        assert after.live <= after.on_disk, fault
+        if not WORKS[fault.work].meets_others:
+            assert len(after.live) == PARTITIONS, fault
+            clean = self._clean(fault.work)
+            assert {n: report[n] for n in _COUNTED} == {n: clean[n] for n in _COUNTED}, fault
+        if self.read is not None:
+            assert sorted(self.read(warehouse), key=repr) == expected, fault
+
+    def _clean(self, work: str) -> dict[str, Any]:
+        """The report of a run without faults."""
+        path = self.folder / "clean"
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(self._seed(work), path)
+        _, _, report = self._do("try compacting", work, path)["value"]
+        return dict(report)
+
+    def _do(self, what: str, work: str, warehouse: Path, **more: Any) -> Any:
+        return self.drivers.do(what, warehouse, compaction=asdict(WORKS[work]), **more)
+
+    @property
+    def _warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    def _seed(self, work: str) -> Path:
+        seed = self.folder / f"seed {work}"
+        if not seed.exists():
+            seed.mkdir()
+            new_table(seed, WORKS[work])
+        return seed
+
+    def _fresh(self, work: str) -> Path:
+        """A new copy of the work's table, always at one and the same path."""
+        shutil.rmtree(self._warehouse, ignore_errors=True)
+        shutil.copytree(self._seed(work), self._warehouse)
+        return self._warehouse

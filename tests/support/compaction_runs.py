@@ -1,0 +1,112 @@
+"""Whole compaction jobs whose tasks run in this process, one after another, without Spark."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+
+from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
+from spark_jobs.connectors.paimon.compaction.plan import GroupSize
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.compaction import group_run, part_tasks
+from spark_jobs.engine.job.compaction_job import CompactionJob
+from spark_jobs.spi.connector import Connector
+from tests.support.paimon_tables import NAME
+
+
+@dataclass
+class _Settings:
+    """As much of a session's settings as a job needs."""
+
+    conf: dict[str, str] = field(default_factory=dict)
+
+    def get(self, key: str, default: str | None) -> str | None:
+        return self.conf.get(key, default)
+
+    def set(self, key: str, value: str) -> None:
+        self.conf[key] = value
+
+    def unset(self, key: str) -> None:
+        self.conf.pop(key, None)
+
+
+@dataclass
+class _Session:
+    """As much of a Spark session as a compaction needs whose partition specs are plain."""
+
+    conf: _Settings = field(default_factory=_Settings)
+    sparkContext: Any = field(  # noqa: N815 - Spark's name
+        default_factory=lambda: SimpleNamespace(defaultParallelism=2)
+    )
+
+
+def compact(
+    connector: Connector,
+    catalog: CatalogSpec,
+    spec: CompactSpec,
+    *,
+    name: TableName = NAME,
+    operation_id: str | None = None,
+    try_number: int = 1,
+    dry_run: bool = False,
+    before_publication: Callable[[], None] = lambda: None,
+) -> JobResult:
+    """A compaction from start to end; ``before_publication`` runs before that of each group."""
+    request = JobRequest(
+        operation_id=operation_id or f"compaction-{uuid.uuid4().hex}",
+        target=name,
+        catalog=catalog,
+        statement=spec,
+        origin=Origin(try_number=try_number, retries=100),
+        dry_run=dry_run,
+    )
+    compaction = connector.compaction
+    assert compaction is not None
+    publish = compaction.publish
+
+    def published(*arguments: Any) -> Any:
+        before_publication()
+        return publish(*arguments)
+
+    with _tasks_here(), mock.patch.object(compaction, "publish", published):
+        return CompactionJob(request, spec, _Session(), connector).run()  # type: ignore[arg-type]
+
+
+def in_groups_of(connector: Connector, partitions: int) -> Connector:
+    """The connector, whose compactions publish at most so many partitions at once."""
+    found = connector.compaction
+    assert isinstance(found, PaimonCompaction)
+    size = GroupSize(partitions=partitions)
+    compaction = PaimonCompaction(found._metadata, found._filesystem, found._snapshots, size)
+    return replace(connector, compaction=compaction)
+
+
+@contextmanager
+def _tasks_here() -> Iterator[None]:
+    """Run the tasks of compactions in this process."""
+    keys = (f"here-{number}" for number in itertools.count())
+    with (
+        mock.patch.object(group_run, "map_tasks", _mapped),
+        mock.patch.object(group_run, "wait_for_stragglers", return_value=None),
+        mock.patch.object(part_tasks, "task_key", side_effect=keys),
+    ):
+        yield
+
+
+def _mapped(_: Any, tasks: int, function: Callable[..., Iterable[pa.RecordBatch]], __: Any) -> Any:
+    def collect() -> list[tuple[Any, ...]]:
+        numbers = (pa.record_batch({"id": [number]}) for number in range(tasks))
+        found = [row for batch in function(numbers) for row in batch.to_pylist()]
+        return [tuple(row.values()) for row in found]
+
+    return SimpleNamespace(collect=collect)
