@@ -19,7 +19,7 @@ from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, Repacking, WriteLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -165,6 +165,17 @@ class ConnectorMergeWrites(Protocol):
     ) -> list[Fragment]:
         """Fragments that remove whole ``files`` without reading them; nothing is removed yet."""
         raise no_merge(table)
+
+    def repacking(
+        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
+    ) -> Repacking | None:
+        """The new files of the write that are too many for their size; None: there are none."""
+        del table, handle, fragments
+        return None
+
+    def discard(self, handle: MergeHandle, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments that will not be published."""
+        del handle, fragments
 
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]

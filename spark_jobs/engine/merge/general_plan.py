@@ -123,7 +123,14 @@ class GeneralPlan:
             new_row_bytes=max(file_bytes // max(file_rows, 1), self._source_row_bytes()),
             target_file_size=self.target_file_size,
             parallelism=self.spark.sparkContext.defaultParallelism,
+            tasks_per_core=1 if self._adds_files else 2,
         )
+
+    @property
+    def _adds_files(self) -> bool:
+        """Whether every sink task with UPDATE rows may add files."""
+        layout = self.update_layout
+        return layout is not None and layout.adds_files and any(self.processor.assigned_columns)
 
     def _source_row_bytes(self) -> int:
         return self.source.byte_size // max(self.source.row_count, 1) if self.source else 0

@@ -19,6 +19,7 @@ from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
 from spark_jobs.errors import JobError
@@ -136,11 +137,14 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 if files.scanned or merge.has("not_matched"):
                     plan = self._physical_plan(merge, processor, files.scanned, source, keys)
                     result = plan.run(self._writer(merge, handle, write))
+                written = repacked(
+                    self.spark, writes, self.table, handle, result.reports, dry_run=self.dry_run
+                )
             dropped = TaskReport(
                 deleted=sum(file.live_row_count for file in files.dropped),
                 fragments=writes.drop_files(self.table, handle, files.dropped),
             )
-            reports = [*result.reports, dropped]
+            reports = [*written, dropped]
             fragments = [each for report in reports for each in report.fragments]
             partitions = changed_partitions(self.connector, self.table, fragments)
             metrics = replace(

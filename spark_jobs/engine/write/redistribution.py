@@ -34,7 +34,7 @@ class WriteSize:
 
     ``file_sizes`` are those of the files that it reads, in bytes by ordinal. ``new_rows`` is the
     maximum number of new rows, each of about ``new_row_bytes``. ``target_file_size`` is in bytes;
-    ``parallelism`` is the number of available cores.
+    ``parallelism`` is the number of available cores; each gets ``tasks_per_core`` sink tasks.
     """
 
     file_sizes: Mapping[int, int]
@@ -42,6 +42,7 @@ class WriteSize:
     new_row_bytes: int
     target_file_size: int
     parallelism: int
+    tasks_per_core: int = 2
 
     def files_for(self, new_rows: int) -> int:
         """The number of target-size files that ``new_rows`` fill, at least one."""
@@ -49,14 +50,18 @@ class WriteSize:
 
     @property
     def sink_tasks(self) -> int:
-        """The number of sink tasks: two per core, or more so that each has at most 1 GiB of files.
+        """The number of sink tasks: some per core, or more so that each has at most 1 GiB of files.
 
         At most one per old or new file, and at most 10,000: a task then writes tiny files one
         after another.
         """
         new_files = self.files_for(self.new_rows)
         file_bytes = sum(self.file_sizes.values())
-        wanted = max(2 * self.parallelism, math.ceil(file_bytes / _BYTES_PER_TASK), new_files)
+        wanted = max(
+            self.tasks_per_core * self.parallelism,
+            math.ceil(file_bytes / _BYTES_PER_TASK),
+            new_files,
+        )
         return min(len(self.file_sizes) + new_files, wanted, _MOST_TASKS)
 
 
