@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.merge.cases import MATCHED, SOURCE_PRESENT, with_case_number
-from spark_jobs.engine.merge.join import filtered, join, reduced
+from spark_jobs.engine.merge.cases import MATCHED, with_case_number
+from spark_jobs.engine.merge.join import filtered, join, reduced, with_source_present
 from spark_jobs.engine.merge.matches import observed_matches
 from spark_jobs.engine.merge.processors import RowChangeProcessor
 from spark_jobs.engine.source.materialized import MaterializedSource
@@ -102,7 +101,7 @@ class GeneralPlan:
         target = self.scan.read(self.spark, merge.table, self.files, columns, self.dynamic_filter)
         if self.source is None:
             return filtered(merge, target)
-        source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
+        source = with_source_present(self.source.frame)
         broadcast = self.source.byte_size <= self.broadcast_limit
         if broadcast and self.dynamic_filter is None:
             target = reduced(merge, target, source)
