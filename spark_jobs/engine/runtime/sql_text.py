@@ -6,9 +6,14 @@ The engine hands Spark its own expressions as text, one ``selectExpr`` per step:
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from spark_jobs.contract.identifiers import quote
+
+# The end of a literal, an escape, and a variable (${name}).
+_MEANINGFUL: Final = frozenset("'\\$")
 
 
 def embedded(text: str) -> str:
@@ -23,8 +28,8 @@ def named(text: str, name: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A string literal that means the same whether or not the session's parser knows escapes."""
-    if text.isprintable() and "'" not in text and "\\" not in text:
+    """A string literal that means the same whatever the session's parser does with strings."""
+    if text.isprintable() and not _MEANINGFUL.intersection(text):
         return f"'{text}'"
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
 
