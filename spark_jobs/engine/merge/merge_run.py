@@ -14,7 +14,7 @@ from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
-from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
+from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
@@ -61,8 +61,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            limit, filesystem = self.limits.broadcast, self.connector.storage.filesystem
-            keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
+            keys = dynamic_filter(merge, source, self.limits.broadcast, self.moment)
             pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
         self.progress.say(
@@ -101,8 +100,10 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             opened = self.sources[self.spec.source]
             if opened.landed is not None:
                 return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
-            frame = opened.frame
-            source = materialize(self.spark, frame, merge.source_columns, storage, self.scratch)
+            frame, keys = with_key_columns(opened.frame, merge)
+            frame = self.moment.fixed(frame) if keys else frame
+            kept = merge.source_columns.union(keys)
+            source = materialize(self.spark, frame, kept, storage, self.scratch)
             return source, source.row_count
         columns = merge.subquery_columns
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
