@@ -16,6 +16,7 @@ from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
+from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
@@ -100,6 +101,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             opened = self.sources[self.spec.source]
             if opened.landed is not None:
                 return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
+            here = in_place(self.spark, opened, merge.source_columns, self.connector)
+            if here is not None:
+                return here, here.row_count
             frame, keys = with_key_columns(opened.frame, merge)
             frame = self.moment.fixed(frame) if keys else frame
             kept = merge.source_columns.union(keys)
@@ -138,6 +142,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 if files.scanned or merge.has("not_matched"):
                     plan = self._physical_plan(merge, processor, files.scanned, source, keys)
                     result = plan.run(self._writer(merge, handle, write))
+                if source is not None:
+                    source.require_unchanged()
                 written = repacked(
                     self.spark, writes, self.table, handle, result.reports, dry_run=self.dry_run
                 )
