@@ -109,7 +109,8 @@ class ArrowRows:
 
     ``function`` is a picklable function for ``mapInArrow``. It turns task numbers into batches
     whose first columns are the requested ones, in that order. ``files`` lists, for each task, the
-    ordinals of the files that it reads.
+    ordinals of the files that it reads. No file is in two tasks, and a task yields the rows of a
+    file together and in the file's order.
     """
 
     function: ArrowFunction
@@ -117,7 +118,13 @@ class ArrowRows:
 
 
 class ConnectorScan(Protocol):
-    """Reads target rows through Spark. Driver only."""
+    """Reads target rows through Spark. Driver only.
+
+    ``arrow_row_id`` is the Spark type, in DDL form, of the row id, which is the last column of
+    ``arrow_rows``; None if those have no row id.
+    """
+
+    arrow_row_id: str | None
 
     def arrow_rows(
         self,
@@ -125,8 +132,13 @@ class ConnectorScan(Protocol):
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
+        tasks_per_core: int = 2,
     ) -> ArrowRows | None:
-        """The rows of ``files`` as of the pinned snapshot; None if only ``read`` can read them."""
+        """The rows of ``files`` as of the pinned snapshot; None if only ``read`` can read them.
+
+        The connector may leave out rows that ``dynamic_filter`` excludes.
+        """
         ...
 
     def read(

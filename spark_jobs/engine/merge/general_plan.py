@@ -72,7 +72,7 @@ class GeneralPlan:
             self._change_rows(),
             self.update_layout,
             self.insert_layout,
-            self._write_size(),
+            self.write_size,
         )
 
     def _matches(self) -> int:
@@ -107,7 +107,9 @@ class GeneralPlan:
             target = reduced(merge, target, source)
         return join(merge, target, source, broadcast)
 
-    def _write_size(self) -> WriteSize:
+    @property
+    def write_size(self) -> WriteSize:
+        """What the statement may have to write."""
         file_bytes = sum(file.size for file in self.files)
         file_rows = sum(file.row_count for file in self.files)
         new_rows = 0
@@ -122,14 +124,15 @@ class GeneralPlan:
             new_row_bytes=max(file_bytes // max(file_rows, 1), self._source_row_bytes()),
             target_file_size=self.target_file_size,
             parallelism=self.spark.sparkContext.defaultParallelism,
-            tasks_per_core=1 if self._adds_files else 2,
+            tasks_per_core=self.tasks_per_core,
         )
 
     @property
-    def _adds_files(self) -> bool:
-        """Whether every sink task with UPDATE rows may add files."""
+    def tasks_per_core(self) -> int:
+        """The number of sink tasks for each core; one if every task with UPDATE rows adds files."""
         layout = self.update_layout
-        return layout is not None and layout.adds_files and any(self.processor.assigned_columns)
+        adds_files = layout is not None and layout.adds_files
+        return 1 if adds_files and any(self.processor.assigned_columns) else 2
 
     def _source_row_bytes(self) -> int:
         return self.source.byte_size // max(self.source.row_count, 1) if self.source else 0

@@ -11,10 +11,16 @@ from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.located_plan import LocatedPlan
+from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
-from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
+from spark_jobs.engine.pruning.dynamic_filters import (
+    comparable_keys,
+    dynamic_filter,
+    with_key_columns,
+)
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
@@ -140,7 +146,10 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             with self.progress.phase("write"):
                 result = PlanResult([], 0)
                 if files.scanned or merge.has("not_matched"):
-                    plan = self._physical_plan(merge, processor, files.scanned, source, keys)
+                    general = self._general_plan(merge, processor, files.scanned, source, keys)
+                    plan, choice = self._physical_plan(general)
+                    metrics = replace(metrics, plan=str(choice))
+                    self.progress.say(f"plan {choice}")
                     result = plan.run(self._writer(merge, handle, write))
                 if source is not None:
                     source.require_unchanged()
@@ -181,7 +190,29 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.abort_unpublished(handle, error)
             raise
 
-    def _physical_plan(
+    def _physical_plan(self, general: GeneralPlan) -> tuple[GeneralPlan | LocatedPlan, PlanChoice]:
+        """The one place where the physical plan is chosen."""
+        choice = chosen_plan(
+            general.merge,
+            general.processor,
+            general.source,
+            general.update_layout,
+            sum(file.row_count for file in general.files),
+            self.limits,
+            has_arrow_rows=general.scan.arrow_row_id is not None,
+        )
+        if choice.plan == "join" or general.source is None:
+            return general, choice
+        located = LocatedPlan(
+            general,
+            general.source,
+            comparable_keys(general.merge),
+            self.connector.storage,
+            f"{self.scratch}/lookup",
+        )
+        return located, choice
+
+    def _general_plan(
         self,
         merge: AnalyzedMerge,
         processor: RowChangeProcessor,
@@ -189,7 +220,6 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         source: MaterializedSource | None,
         keys: DynamicFilter | None,
     ) -> GeneralPlan:
-        """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
         insert_layout = metadata.insert_layout(self.table)
         update_layout = metadata.update_layout(self.table)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -74,6 +75,11 @@ class RowChangeProcessor(ABC):
     def only(self, when: When) -> RowChangeProcessor:
         """The processor for one kind of the statement's clauses."""
         return type(self)(self._merge.only(when), self._insert_layout, self._row_id_columns)
+
+    def every_match(self) -> RowChangeProcessor:
+        """The processor for MATCHED clauses that keeps every matched row, as if strict."""
+        merge = replace(self._merge.only("matched"), strict=True)
+        return type(self)(merge, self._insert_layout, self._row_id_columns)
 
     @property
     def merge(self) -> AnalyzedMerge:
