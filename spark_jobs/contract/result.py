@@ -66,6 +66,7 @@ class Metrics:
     statement; for the last one, ``publish_attempts`` counts the tries to make its snapshot, 0 if it
     makes none, and ``snapshots_met`` the snapshots that other writers made since its base.
     ``seconds`` is wall time per phase. ``sources`` has the metrics of file sources by name.
+    ``plan`` tells how a MERGE, UPDATE or DELETE ran, and why, as a text for people.
     """
 
     source_rows: int = 0
@@ -88,6 +89,7 @@ class Metrics:
     sources: Mapping[str, SourceMetrics] = field(default_factory=dict)
     publish_attempts: int = 0
     snapshots_met: int = 0
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)

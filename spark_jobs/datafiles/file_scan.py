@@ -53,6 +53,26 @@ class FileScan:
         if row_count not in (None, start):
             raise pa.ArrowInvalid(f"it has {start} rows, but should have {row_count}")
 
+    def rows_at(self, path: str, positions: Positions) -> Iterator[tuple[Positions, pa.Table]]:
+        """Like ``rows``, for the rows at ``positions`` (ascending), which no probe leaves out.
+
+        Raises:
+            pa.ArrowInvalid: the file is damaged, has fewer rows, or does not hold what its schema
+                says.
+        """
+        with self.filesystem.open_input_file(path) as stream:
+            start = 0
+            for group in row_groups(path, stream, self._recorded()):
+                chosen = _within(positions, start, group.row_count)
+                if len(chosen):
+                    columns = [self._chosen(group, chosen, field, {}) for field in self.fields]
+                    table = pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
+                    yield chosen + start, table
+                start += group.row_count
+                if start > positions[-1]:
+                    return
+        raise pa.ArrowInvalid(f"it has {start} rows, none at position {positions[-1]}")
+
     def _rows_of(
         self, group: RowGroup, start: int, deleted: Positions
     ) -> Iterator[tuple[Positions, pa.Table]]:

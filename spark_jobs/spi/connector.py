@@ -20,7 +20,7 @@ from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
-from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, Repacking, WriteLayout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +110,8 @@ class ArrowRows:
 
     ``function`` is a picklable function for ``mapInArrow``. It turns task numbers into batches
     whose first columns are the requested ones, in that order. ``files`` lists, for each task, the
-    ordinals of the files that it reads.
+    ordinals of the files that it reads. No file is in two tasks, and a task yields the rows of a
+    file together and in the file's order.
     """
 
     function: ArrowFunction
@@ -118,7 +119,13 @@ class ArrowRows:
 
 
 class ConnectorScan(Protocol):
-    """Reads target rows through Spark. Driver only."""
+    """Reads target rows through Spark. Driver only.
+
+    ``arrow_row_id`` is the Spark type, in DDL form, of the row id, which is the last column of
+    ``arrow_rows``; None if those have no row id.
+    """
+
+    arrow_row_id: str | None
 
     def arrow_rows(
         self,
@@ -126,8 +133,13 @@ class ConnectorScan(Protocol):
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
+        tasks_per_core: int = 2,
     ) -> ArrowRows | None:
-        """The rows of ``files`` as of the pinned snapshot; None if only ``read`` can read them."""
+        """The rows of ``files`` as of the pinned snapshot; None if only ``read`` can read them.
+
+        The connector may leave out rows that ``dynamic_filter`` excludes.
+        """
         ...
 
     def read(
@@ -166,6 +178,17 @@ class ConnectorMergeWrites(Protocol):
     ) -> list[Fragment]:
         """Fragments that remove whole ``files`` without reading them; nothing is removed yet."""
         raise no_merge(table)
+
+    def repacking(
+        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
+    ) -> Repacking | None:
+        """The new files of the write that are too many for their size; None: there are none."""
+        del table, handle, fragments
+        return None
+
+    def discard(self, handle: MergeHandle, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments that will not be published."""
+        del handle, fragments
 
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]

@@ -14,6 +14,8 @@ from spark_jobs.spi.tables import PlannedFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spark_jobs.spi.arrow_tasks import PartReader
+
 FRAGMENT_VERSION = 1
 
 # The files, of those given, that a statement would have read if they had existed.
@@ -69,7 +71,8 @@ class WriteLayout:
     columns that change rows get beforehand; ``cluster_by`` and ``order_by`` may name them.
     ``keeps_clusters``: a task has all rows of its clusters, in order; otherwise, new rows of a
     cluster may be spread over tasks. If one layout is for all rows, it keeps clusters, and among
-    rows that are equal in ``order_by``, INSERT rows come last.
+    rows that are equal in ``order_by``, INSERT rows come last. ``adds_files``: tasks with UPDATE
+    rows may add files, so that fewer tasks leave fewer files.
     """
 
     cluster_by: tuple[str, ...]
@@ -77,6 +80,7 @@ class WriteLayout:
     file_ordinal: str | None = None
     derived: DerivedColumns | None = None
     keeps_clusters: bool = False
+    adds_files: bool = False
 
     @property
     def deciding_columns(self) -> frozenset[str]:
@@ -164,3 +168,16 @@ class Fragment:
         if document.get("version") != FRAGMENT_VERSION:
             raise ValueError(f"fragment of version {document.get('version')}")
         return cls(**document)
+
+
+@dataclass(frozen=True, slots=True)
+class Repacking:
+    """New files of a write whose rows should be stored again, because they are too many.
+
+    ``groups`` are the indices of their fragments; the files of a group become one file. ``reader``
+    reads the files ``parts``, by index of the fragment, as INSERT rows that a sink takes.
+    """
+
+    groups: Sequence[Sequence[int]]
+    reader: PartReader[Any]
+    parts: Mapping[int, Any]

@@ -51,7 +51,7 @@ class ClusterMerge:
         after = self.harness.state()
         assert readable(after.rows) == readable(self.behaviour.expected_rows)
         assert result.new_snapshot_id == after.snapshot_id == (self.before.snapshot_id or 0) + 1
-        stay = staying(self.behaviour, self.harness)
+        stay = staying(self.behaviour, self.harness, self.before, after)
         check_metrics(self.behaviour, result, self.before, after, stay)
         if not leftovers:
             check_files(self.behaviour, self.before, after, stay)

@@ -62,7 +62,7 @@ def check(
         return
     assert result.error is None, result.error
     assert readable(after.rows) == readable(behaviour.expected_rows)
-    stay = staying(behaviour, harness)
+    stay = staying(behaviour, harness, before, after)
     check_metrics(behaviour, result, before, after, stay)
     if not behaviour.changes:
         assert (result.status, result.new_snapshot_id) == ("unchanged", None)
@@ -188,12 +188,15 @@ def marked(before: TableState, after: TableState) -> set[str]:
     }
 
 
-def staying(behaviour: Behaviour, harness: Harness) -> set[int]:
+def staying(
+    behaviour: Behaviour, harness: Harness, before: TableState, after: TableState
+) -> set[int]:
     """Rows that stay in their file, or in the one that replaces it."""
+    of_marked = {row["id"] for path in marked(before, after) for row in before.files[path].rows}
     moved = {
         id_
         for id_, changes in behaviour.updated.items()
-        if harness.marks_rows
+        if id_ in of_marked
         or (harness.partitioned and "p" in changes)
         or (harness.has_buckets and _assigns(behaviour, behaviour.table.bucket_key))
     }

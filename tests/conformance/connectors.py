@@ -12,18 +12,24 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT, KEYED
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,
     **{kind.name: partial(PaimonHarness, kind=kind) for kind in BUILT},
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
+    "append-cow-located": partial(PaimonHarness, kind=APPEND_COW),
+    "append-dv-located": partial(PaimonHarness, kind=APPEND_DV),
+    "bucketed-dv-located": partial(PaimonHarness, kind=BUCKETED_DV),
 }
 # Limits under which a connector runs: small tables get a dynamic filter too.
 LIMITS = {
     "append-cow-pyarrow": PlanLimits(filter_share=1000.0),
     "append-dv-pyarrow": PlanLimits(filter_share=1000.0),
+    "append-cow-located": PlanLimits(located_share=1000.0),
+    "append-dv-located": PlanLimits(located_share=1000.0),
+    "bucketed-dv-located": PlanLimits(located_share=1000.0),
 }
 KEYED_HARNESSES: dict[str, Callable[..., Harness]] = {
     kind.name: partial(PaimonHarness, kind=kind) for kind in KEYED

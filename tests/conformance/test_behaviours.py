@@ -61,7 +61,8 @@ def _layouts(behaviour: Behaviour, connector: str) -> tuple[bool, ...]:
     if EVERYTHING:
         return (True,) if behaviour.needs_partitions else (True, False)
     if connector in LIMITS:
-        reads = connector == "append-dv-pyarrow" and behaviour not in overwrites.BEHAVIOURS
+        chosen = connector in ("append-dv-pyarrow", "append-dv-located")
+        reads = chosen and behaviour not in overwrites.BEHAVIOURS
         return (True,) if reads else ()
     if kind is not None and kind.buckets is not None:
         writing = (*clauses.BEHAVIOURS, *filtered.BEHAVIOURS) if kind.marks_rows else ()

@@ -17,11 +17,12 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, JobOptions, JobRequest
 from spark_jobs.contract.statements import ColumnSpec
-from spark_jobs.engine.insert.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.errors import ErrorCode
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import SeedTable
+from tests.support.statement_cost import counted
 
 pytestmark = pytest.mark.slow
 MakeTable = Callable[..., Harness]
@@ -101,6 +102,27 @@ def test_the_rows_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path
     ours = spark.read.schema(theirs.schema).parquet(str(copy))
     assert ours.exceptAll(theirs).isEmpty()
     assert theirs.exceptAll(ours).isEmpty()
+
+
+@pytest.mark.parametrize(("groups", "tasks"), [(8, 2), (3, 2), (1, 2), (8, 3), (2, 16)])
+def test_one_file_is_read_by_as_many_tasks_as_are_asked_for(
+    spark: SparkSession, tmp_path: Path, groups: int, tasks: int
+) -> None:
+    rows = pa.table({"id": range(groups * 1_000)})
+    pq.write_table(rows, tmp_path / "one.parquet", row_group_size=1_000, compression="none")
+
+    files = found(spark, tmp_path)
+
+    assert files is not None
+    copied = files.rows([0], tasks)
+    assert len(copied.files) == min(groups, tasks)
+    counts = []
+    for number in range(len(copied.files)):
+        task = copied.function([pa.RecordBatch.from_pydict({"id": [number]})])
+        counts.append(sum(batch.num_rows for batch in task))
+    assert sum(counts) == groups * 1_000
+    assert max(counts) - min(counts) <= 1_000
+    assert sorted(rows_of(files, [0])["id"].to_pylist()) == rows["id"].to_pylist()
 
 
 def test_some_columns_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
@@ -201,6 +223,20 @@ def test_an_overwrite_stores_the_rows_of_files(
     kept = [{"id": 2, "note": "old", "p": "b"}] if partitioned else []
     new = [*sales((3, "new", "a"), (4, "new", "c"), (5, "new", "c")).to_pylist()]
     assert sorted(harness.state().rows, key=lambda row: row["id"]) == [*kept, *new]
+
+
+@pytest.mark.slow
+def test_one_file_is_stored_by_the_tasks_that_read_it(make_table: MakeTable, landing: Path) -> None:
+    harness = make_table("append-cow", SALES, partitioned=False)
+    rows = sales(*((n, f"note {n}", "a") for n in range(2_000)))
+    pq.write_table(rows, landing / "one.parquet", row_group_size=500)
+
+    with counted(harness.spark) as cost:
+        result = overwrite(harness, landing / "one.parquet", "table")
+
+    assert result.error is None, result.error
+    assert cost.jobs == 2, "one counts the rows by task and partition, one stores them"
+    assert sorted(row["id"] for row in harness.read()) == list(range(2_000))
 
 
 @pytest.mark.slow

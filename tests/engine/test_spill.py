@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
-from spark_jobs.engine.runtime.spill import SpillReader, SpillWriter
+from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader, SpillWriter
 from spark_jobs.errors import ErrorCode, from_marker
 from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.storage import hdfs
@@ -42,12 +43,23 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 
     (report,) = SpillWriter(local, str(tmp_path))([rows(3), rows(0), rows(2)])
     path = str(tmp_path / report["file"][0].as_py())
-    reader = ScanTasks(SpillReader(local, ("row",)), ((), (path,)))
+    reader = ScanTasks(SpillReader(local, ("row",)), ((), (SpilledPart(path),)))
     found = list(reader([pa.RecordBatch.from_pydict({"number": [1]})]))
 
     assert report["row_count"].to_pylist() == [5]
     assert pa.Table.from_batches(found).column("row").to_pylist() == [0, 1, 2, 0, 1]
     assert list(SpillWriter(local, str(tmp_path))([rows(0)])) == []
+
+
+def test_tasks_share_the_row_groups_of_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "rows.parquet")
+    pq.write_table(pa.table({"row": range(5), "other": range(5)}), path, row_group_size=2)
+    reader = SpillReader(pafs.LocalFileSystem(), ("row",))
+
+    parts = [SpilledPart(path, (2, 0)), SpilledPart(path, (1,)), SpilledPart(path)]
+    found = [pa.Table.from_batches(reader.read([part]))["row"].to_pylist() for part in parts]
+
+    assert found == [[4, 0, 1], [2, 3], [0, 1, 2, 3, 4]]
 
 
 def test_a_writer_without_the_client_says_so(without_client: pafs.FileSystem) -> None:
@@ -60,7 +72,8 @@ def test_a_writer_without_the_client_says_so(without_client: pafs.FileSystem) ->
 
 
 def test_a_reader_without_the_client_says_so(without_client: pafs.FileSystem) -> None:
-    reader = ScanTasks(SpillReader(without_client, ("row",)), ((f"{_WAREHOUSE}/0.parquet",),))
+    part = SpilledPart(f"{_WAREHOUSE}/0.parquet")
+    reader = ScanTasks(SpillReader(without_client, ("row",)), ((part,),))
 
     with pytest.raises(RuntimeError) as raised:
         list(reader([pa.RecordBatch.from_pydict({"number": [0]})]))

@@ -43,9 +43,9 @@ def stored_values(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[Any
     )
     columns = []
     for i, (_, declared) in enumerate(pairs):
-        column = stored(F.col(f"v{i}"), row.schema[i].dataType, parsed_type(declared), LOCATION)
-        columns.append(column.alias(f"c{i}"))
-    out = row.select(*columns)
+        text = stored(f"v{i}", row.schema[i].dataType, parsed_type(declared), LOCATION)
+        columns.append(f"{text} AS c{i}")
+    out = row.selectExpr(*columns)
     for i, (value, declared) in enumerate(pairs):
         assert out.schema[i].dataType.simpleString() == type_of(declared).simpleString(), value
     return list(out.collect()[0])

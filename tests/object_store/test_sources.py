@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import FileSource
-from spark_jobs.engine.insert.copied_files import copied_files
+from spark_jobs.engine.source.copied_files import copied_files
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
@@ -90,7 +90,7 @@ def test_each_row_group_of_a_large_file_is_read_once(
     connector: Connector,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spark_jobs.engine.source.arrow_source._SPLIT_BYTES", 4096)
+    monkeypatch.setattr("spark_jobs.engine.source.arrow_source.SPLIT_BYTES", 4096)
     table = pa.table({"id": range(20_000)})
     put(store, f"{bucket}/large/part", table, row_group_size=1_000)
 
@@ -105,9 +105,7 @@ def test_of_files_that_are_copied_each_row_group_is_read_once_and_in_one_version
     store: ObjectStore,
     bucket: str,
     connector: Connector,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spark_jobs.engine.source.arrow_source._SPLIT_BYTES", 4096)
     path = f"{bucket}/copied/part"
     put(store, path, pa.table({"id": range(20_000)}), row_group_size=1_000)
     source = opened_source(spark, connector, FileSource("s", f"s3://{path}", "parquet"))

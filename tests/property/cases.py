@@ -98,7 +98,8 @@ def random_chain(seed: int) -> Chain:
         steps.insert(extra.randint(0, len(steps)), _insert_step(extra, table))
     # From a generator of its own: the tables and statements of a seed stay what they were.
     filters = PlanLimits(filter_share=1000.0)
-    limits = random.Random(f"filter {seed}").choice([PlanLimits(), filters, filters])
+    located = PlanLimits(filter_share=1000.0, located_share=1000.0)
+    limits = random.Random(f"filter {seed}").choice([PlanLimits(), filters, located])
     return Chain(table, tuple(steps), limits)
 
 

@@ -135,6 +135,7 @@ def _work(result: JobResult) -> set[str]:
         "rewrote files": metrics.files_rewritten > 0,
         "carried rows": metrics.carried > 0,
         "marked rows": metrics.deletion_vectors_added > 0,
+        "located plan": metrics.plan.startswith("located"),
     }
     return {name for name, is_met in done.items() if is_met}
 

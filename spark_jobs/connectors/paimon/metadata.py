@@ -129,14 +129,12 @@ class PaimonMetadata:
         return replace(table, columns=columns, native=target, schema_changes=tuple(changes))
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        """With deletion vectors, an UPDATE deletes the row and inserts the new one.
+        """An UPDATE needs only the assigned columns.
 
-        Otherwise files are rewritten, so an UPDATE needs only the assigned columns. In tables with
-        a primary key, sections are rewritten even with vectors.
+        Files are rewritten; or a vector marks the row, and its new version, whose other columns are
+        read from the file, is appended.
         """
-        target = pinned_table(table)
-        if target.marks_rows and target.keyed is None:
-            return RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+        del table
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def merge_row_id_columns(
@@ -166,10 +164,12 @@ class PaimonMetadata:
 
         None for a table with a primary key, whose changes all have the order of the key.
         """
-        if pinned_table(table).keyed is not None:
+        target = pinned_table(table)
+        if target.keyed is not None:
             return None
         file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
-        return WriteLayout((file,), (file, position), file_ordinal=file)
+        order = (file, position)
+        return WriteLayout((file,), order, file_ordinal=file, adds_files=target.marks_rows)
 
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""

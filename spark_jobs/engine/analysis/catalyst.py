@@ -18,6 +18,7 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     class_name,
     comparisons,
     ids,
+    ids_and_names,
     items,
     subquery_plans,
 )
@@ -140,7 +141,7 @@ def _collect_reads(
 
 
 def _names_by_id(plan: Any) -> dict[int, str]:
-    return {int(each.exprId().id()): str(each.name()) for each in items(plan.output())}
+    return dict(ids_and_names(plan.output()))
 
 
 def _operators(plan: Any) -> Iterator[str]:

@@ -12,6 +12,9 @@ SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
 # The metadata key under which Spark keeps the declared type of a STRING column.
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR: Final = re.compile(r"char\((\d+)\)")
+# How Spark writes an attribute: its name and id, and L for BIGINT.
+_ATTRIBUTE: Final = re.compile(r"(?P<name>.*)#(?P<id>\d+)L?", re.DOTALL)
+_BETWEEN: Final = "\0,\0"
 _COMPARISONS: Final = (
     "EqualTo",
     "EqualNullSafe",
@@ -102,7 +105,20 @@ def subquery_plans(expression: Any) -> Iterator[Any]:
 
 def ids(attributes: Any) -> tuple[int, ...]:
     """The ids of a set of attributes."""
-    return tuple(int(each.exprId().id()) for each in items(attributes.toSeq()))
+    return tuple(key for key, _ in ids_and_names(attributes.toSeq()))
+
+
+def ids_and_names(attributes: Any) -> list[tuple[int, str]]:
+    """The id and name of each of a sequence of attributes, all in one call."""
+    texts = str(attributes.mkString(_BETWEEN))
+    return [_id_and_name(text) for text in texts.split(_BETWEEN) if text]
+
+
+def _id_and_name(text: str) -> tuple[int, str]:
+    found = _ATTRIBUTE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"not an attribute of Spark: {text}")
+    return int(found["id"]), found["name"]
 
 
 def walk(node: Any) -> Iterator[Any]:

@@ -8,10 +8,10 @@ is evaluated on the joined frame, which has both sides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType
 
 from spark_jobs.engine.analysis.bound_expressions import bound_value
@@ -33,6 +33,7 @@ from spark_jobs.engine.analysis.expression_parser import (
     parse_expression,
 )
 from spark_jobs.engine.analysis.expressions import Expression, JoinKey, Side
+from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.runtime.names import column_of, find_name, qualify
 from spark_jobs.errors import AnalysisError, ErrorCode, RequestError
 
@@ -45,10 +46,14 @@ class ExpressionAnalyzer:
         self._target = target
         self._source = source
         self._errors = ExpressionErrors(has_source=source is not None)
+        self._sides = {"target": [target]}
+        self._analyzed: dict[tuple[str, str], Expression] = {}
+        self._names: dict[str, bool] = {}
         self._owners = _owned_by(target)
         self._frames = {"target": target.frame.alias(target.alias)}
         if source is not None:
             self._owners |= _owned_by(source)
+            self._sides |= {"source": [source], "both": [target, source]}
             self._frames["source"] = source.frame.alias(source.alias)
             self._frames["both"] = self._frames["target"].crossJoin(self._frames["source"])
         lengths = {side.alias: side.char_lengths for side in (target, source) if side is not None}
@@ -69,12 +74,38 @@ class ExpressionAnalyzer:
                 EXPRESSION_NOT_ALLOWED (subquery, aggregate, window, generator) or
                 EXPRESSION_INVALID.
         """
+        known = self._analyzed.get((text, sees)) or self._plain(text, sees, where)
+        if known is None:
+            known = self._analyzed_by_spark(text, sees, where)
+        self._analyzed[text, sees] = known
+        return known
+
+    def _plain(self, text: str, sees: str, where: str) -> Expression | None:
+        """``text`` if it is just a column with its alias."""
+        found = qualified_column(text, self._sides[sees])
+        if found is None or not self._is_name(found.alias):
+            return None
+        self._refuse_added([(found.side.alias, found.column)], where)
+        return replace(self.column_of(found.side, found.column), text=text)
+
+    def _is_name(self, alias: str) -> bool:
+        """Whether the parser takes ``alias``, before a dot, for a name."""
+        if alias not in self._names:
+            try:
+                names = parse_expression(self._spark, f"{alias}.x").names
+            except ParseException:
+                names = ()
+            self._names[alias] = [len(each.parts) for each in names] == [2]
+        return self._names[alias]
+
+    def _analyzed_by_spark(self, text: str, sees: str, where: str) -> Expression:
         parsed = self._parsed(text, where)
         if parsed.has_subquery:
             raise self._errors.not_allowed(where, text, "a subquery")
         text = self._without_added(text, parsed, sees)
         try:
-            frame = self._frames[sees].select(F.expr(text).alias("value"))
+            # Behind the text, so that errors name positions in it; it may end in a comment.
+            frame = self._frames[sees].selectExpr(f"{text}\n\n AS value")
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             raise self._errors.translated(error, text, where) from None
@@ -105,7 +136,7 @@ class ExpressionAnalyzer:
         if not self._parsed(text, "WHERE").has_subquery:
             return self.analyze_condition(text, "target", "WHERE")
         try:
-            frame = self._frames["target"].where(F.expr(text))
+            frame = self._frames["target"].where(text)
             condition = filter_condition(frame)
         except (ParseException, AnalysisException) as error:
             raise self._errors.translated(error, text, "WHERE") from None
@@ -125,7 +156,7 @@ class ExpressionAnalyzer:
         if not self._parsed(text, where).has_subquery:
             return self.analyze(text, "target", where)
         try:
-            frame = self._frames["target"].select(F.expr(text).alias("value"))
+            frame = self._frames["target"].selectExpr(f"{text}\n\n AS value")
             value, value_type = selected_value(frame), frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             raise self._errors.translated(error, text, where) from None
@@ -209,6 +240,8 @@ class ExpressionAnalyzer:
         return column if is_one else None
 
     def _is_plain(self, text: str, column: str) -> bool:
+        if self._plain(text, "both", "condition"):
+            return True
         names = parse_expression(self._spark, text).names
         whole = len(names) == 1 and names[0].parts[-1].lower() == column.lower()
         return whole and not set(text) & set("()+-*/%|&^~ ")

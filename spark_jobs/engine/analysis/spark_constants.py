@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
 from spark_jobs.contract.plain_constants import Constant
@@ -16,6 +15,7 @@ from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
+from spark_jobs.engine.runtime.sql_text import embedded
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
@@ -38,12 +38,20 @@ class SparkConstants:
             AnalysisError: TYPE_MISMATCH, EXPRESSION_NOT_ALLOWED for a value that is not a constant.
             DataError: VALUE_NOT_STORABLE.
         """
-        columns = [
-            self._value(name, text, f"{where}: {name}", ErrorLocation(where, name)).alias(f"v{i}")
-            for i, (name, text) in enumerate(texts.items())
+        found = [self._constant(text, f"{where}: {name}") for name, text in texts.items()]
+        locations = [ErrorLocation(where, name) for name in texts]
+        values = [
+            stored(f"c{i}", value.type, self._stored_types[location.path], location)
+            for i, (value, location) in enumerate(zip(found, locations, strict=True))
         ]
-        as_text = [F.col(f"v{i}").cast("string").alias(f"t{i}") for i in range(len(columns))]
-        frame = self.spark.range(1).select(*columns).select("*", *as_text)
+        frame = self.spark.range(1)
+        frame = frame.selectExpr(
+            *(f"{embedded(each.text)} AS c{i}" for i, each in enumerate(found))
+        )
+        frame = frame.selectExpr(*(f"{value} AS v{i}" for i, value in enumerate(values)))
+        frame = frame.selectExpr(
+            "*", *(f"CAST(v{i} AS STRING) AS t{i}" for i in range(len(values)))
+        )
         row = self.moment.fixed(frame).collect()[0]
         return {name: Constant(row[f"v{i}"], row[f"t{i}"]) for i, name in enumerate(texts)}
 
@@ -54,10 +62,6 @@ class SparkConstants:
     @cached_property
     def _stored_types(self) -> Mapping[str, DataType]:
         return declared_types(self.table)
-
-    def _value(self, name: str, text: str, where: str, location: ErrorLocation) -> Column:
-        expression = self._constant(text, where)
-        return stored(expression.column, expression.type, self._stored_types[name], location)
 
     def _constant(self, text: str, where: str) -> Expression:
         expression = self._expressions.analyze(text, "target", where)

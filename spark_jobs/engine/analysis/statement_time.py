@@ -19,6 +19,8 @@ _FUNCTIONS = ("current_date()", "current_timestamp()", "now()", "localtimestamp(
 # Spark 4.1 and later: a value for each precision.
 _TIME_OF_DAY = "current_time"
 _PRECISIONS = range(7)
+# Its member CURRENT_LIKE is what the rule looks for, in subqueries too.
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _CURRENT_TIME_RULE = "org.apache.spark.sql.catalyst.optimizer.ComputeCurrentTime"
 
 
@@ -47,6 +49,8 @@ class StatementTime:
     def fixed(self, frame: DataFrame) -> DataFrame:
         """``frame`` as of this moment, including the views and subqueries that it reads."""
         plan = _analyzed(frame)
+        if not plan.containsPattern(java_class(self.spark, _PATTERNS).CURRENT_LIKE()):
+            return frame
         fixed = plan.transformAllExpressionsWithSubqueries(self.literals)
         return frame if fixed.equals(plan) else frame_of_plan(self.spark, fixed)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
@@ -30,8 +28,10 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.runtime.names import find_name
-from spark_jobs.engine.runtime.older_spark import parsed_type, try_cast
+from spark_jobs.engine.runtime.older_spark import parsed_type
+from spark_jobs.engine.runtime.sql_text import named, null_of, text_literal, type_text
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _DATETIME = (DateType, TimestampType, TimestampNTZType)
@@ -39,22 +39,27 @@ _DATETIME = (DateType, TimestampType, TimestampNTZType)
 
 @dataclass(frozen=True, slots=True)
 class ErrorLocation:
-    """Where a value goes, for errors: the clause, and a column or a path such as ``a.city``."""
+    """Where a value goes, for errors: the clause, and a column or a path such as ``a.city``.
+
+    ``depth`` counts the parts of the path below the column.
+    """
 
     clause: str
     path: str
+    depth: int = 0
 
     def __str__(self) -> str:
         return f"{self.clause}: column {self.path}"
 
     def below(self, name: str) -> ErrorLocation:
         """The location of a field, ``element``, ``key`` or ``value``."""
-        return ErrorLocation(self.clause, f"{self.path}.{name}")
+        return ErrorLocation(self.clause, f"{self.path}.{name}", self.depth + 1)
 
 
-def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLocation) -> Column:
-    """``value`` of type ``given`` as it is stored in a column declared as ``wanted``.
+def stored(value: str, given: DataType, wanted: DataType, location: ErrorLocation) -> str:
+    """``value`` of type ``given`` as it is stored in a column declared as ``wanted``, as SQL.
 
+    ``value`` is the name of a column, because the text has it several times.
     ``VARCHAR(n)`` and ``CHAR(n)`` work as in Spark: trailing spaces beyond n are cut, CHAR is
     padded, and a longer value raises VALUE_NOT_STORABLE.
 
@@ -63,7 +68,7 @@ def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLoca
             AMBIGUOUS_REFERENCE if the fields of a struct differ.
     """
     if isinstance(given, NullType):
-        return F.lit(None).cast(_without_length(wanted))
+        return null_of(_without_length(wanted))
     if given == wanted:
         return value
     if isinstance(wanted, CharType | VarcharType):
@@ -82,7 +87,7 @@ def stored(value: Column, given: DataType, wanted: DataType, location: ErrorLoca
             "Cast the value explicitly.",
         )
     if isinstance(wanted, StringType):
-        return value.cast(wanted)
+        return f"CAST({value} AS {type_text(wanted)})"
     return _checked_cast(value, wanted, location)
 
 
@@ -93,17 +98,15 @@ def require_storable(given: DataType, wanted: DataType, location: ErrorLocation)
         AnalysisError: as ``stored``.
     """
     if not isinstance(given, NullType) and given != wanted:
-        stored(F.lit(None), given, wanted, location)
+        stored("NULL", given, wanted, location)
 
 
-def _within_length(
-    value: Column, wanted: CharType | VarcharType, location: ErrorLocation
-) -> Column:
-    fits = F.length(F.rtrim(value)) <= wanted.length
-    kept = F.substring(value, 1, wanted.length)
+def _within_length(value: str, wanted: CharType | VarcharType, location: ErrorLocation) -> str:
+    fits = f"{value} IS NULL OR length(rtrim({value})) <= {wanted.length}"
+    kept = f"substring({value}, 1, {wanted.length})"
     if isinstance(wanted, CharType):
-        kept = F.rpad(kept, wanted.length, " ")
-    return F.when(value.isNull() | fits, kept).otherwise(_not_storable(value, wanted, location))
+        kept = f"rpad({kept}, {wanted.length}, ' ')"
+    return f"CASE WHEN {fits} THEN {kept} ELSE {_not_storable(value, wanted, location)} END"
 
 
 def frame_type(declared: str) -> DataType:
@@ -140,38 +143,35 @@ def _can_store(given: DataType, wanted: DataType) -> bool:
     )
 
 
-def _checked_cast(value: Column, wanted: DataType, location: ErrorLocation) -> Column:
-    cast = try_cast(value, wanted)
-    return F.when(value.isNull() | cast.isNotNull(), cast).otherwise(
-        _not_storable(value, wanted, location)
-    )
+def _checked_cast(value: str, wanted: DataType, location: ErrorLocation) -> str:
+    cast = f"TRY_CAST({value} AS {type_text(wanted)})"
+    fits = f"{value} IS NULL OR {cast} IS NOT NULL"
+    return f"CASE WHEN {fits} THEN {cast} ELSE {_not_storable(value, wanted, location)} END"
 
 
-def _not_storable(value: Column, wanted: DataType, location: ErrorLocation) -> Column:
-    problem = F.lit(f"{location} {wanted.simpleString()} cannot hold the value ")
-    shown = F.substring(value.cast("string"), 1, 100)
+def _not_storable(value: str, wanted: DataType, location: ErrorLocation) -> str:
+    problem = text_literal(f"{location} {wanted.simpleString()} cannot hold the value ")
+    shown = f"substring(CAST({value} AS STRING), 1, 100)"
     return _raise(
         ErrorCode.VALUE_NOT_STORABLE,
-        F.concat(problem, shown),
+        f"concat({problem}, {shown})",
         "Convert the value in the statement, or filter such rows out.",
     )
 
 
-def _raise(code: ErrorCode, message: Column, remedy: str) -> Column:
-    """A column that fails with a ``JobError`` marker (see ``errors.from_marker``)."""
-    document = F.to_json(
-        F.struct(
-            F.lit(code.name).alias("code"), message.alias("message"), F.lit(remedy).alias("remedy")
-        )
-    )
-    escaped = F.replace(document, F.lit("<"), F.lit("\\u003c"))
-    escaped = F.replace(escaped, F.lit(">"), F.lit("\\u003e"))
-    return F.raise_error(F.concat(F.lit("<<job-error "), escaped, F.lit(">>")))
+def _raise(code: ErrorCode, message: str, remedy: str) -> str:
+    """An expression that fails with a ``JobError`` marker (see ``errors.from_marker``)."""
+    parts = {"code": text_literal(code.name), "message": message, "remedy": text_literal(remedy)}
+    items = ", ".join(f"'{name}', {value}" for name, value in parts.items())
+    document = f"to_json(named_struct({items}))"
+    for character, escaped in (("<", "\\u003c"), (">", "\\u003e")):
+        document = f"replace({document}, '{character}', {text_literal(escaped)})"
+    return f"raise_error(concat('<<job-error ', {document}, '>>'))"
 
 
 def _stored_struct(
-    value: Column, given: StructType, wanted: StructType, location: ErrorLocation
-) -> Column:
+    value: str, given: StructType, wanted: StructType, location: ErrorLocation
+) -> str:
     for name in given.fieldNames():
         if find_name(name, wanted.fieldNames()) is None:
             raise AnalysisError(
@@ -179,13 +179,13 @@ def _stored_struct(
                 f"{location} has no field {name}",
                 f"Its fields are: {', '.join(wanted.fieldNames())}.",
             )
-    fields = [_stored_field(value, given, field, location) for field in wanted.fields]
-    return F.when(value.isNotNull(), F.struct(*fields))
+    fields = ", ".join(_stored_field(value, given, field, location) for field in wanted.fields)
+    return f"CASE WHEN {value} IS NOT NULL THEN struct({fields}) END"
 
 
 def _stored_field(
-    value: Column, given: StructType, field: StructField, location: ErrorLocation
-) -> Column:
+    value: str, given: StructType, field: StructField, location: ErrorLocation
+) -> str:
     found = [name for name in given.fieldNames() if name.lower() == field.name.lower()]
     if len(found) != 1:
         raise AnalysisError(
@@ -194,39 +194,37 @@ def _stored_field(
             f"Its fields are: {', '.join(given.fieldNames())}.",
         )
     below = location.below(field.name)
-    item = stored(value.getField(found[0]), given[found[0]].dataType, field.dataType, below)
-    return _not_null(item, below, field.nullable).alias(field.name)
+    old = f"{value}.{quote(found[0])}"
+    item = stored(old, given[found[0]].dataType, field.dataType, below)
+    return named(_not_null(item, below, field.nullable), field.name)
 
 
-def _stored_array(
-    value: Column, given: ArrayType, wanted: ArrayType, location: ErrorLocation
-) -> Column:
-    below = location.below("element")
-
-    def item(element: Column) -> Column:
-        new = stored(element, given.elementType, wanted.elementType, below)
-        return _not_null(new, below, wanted.containsNull)
-
-    return F.transform(value, item)
+def _stored_array(value: str, given: ArrayType, wanted: ArrayType, location: ErrorLocation) -> str:
+    below, item = location.below("element"), _variable("item", location)
+    new = stored(item, given.elementType, wanted.elementType, below)
+    return f"transform({value}, {item} -> {_not_null(new, below, wanted.containsNull)})"
 
 
-def _stored_map(value: Column, given: MapType, wanted: MapType, location: ErrorLocation) -> Column:
-    def key(old: Column, _: Column) -> Column:
-        return stored(old, given.keyType, wanted.keyType, location.below("key"))
-
-    def item(_: Column, old: Column) -> Column:
-        below = location.below("value")
-        new = stored(old, given.valueType, wanted.valueType, below)
-        return _not_null(new, below, wanted.valueContainsNull)
-
-    return F.transform_values(F.transform_keys(value, key), item)
+def _stored_map(value: str, given: MapType, wanted: MapType, location: ErrorLocation) -> str:
+    key, item = _variable("key", location), _variable("item", location)
+    new_key = stored(key, given.keyType, wanted.keyType, location.below("key"))
+    keys = f"transform_keys({value}, ({key}, {item}) -> {new_key})"
+    below = location.below("value")
+    new = stored(item, given.valueType, wanted.valueType, below)
+    new = _not_null(new, below, wanted.valueContainsNull)
+    return f"transform_values({keys}, ({key}, {item}) -> {new})"
 
 
-def _not_null(value: Column, location: ErrorLocation, nullable: bool) -> Column:
+def _variable(name: str, location: ErrorLocation) -> str:
+    """The name of a lambda's variable, which no enclosing lambda uses."""
+    return f"{RESERVED_PREFIX}{name}_{location.depth}"
+
+
+def _not_null(value: str, location: ErrorLocation, nullable: bool) -> str:
     if nullable:
         return value
-    problem = f"{location} is NOT NULL, but would become NULL"
-    remedy = "Give it a value, or filter such rows out."
-    return F.when(value.isNotNull(), value).otherwise(
-        _raise(ErrorCode.NOT_NULL_VIOLATION, F.lit(problem), remedy)
+    problem = text_literal(f"{location} is NOT NULL, but would become NULL")
+    failure = _raise(
+        ErrorCode.NOT_NULL_VIOLATION, problem, "Give it a value, or filter such rows out."
     )
+    return f"coalesce({value}, {failure})"

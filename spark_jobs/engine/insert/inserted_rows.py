@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
 from spark_jobs.contract.identifiers import quote
@@ -22,6 +22,7 @@ from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.partition_specs import Constants
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of, find_name
+from spark_jobs.engine.runtime.sql_text import embedded, named
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
@@ -58,12 +59,18 @@ class AnalyzedInsert:
 
     def rows(self, source: DataFrame) -> DataFrame:
         """The rows of ``source`` as the table stores them."""
-        columns = [self._stored(name, value).alias(name) for name, value in self.values.items()]
-        return source.alias(_SOURCE).select(*columns)
-
-    def _stored(self, name: str, value: Expression) -> Column:
-        location = ErrorLocation(_LABEL, name)
-        return stored(value.column, value.type, self.stored_types[name], location)
+        values = [
+            named(embedded(value.text), f"c{index}")
+            for index, value in enumerate(self.values.values())
+        ]
+        columns = [
+            named(
+                stored(f"c{i}", value.type, self.stored_types[name], ErrorLocation(_LABEL, name)),
+                name,
+            )
+            for i, (name, value) in enumerate(self.values.items())
+        ]
+        return source.alias(_SOURCE).selectExpr(*values).selectExpr(*columns)
 
 
 def by_index(source: DataFrame) -> DataFrame:

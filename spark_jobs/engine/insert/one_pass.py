@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.analysis.store_assignment import frame_type
-from spark_jobs.engine.insert.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.insert.insert_pass import CopiedRows
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.replacement import Partition
 from spark_jobs.engine.insert.task_clusters import TaskClusters, known_clusters, task_clusters
-from spark_jobs.engine.runtime.spill import SpillReader
+from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
+from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.spark_run import SparkRun
@@ -73,9 +73,8 @@ class OnePass:
             return None
         size = source.byte_size // COMPRESSION
         tasks = self._tasks(size)
-        filesystem = self.run.connector.storage.filesystem
-        rows = _spilled_rows(source, filesystem, columns, tasks)
-        found = self._counted(_spilled_rows(source, filesystem, keys, tasks))
+        rows = _spilled_rows(source, columns, tasks)
+        found = self._counted(_spilled_rows(source, keys, tasks))
         row_bytes = row_bytes_of(self.planned) or size / max(source.row_count, 1)
         return self._accepted(rows, found, row_bytes)
 
@@ -132,14 +131,27 @@ class OnePass:
 
 def _spilled_rows(
     source: MaterializedSource,
-    filesystem: pafs.FileSystem,
     columns: Sequence[str],
     tasks: int,
 ) -> ArrowRows:
     """``columns`` of a source's files, read by at most ``tasks`` tasks."""
-    paths = list(source.files)
-    sizes = dict(enumerate(source.files.values()))
-    groups = tuple(map(tuple, scan_tasks(sizes, tasks)))
-    files = tuple(tuple(paths[ordinal] for ordinal in group) for group in groups)
+    parts = _parts(source, tasks)
+    groups = scan_tasks(dict(enumerate(parts.values())), tasks)
+    by_ordinal = list(parts)
+    of_tasks = tuple(tuple(by_ordinal[ordinal] for ordinal in group) for group in groups)
     names = tuple(source.stored_names[name] for name in columns)
-    return ArrowRows(ScanTasks(SpillReader(filesystem, names), files), groups)
+    reader = SpillReader(source.filesystem, names)
+    return ArrowRows(ScanTasks(reader, of_tasks), tuple(map(tuple, groups)))
+
+
+def _parts(source: MaterializedSource, tasks: int) -> dict[SpilledPart, int]:
+    """The files of a source, or their row groups if there are too few files, with their bytes."""
+    if len(source.files) >= tasks:
+        return {SpilledPart(path): size for path, size in source.files.items()}
+    parts = {}
+    for path, size in source.files.items():
+        footer = pq.read_metadata(path, filesystem=source.filesystem)
+        for number in range(footer.num_row_groups):
+            share = footer.row_group(number).num_rows / max(footer.num_rows, 1)
+            parts[SpilledPart(path, (number,))] = int(size * share)
+    return parts

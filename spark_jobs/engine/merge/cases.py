@@ -5,17 +5,17 @@ After Trino's plan for MERGE: ``CASE WHEN present AND condition THEN …`` in so
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.types import AtomicType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import NULL, Expression
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of
+from spark_jobs.engine.runtime.sql_text import embedded, named, null_of, text_literal
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.errors import DataError, ErrorCode, to_marker
 from spark_jobs.spi import rows
@@ -26,29 +26,28 @@ MATCHED = "__merge_matched"
 
 def with_case_number(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
     """``joined`` with ``__merge_matched`` (boolean) and ``__merge_case_number`` (int, -1: none)."""
-    target_present = F.col(rows.ROW_ID).isNotNull()
-    source_present = F.col(SOURCE_PRESENT).isNotNull()
     applies = {
-        "matched": target_present & source_present,
-        "not_matched": ~target_present,
-        "not_matched_by_source": ~source_present,
+        "matched": f"{rows.ROW_ID} IS NOT NULL AND {SOURCE_PRESENT} IS NOT NULL",
+        "not_matched": f"{rows.ROW_ID} IS NULL",
+        "not_matched_by_source": f"{SOURCE_PRESENT} IS NULL",
     }
-    number = F.lit(rows.NO_CASE)
-    for case in reversed(merge.cases):
-        holds = applies[case.when]
-        if case.condition is not None:
-            holds = holds & case.condition.column
-        number = F.when(holds, F.lit(case.number)).otherwise(number)
-    return joined.withColumn(MATCHED, applies["matched"]).withColumn(rows.CASE_NUMBER, number)
+    branches = [
+        f"WHEN {applies[case.when]}"
+        f"{'' if case.condition is None else f' AND {embedded(case.condition.text)}'}"
+        f" THEN {case.number}"
+        for case in merge.cases
+    ]
+    number = f"CASE {' '.join(branches)} ELSE {rows.NO_CASE} END"
+    return joined.selectExpr(
+        "*", named(applies["matched"], MATCHED), named(number, rows.CASE_NUMBER)
+    )
 
 
 def with_operation(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
     """``joined`` with ``__merge_operation`` (tinyint): that of the clause that applies."""
-    chosen = F.lit(rows.NO_OPERATION)
-    for case in merge.cases:
-        applies = F.col(rows.CASE_NUMBER) == case.number
-        chosen = F.when(applies, F.lit(case.operation)).otherwise(chosen)
-    return joined.withColumn(rows.OPERATION, chosen.cast("tinyint"))
+    branches = " ".join(f"WHEN {case.number} THEN {case.operation}" for case in merge.cases)
+    chosen = f"CASE {rows.CASE_NUMBER} {branches} ELSE {rows.NO_OPERATION} END"
+    return joined.selectExpr("*", named(f"CAST({chosen} AS TINYINT)", rows.OPERATION))
 
 
 def with_values(
@@ -68,75 +67,90 @@ def with_values(
     Raises, when the frame is evaluated:
         DataError: KEY_CHANGED: an UPDATE assigns another value to a key column.
     """
-    is_case = {number: F.col(rows.CASE_NUMBER) == number for number in values}
-    raw = {
-        (number, name): F.when(is_case[number], expression.column).alias(
-            f"__merge_value_{number}_{index}"
-        )
-        for number, assigned in values.items()
-        for index, (name, expression) in enumerate(assigned.items())
-        if expression is not NULL
-    }
-    change = [rows.OPERATION, rows.CASE_NUMBER, rows.ROW_ID, SPREAD_SEED]
-    seeded = joined.withColumn(SPREAD_SEED, _spread_seed(joined, merge))
-    kept = [F.col(column_of(merge.target_alias, name)) for name in copied]
-    old = {
-        name: F.col(column_of(merge.target_alias, name)).alias(f"__merge_old_{index}")
-        for index, name in enumerate(travelling)
-    }
-    evaluated = seeded.select(*change, *raw.values(), *kept, *old.values())
-    initial = {name: F.col(f"__merge_old_{index}") for index, name in enumerate(travelling)}
+    change = [rows.OPERATION, rows.CASE_NUMBER, rows.ROW_ID]
+    old = {name: f"{RESERVED_PREFIX}old_{index}" for index, name in enumerate(travelling)}
+    evaluated = joined.selectExpr(
+        *change,
+        named(_spread_seed(joined, merge), SPREAD_SEED),
+        *(
+            f"CASE WHEN {rows.CASE_NUMBER} = {number} THEN {embedded(value.text)} END"
+            f" AS {_raw_name(number, index)}"
+            for number, assigned in values.items()
+            for index, value in enumerate(assigned.values())
+            if value is not NULL
+        ),
+        *(named(column_of(merge.target_alias, name), name) for name in copied),
+        *(named(column_of(merge.target_alias, name), old[name]) for name in travelling),
+    )
     columns = [
-        F.col(quote(name))
+        quote(name)
         if name in copied
-        else _assigned_column(merge, name, values, is_case, initial.get(name))
+        else named(_assigned_value(merge, name, values, old.get(name)), name)
         for name in merge.table.column_names
         if name in copied or name in old or any(name in assigned for assigned in values.values())
     ]
-    return evaluated.select(*change, *columns)
+    return evaluated.selectExpr(*change, SPREAD_SEED, *columns)
 
 
-def _unchanged(value: Column, old: Column, location: ErrorLocation) -> Column:
+def _raw_name(number: int, index: int) -> str:
+    """The column with a value of a case as it is before it is stored."""
+    return f"{RESERVED_PREFIX}value_{number}_{index}"
+
+
+def _spread_seed(joined: DataFrame, merge: AnalyzedMerge) -> str:
+    """A number that depends on the source row; only new rows need it."""
+    source = [column_of(merge.source_alias, name) for name in sorted(merge.source_columns)]
+    types = joined.selectExpr(*source).schema.fields if source else []
+    hashable = [
+        column
+        for column, field in zip(source, types, strict=True)
+        if isinstance(field.dataType, AtomicType)
+    ]
+    return f"xxhash64({', '.join([rows.ROW_ID, *hashable])})"
+
+
+def _assigned_value(
+    merge: AnalyzedMerge,
+    name: str,
+    values: Mapping[int, Mapping[str, Expression]],
+    old: str | None,
+) -> str:
+    """The value of a column: that of the case that applies, else the old one, or NULL."""
+    missing = null_of(merge.target_types[name]) if old is None else old
+    branches = " ".join(
+        f"WHEN {number} THEN {value}" for number, value in _values_by_case(merge, name, values, old)
+    )
+    return f"CASE {rows.CASE_NUMBER} {branches} ELSE {missing} END" if branches else missing
+
+
+def _values_by_case(
+    merge: AnalyzedMerge,
+    name: str,
+    values: Mapping[int, Mapping[str, Expression]],
+    old: str | None,
+) -> Iterator[tuple[int, str]]:
+    cases = {case.number: case for case in merge.cases}
+    for number, assigned in values.items():
+        # A row that no case gives a value is NULL already, unless it keeps the old one.
+        if name not in assigned or (old is None and assigned[name] is NULL):
+            continue
+        location = ErrorLocation(cases[number].label, name)
+        value = null_of(merge.target_types[name])
+        if assigned[name] is not NULL:
+            raw = _raw_name(number, list(assigned).index(name))
+            value = stored(raw, assigned[name].type, merge.stored_types[name], location)
+        is_update = cases[number].operation == rows.UPDATE
+        if old is not None and is_update and name in merge.table.key_columns:
+            value = _unchanged(value, old, location)
+        yield number, value
+
+
+def _unchanged(value: str, old: str, location: ErrorLocation) -> str:
     """``old``, or an error if ``value`` differs from it."""
     problem = DataError(
         ErrorCode.KEY_CHANGED,
         f"{location.clause} would change {location.path}, a column of the primary key",
         "Leave the column out, or delete the row and insert it anew.",
     )
-    return F.when(value.eqNullSafe(old), old).otherwise(F.raise_error(F.lit(to_marker(problem))))
-
-
-def _spread_seed(joined: DataFrame, merge: AnalyzedMerge) -> Column:
-    source = [F.col(column_of(merge.source_alias, name)) for name in sorted(merge.source_columns)]
-    types = joined.select(*source).schema.fields if source else []
-    hashable = [
-        column
-        for column, field in zip(source, types, strict=True)
-        if isinstance(field.dataType, AtomicType)
-    ]
-    return F.xxhash64(rows.ROW_ID, *hashable)
-
-
-def _assigned_column(
-    merge: AnalyzedMerge,
-    name: str,
-    values: Mapping[int, Mapping[str, Expression]],
-    is_case: Mapping[int, Column],
-    old: Column | None,
-) -> Column:
-    labels = {case.number: case.label for case in merge.cases}
-    updates = {case.number for case in merge.cases if case.operation == rows.UPDATE}
-    chosen = F.lit(None).cast(merge.target_types[name]) if old is None else old
-    for number, assigned in values.items():
-        # A row that no case gives a value is NULL already, unless it keeps the old one.
-        if name not in assigned or (old is None and assigned[name] is NULL):
-            continue
-        location = ErrorLocation(labels[number], name)
-        value = F.lit(None).cast(merge.target_types[name])
-        if assigned[name] is not NULL:
-            raw = F.col(f"__merge_value_{number}_{list(assigned).index(name)}")
-            value = stored(raw, assigned[name].type, merge.stored_types[name], location)
-        if old is not None and number in updates and name in merge.table.key_columns:
-            value = _unchanged(value, old, location)
-        chosen = F.when(is_case[number], value).otherwise(chosen)
-    return chosen.alias(name)
+    failure = f"raise_error({text_literal(to_marker(problem))})"
+    return f"CASE WHEN {value} <=> {old} THEN {old} ELSE {failure} END"

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.merge.cases import MATCHED, SOURCE_PRESENT, with_case_number
-from spark_jobs.engine.merge.join import filtered, join, reduced
+from spark_jobs.engine.merge.cases import MATCHED, with_case_number
+from spark_jobs.engine.merge.join import filtered, join, reduced, with_source_present
 from spark_jobs.engine.merge.matches import observed_matches
 from spark_jobs.engine.merge.processors import RowChangeProcessor
 from spark_jobs.engine.source.materialized import MaterializedSource
@@ -73,7 +72,7 @@ class GeneralPlan:
             self._change_rows(),
             self.update_layout,
             self.insert_layout,
-            self._write_size(),
+            self.write_size,
         )
 
     def _matches(self) -> int:
@@ -102,13 +101,15 @@ class GeneralPlan:
         target = self.scan.read(self.spark, merge.table, self.files, columns, self.dynamic_filter)
         if self.source is None:
             return filtered(merge, target)
-        source = self.source.frame.withColumn(SOURCE_PRESENT, F.lit(True))
+        source = with_source_present(self.source.frame)
         broadcast = self.source.byte_size <= self.broadcast_limit
         if broadcast and self.dynamic_filter is None:
             target = reduced(merge, target, source)
         return join(merge, target, source, broadcast)
 
-    def _write_size(self) -> WriteSize:
+    @property
+    def write_size(self) -> WriteSize:
+        """What the statement may have to write."""
         file_bytes = sum(file.size for file in self.files)
         file_rows = sum(file.row_count for file in self.files)
         new_rows = 0
@@ -123,7 +124,15 @@ class GeneralPlan:
             new_row_bytes=max(file_bytes // max(file_rows, 1), self._source_row_bytes()),
             target_file_size=self.target_file_size,
             parallelism=self.spark.sparkContext.defaultParallelism,
+            tasks_per_core=self.tasks_per_core,
         )
+
+    @property
+    def tasks_per_core(self) -> int:
+        """The number of sink tasks for each core; one if every task with UPDATE rows adds files."""
+        layout = self.update_layout
+        adds_files = layout is not None and layout.adds_files
+        return 1 if adds_files and any(self.processor.assigned_columns) else 2
 
     def _source_row_bytes(self) -> int:
         return self.source.byte_size // max(self.source.row_count, 1) if self.source else 0

@@ -24,6 +24,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.runtime.names import column_of
+from spark_jobs.engine.runtime.sql_text import embedded, named, null_of
 from spark_jobs.spi import rows
 
 
@@ -47,8 +48,13 @@ def join(
         return target.join(small, on, "inner")
     if merge.has("matched"):
         return source.join(target, on, "left_outer")
-    no_row_id = F.lit(None).cast(target.schema[rows.ROW_ID].dataType).alias(rows.ROW_ID)
-    return source.join(target, on, "left_anti").select("*", no_row_id)
+    no_row_id = null_of(target.schema[rows.ROW_ID].dataType)
+    return source.join(target, on, "left_anti").selectExpr("*", named(no_row_id, rows.ROW_ID))
+
+
+def with_source_present(frame: DataFrame) -> DataFrame:
+    """``frame`` with ``__merge_source_present`` (boolean), which is true."""
+    return frame.selectExpr("*", named("TRUE", SOURCE_PRESENT))
 
 
 def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
@@ -57,8 +63,9 @@ def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
     They look like joined rows that all matched a source row.
     """
     # Spark does not take a bare NULL as boolean.
-    chosen = target.alias(merge.target_alias).where(merge.on.column.cast("boolean"))
-    return chosen.withColumn(SOURCE_PRESENT, F.lit(True))
+    where = f"CAST({embedded(merge.on.text)} AS BOOLEAN)"
+    chosen = target.alias(merge.target_alias).where(where)
+    return with_source_present(chosen)
 
 
 def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:
@@ -73,12 +80,12 @@ def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataF
     target = target.alias(merge.target_alias)
     source = source.alias(merge.source_alias)
     keys = [column_of(merge.source_alias, name) for name in sorted(merge.on.source_columns)]
-    matching = F.broadcast(source.select(*keys).alias(merge.source_alias))
-    columns = [F.col(quote(name)) for name in target.columns if name != rows.ROW_ID]
-    names = target.select(f"{rows.ROW_ID}.*").columns
+    matching = F.broadcast(source.selectExpr(*keys).alias(merge.source_alias))
+    columns = [quote(name) for name in target.columns if name != rows.ROW_ID]
+    names = target.selectExpr(f"{rows.ROW_ID}.*").columns
     fields = {f"{rows.RESERVED_PREFIX}row_id_{i}": name for i, name in enumerate(names)}
-    parts = [F.col(rows.ROW_ID)[name].alias(flat) for flat, name in fields.items()]
-    flat = target.select(*columns, *parts).alias(merge.target_alias)
+    parts = [named(f"{rows.ROW_ID}.{quote(name)}", flat) for flat, name in fields.items()]
+    flat = target.selectExpr(*columns, *parts).alias(merge.target_alias)
     matched = flat.join(matching, merge.on.column, "left_semi")
-    row_id = F.struct(*[F.col(flat).alias(name) for flat, name in fields.items()])
-    return matched.select(*columns, row_id.alias(rows.ROW_ID))
+    row_id = f"struct({', '.join(named(flat, name) for flat, name in fields.items())})"
+    return matched.selectExpr(*columns, named(row_id, rows.ROW_ID))

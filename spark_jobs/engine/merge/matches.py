@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.engine.merge.cases import MATCHED
 from spark_jobs.engine.runtime.query_status import observed_metric
+from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.spi import rows
 
 _OBSERVATION: Final = "merge_join"
@@ -24,11 +25,12 @@ _COUNTED_TWICE: Final = -1
 
 def observed(joined: DataFrame) -> DataFrame:
     """``joined``, which has ``__merge_matched``, with an observation that counts matched rows."""
-    is_first = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION) == 0
-    marked = joined.withColumn(_TASK, F.when(is_first, F.spark_partition_id()))
-    is_exact = F.count(_TASK) == F.size(F.collect_set(_TASK))
-    matched = F.when(is_exact, F.count(F.when(F.col(MATCHED), 1))).otherwise(_COUNTED_TWICE)
-    return marked.observe(_OBSERVATION, matched.cast("bigint").alias("matched")).drop(_TASK)
+    is_first = f"monotonically_increasing_id() % {_ROWS_OF_A_PARTITION} = 0"
+    task = f"CASE WHEN {is_first} THEN spark_partition_id() END"
+    is_exact = f"count({_TASK}) = size(collect_set({_TASK}))"
+    matched = f"IF({is_exact}, count(CASE WHEN {MATCHED} THEN 1 END), {_COUNTED_TWICE})"
+    metric = F.expr(named(f"CAST({matched} AS BIGINT)", "matched"))
+    return joined.selectExpr("*", named(task, _TASK)).observe(_OBSERVATION, metric).drop(_TASK)
 
 
 def observed_matches(evaluated: DataFrame) -> int | None:

@@ -11,14 +11,22 @@ from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.located_plan import LocatedPlan
+from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
-from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
+from spark_jobs.engine.pruning.dynamic_filters import (
+    comparable_keys,
+    dynamic_filter,
+    with_key_columns,
+)
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
+from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
 from spark_jobs.errors import JobError
@@ -60,8 +68,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
-            limit, filesystem = self.limits.broadcast, self.connector.storage.filesystem
-            keys = dynamic_filter(merge, source, limit, self.moment, filesystem)
+            keys = dynamic_filter(merge, source, self.limits.broadcast, self.moment)
             pruning = Pruning(self.spark, merge, source, keys, self.moment)
             files = pruning.needed(planned)
         self.progress.say(
@@ -100,8 +107,13 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             opened = self.sources[self.spec.source]
             if opened.landed is not None:
                 return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
-            frame = opened.frame
-            source = materialize(self.spark, frame, merge.source_columns, storage, self.scratch)
+            here = in_place(self.spark, opened, merge.source_columns, self.connector)
+            if here is not None:
+                return here, here.row_count
+            frame, keys = with_key_columns(opened.frame, merge)
+            frame = self.moment.fixed(frame) if keys else frame
+            kept = merge.source_columns.union(keys)
+            source = materialize(self.spark, frame, kept, storage, self.scratch)
             return source, source.row_count
         columns = merge.subquery_columns
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
@@ -134,13 +146,21 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             with self.progress.phase("write"):
                 result = PlanResult([], 0)
                 if files.scanned or merge.has("not_matched"):
-                    plan = self._physical_plan(merge, processor, files.scanned, source, keys)
+                    general = self._general_plan(merge, processor, files.scanned, source, keys)
+                    plan, choice = self._physical_plan(general)
+                    metrics = replace(metrics, plan=str(choice))
+                    self.progress.say(f"plan {choice}")
                     result = plan.run(self._writer(merge, handle, write))
+                if source is not None:
+                    source.require_unchanged()
+                written = repacked(
+                    self.spark, writes, self.table, handle, result.reports, dry_run=self.dry_run
+                )
             dropped = TaskReport(
                 deleted=sum(file.live_row_count for file in files.dropped),
                 fragments=writes.drop_files(self.table, handle, files.dropped),
             )
-            reports = [*result.reports, dropped]
+            reports = [*written, dropped]
             fragments = [each for report in reports for each in report.fragments]
             partitions = changed_partitions(self.connector, self.table, fragments)
             metrics = replace(
@@ -170,7 +190,29 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.abort_unpublished(handle, error)
             raise
 
-    def _physical_plan(
+    def _physical_plan(self, general: GeneralPlan) -> tuple[GeneralPlan | LocatedPlan, PlanChoice]:
+        """The one place where the physical plan is chosen."""
+        choice = chosen_plan(
+            general.merge,
+            general.processor,
+            general.source,
+            general.update_layout,
+            sum(file.row_count for file in general.files),
+            self.limits,
+            has_arrow_rows=general.scan.arrow_row_id is not None,
+        )
+        if choice.plan == "join" or general.source is None:
+            return general, choice
+        located = LocatedPlan(
+            general,
+            general.source,
+            comparable_keys(general.merge),
+            self.connector.storage,
+            f"{self.scratch}/lookup",
+        )
+        return located, choice
+
+    def _general_plan(
         self,
         merge: AnalyzedMerge,
         processor: RowChangeProcessor,
@@ -178,7 +220,6 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         source: MaterializedSource | None,
         keys: DynamicFilter | None,
     ) -> GeneralPlan:
-        """The one place where the physical plan is chosen."""
         metadata = self.connector.metadata
         insert_layout = metadata.insert_layout(self.table)
         update_layout = metadata.update_layout(self.table)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Plan = Literal["join", "located"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +14,11 @@ class PlanLimits:
 
     ``filter_share``: the maximum number of source rows per target row at which the target is read
     with a dynamic filter; with more, the filter would let most rows pass. 0: never.
+    ``located_share``: the same for the located plan. ``plan``: the physical plan of every
+    statement, which fails where that plan cannot run it; None: the one that suits the statement.
     """
 
     broadcast: int = 150 * 1024 * 1024
     filter_share: float = 0.25
+    located_share: float = 0.0
+    plan: Plan | None = None

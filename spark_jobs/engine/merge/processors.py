@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.statements import When
@@ -20,6 +20,7 @@ from spark_jobs.engine.analysis.key_columns import keeps_key
 from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.merge.matches import observed
 from spark_jobs.engine.runtime.names import column_of
+from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout
@@ -75,6 +76,11 @@ class RowChangeProcessor(ABC):
         """The processor for one kind of the statement's clauses."""
         return type(self)(self._merge.only(when), self._insert_layout, self._row_id_columns)
 
+    def every_match(self) -> RowChangeProcessor:
+        """The processor for MATCHED clauses that keeps every matched row, as if strict."""
+        merge = replace(self._merge.only("matched"), strict=True)
+        return type(self)(merge, self._insert_layout, self._row_id_columns)
+
     @property
     def merge(self) -> AnalyzedMerge:
         """The statement."""
@@ -105,9 +111,9 @@ class RowChangeProcessor(ABC):
         numbered = with_case_number(joined, self._merge)
         if self._merge.has("matched") or self._merge.has("not_matched_by_source"):
             numbered = observed(numbered)
-        keep = F.col(rows.CASE_NUMBER) >= 0
+        keep = f"{rows.CASE_NUMBER} >= 0"
         if self._merge.strict and self._merge.has("matched"):
-            keep = keep | F.col(MATCHED)
+            keep += f" OR {MATCHED}"
         kept = with_operation(numbered.where(keep), self._merge)
         valued = with_values(kept, self._merge, self._values, self._copied, self._travelling)
         return self._with_split_updates(valued)
@@ -115,22 +121,24 @@ class RowChangeProcessor(ABC):
     def _with_split_updates(self, changes: DataFrame) -> DataFrame:
         """``changes`` with ``__merge_from_update``; DELETE rows carry no values."""
         if not self._split:
-            return changes.withColumn(rows.FROM_UPDATE, F.lit(False))
-        split = F.col(rows.CASE_NUMBER).isin(self._split)
-        halves = F.array(F.lit(rows.DELETE), F.lit(rows.INSERT)).cast("array<tinyint>")
-        operations = F.when(split, halves).otherwise(F.array(rows.OPERATION))
-        exploded = changes.withColumn(rows.FROM_UPDATE, split).withColumn(
-            rows.OPERATION, F.explode(operations)
+            return changes.selectExpr("*", named("FALSE", rows.FROM_UPDATE))
+        columns = changes.columns
+        split = f"{rows.CASE_NUMBER} IN ({', '.join(map(str, self._split))})"
+        halves = f"CAST(array({rows.DELETE}, {rows.INSERT}) AS ARRAY<TINYINT>)"
+        operations = f"explode(IF({split}, {halves}, array({rows.OPERATION})))"
+        exploded = changes.selectExpr(
+            named(operations, rows.OPERATION),
+            *(quote(name) for name in columns if name != rows.OPERATION),
+            named(split, rows.FROM_UPDATE),
         )
         without = dict.fromkeys(self._merge.table.column_names, rows.DELETE)
         without[rows.ROW_ID] = rows.INSERT
-        # SQL text, because each part of a column expression is a call to the JVM.
         return exploded.selectExpr(
             *(
-                f"if({rows.OPERATION} = {without[name]}, NULL, {quote(name)}) AS {quote(name)}"
+                named(f"IF({rows.OPERATION} = {without[name]}, NULL, {quote(name)})", name)
                 if name in without
                 else quote(name)
-                for name in exploded.columns
+                for name in [*columns, rows.FROM_UPDATE]
             )
         )
 

@@ -11,8 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
-import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -25,10 +24,12 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.arrow_types import arrow_type
+from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import JoinKey
 from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.runtime.older_spark import collected_as_arrow, try_cast
+from spark_jobs.engine.runtime.older_spark import collected_as_arrow
+from spark_jobs.engine.runtime.sql_text import embedded, named, type_text
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 
@@ -42,23 +43,21 @@ def dynamic_filter(
     source: MaterializedSource | None,
     broadcast_limit: int,
     moment: StatementTime,
-    filesystem: pafs.FileSystem,
 ) -> DynamicFilter | None:
     """The source's join key values; None if they exclude no row or are too many to collect.
 
-    ``broadcast_limit`` is in bytes of the source; ``filesystem`` is that of the source's files.
+    ``broadcast_limit`` is in bytes of the source.
     """
-    keys = comparable_keys(merge)
+    keys = _one_per_column(merge)
     if source is None or not keys:
         return None
     if source.byte_size > broadcast_limit or source.row_count > _MOST_ROWS:
         return None
-    by_column = {key.target_column: key for key in reversed(keys)}
-    values = _stored(list(by_column.values()), source, filesystem)
+    values = _stored(keys, source)
     if values is None:
-        values = _computed(list(by_column.values()), merge.source_alias, source, moment)
-    columns = zip(by_column, values.columns, strict=True)
-    return DynamicFilter({name: _distinct(column) for name, column in columns})
+        values = _computed(keys, merge.source_alias, source, moment)
+    columns = zip(keys, values.columns, strict=True)
+    return DynamicFilter({key.target_column: _distinct(column) for key, column in columns})
 
 
 def comparable_keys(merge: AnalyzedMerge) -> list[JoinKey]:
@@ -68,30 +67,52 @@ def comparable_keys(merge: AnalyzedMerge) -> list[JoinKey]:
     return [key for key in merge.read_set.join_keys if _is_comparable(key)]
 
 
-def _stored(
-    keys: Sequence[JoinKey], source: MaterializedSource, filesystem: pafs.FileSystem
-) -> pa.Table | None:
+def with_key_columns(source: DataFrame, merge: AnalyzedMerge) -> tuple[DataFrame, list[str]]:
+    """``source`` with the values of its join keys where no column has them as they are.
+
+    Also returns the new columns. If they are materialised with the source, no other job has to
+    compute them.
+    """
+    keys = {_key_column(key): key for key in _one_per_column(merge) if _column(key) is None}
+    if not keys:
+        return source, []
+    columns = (named(key_value(key), name) for name, key in keys.items())
+    return source.alias(merge.source_alias).selectExpr("*", *columns), list(keys)
+
+
+def _one_per_column(merge: AnalyzedMerge) -> list[JoinKey]:
+    by_column = {key.target_column: key for key in reversed(comparable_keys(merge))}
+    return list(by_column.values())
+
+
+def key_value(key: JoinKey) -> str:
+    """The source's value for ``key`` in the target's type, as SQL; NULL if it does not fit."""
+    return f"TRY_CAST({embedded(key.source.text)} AS {type_text(key.type)})"
+
+
+def _column(key: JoinKey) -> str | None:
+    """The source's column that holds the values of ``key`` as they are."""
+    return key.source_column if key.source.type == key.type else None
+
+
+def _key_column(key: JoinKey) -> str:
+    return f"{RESERVED_PREFIX}key_{key.target_column}"
+
+
+def _stored(keys: Sequence[JoinKey], source: MaterializedSource) -> pa.Table | None:
     """The values as read from the source's files; None if they have to be computed."""
-    columns = [key.source_column for key in keys if key.source.type == key.type]
-    names = [source.stored_names.get(column) for column in columns if column is not None]
-    wanted = [name for name in names if name is not None]
-    if len(wanted) < len(keys) or not source.files:
+    values = source.values([_column(key) or _key_column(key) for key in keys])
+    if values is None:
         return None
-    table = pa.concat_tables(
-        pq.read_table(path, columns=list(dict.fromkeys(wanted)), filesystem=filesystem)
-        for path in source.files
-    )
     fields = [pa.field(f"c{i}", arrow_type(key.type)) for i, key in enumerate(keys)]
-    return pa.table([table[name] for name in wanted], names=[f.name for f in fields]).cast(
-        pa.schema(fields)
-    )
+    return pa.table(values, names=[field.name for field in fields]).cast(pa.schema(fields))
 
 
 def _computed(
     keys: Sequence[JoinKey], alias: str, source: MaterializedSource, moment: StatementTime
 ) -> pa.Table:
-    values = source.frame.alias(alias).select(
-        *(try_cast(key.source.column, key.type).alias(f"c{i}") for i, key in enumerate(keys))
+    values = source.frame.alias(alias).selectExpr(
+        *(named(key_value(key), f"c{i}") for i, key in enumerate(keys))
     )
     return collected_as_arrow(moment.fixed(values))
 

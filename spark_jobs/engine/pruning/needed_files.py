@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import JoinKey
 from spark_jobs.engine.analysis.statement_time import StatementTime
-from spark_jobs.engine.pruning.dynamic_filters import comparable_keys
+from spark_jobs.engine.pruning.dynamic_filters import comparable_keys, key_value
 from spark_jobs.engine.pruning.file_conditions import FileConditions, FileTruth
-from spark_jobs.engine.runtime.older_spark import try_cast
+from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
@@ -111,8 +111,8 @@ class Pruning:
         self, key: JoinKey, files: Sequence[PlannedFile], source: MaterializedSource
     ) -> Sequence[PlannedFile]:
         column = key.target_column
-        keys = source.frame.alias(self.merge.source_alias).select(
-            try_cast(key.source.column, key.type).alias("value")
+        keys = source.frame.alias(self.merge.source_alias).selectExpr(
+            named(key_value(key), "value")
         )
         values = self.moment.fixed(keys)
         if column in self.merge.table.partition_keys:

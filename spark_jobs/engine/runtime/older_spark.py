@@ -15,20 +15,6 @@ from spark_jobs.arrow_types import arrow_schema
 from spark_jobs.engine.runtime.java_names import java_class, scala_object
 
 _SQL: Final = "org.apache.spark.sql"
-_EXPRESSIONS: Final = f"{_SQL}.catalyst.expressions"
-
-
-def try_cast(value: Column, wanted: DataType) -> Column:
-    """``value`` cast to ``wanted``, NULL where that fails: ``Column.try_cast`` of PySpark 4."""
-    if hasattr(Column, "try_cast"):
-        return value.try_cast(wanted)
-    spark: Any = SparkSession.active()
-    operand: Any = value
-    mode = scala_object(spark, f"{_EXPRESSIONS}.EvalMode").TRY()
-    kind = spark._jsparkSession.parseDataType(wanted.json())
-    no_zone = java_class(spark, "scala.Option").apply(None)  # the analyzer sets the session's
-    cast = java_class(spark, f"{_EXPRESSIONS}.Cast")(operand._jc.expr(), kind, no_zone, mode)
-    return Column(java_class(spark, f"{_SQL}.Column")(cast))
 
 
 @functools.cache

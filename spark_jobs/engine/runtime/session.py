@@ -41,8 +41,9 @@ def fixed_settings(spark: SparkSession | None, settings: Mapping[str, str]) -> I
         yield
         return
     before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
+    before = {key: previous for key, previous in before.items() if previous != settings[key]}
+    for key in before:
+        spark.conf.set(key, settings[key])
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -148,6 +148,13 @@ def _parquet_writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False)
 
 
+class SpilledPart(NamedTuple):
+    """A file of rows, or some of its row groups."""
+
+    path: str
+    row_groups: tuple[int, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SpillReader:
     """Implements ``PartReader``: batches of ``columns``, in this order. Picklable."""
@@ -155,13 +162,14 @@ class SpillReader:
     filesystem: pafs.FileSystem
     columns: tuple[str, ...]
 
-    def read(self, parts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of the files at these paths."""
-        for path in parts:
-            yield from self._read(path)
+    def read(self, parts: Sequence[SpilledPart]) -> Iterator[pa.RecordBatch]:
+        """The rows of parts of files."""
+        for part in parts:
+            yield from self._read(part)
 
-    def _read(self, path: str) -> Iterator[pa.RecordBatch]:
+    def _read(self, part: SpilledPart) -> Iterator[pa.RecordBatch]:
         columns = list(self.columns)
-        with self.filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
-            for batch in file.iter_batches(columns=columns):
+        with self.filesystem.open_input_file(part.path) as stream, pq.ParquetFile(stream) as file:
+            groups = range(file.num_row_groups) if part.row_groups is None else part.row_groups
+            for batch in file.iter_batches(row_groups=list(groups), columns=columns):
                 yield batch.select(columns)

@@ -115,11 +115,19 @@ def stored_as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     return values if values.type == wanted else values.cast(wanted)
 
 
-def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:
+def row_group_starts(metadata: pq.FileMetaData) -> list[int]:
+    """The byte at which each row group of a Parquet file begins."""
+    found = []
     for number in range(metadata.num_row_groups):
         first = metadata.row_group(number).column(0)
         pages = (first.dictionary_page_offset, first.data_page_offset)
-        if split.start <= min(page for page in pages if page is not None) < split.end:
+        found.append(min(page for page in pages if page is not None))
+    return found
+
+
+def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:
+    for number, start in enumerate(row_group_starts(metadata)):
+        if split.start <= start < split.end:
             yield number
 
 

@@ -39,7 +39,7 @@ _OWN_JAR: Final = (
     "Put the Hadoop jar of the store (for S3: hadoop-aws) on Spark's class path; then Spark's own "
     "reader is used."
 )
-_SPLIT_BYTES: Final = 128 * 1024 * 1024
+SPLIT_BYTES: Final = 128 * 1024 * 1024
 _MAX_TASKS: Final = 10_000
 _UNSIGNED: Final = {
     pa.uint8(): pa.int16(),
@@ -197,8 +197,8 @@ def listed(source: FileSource, location: FileLocation) -> list[pafs.FileInfo]:
 def parquet_splits(path: str, size: int, version: FileVersion) -> list[FileSplit]:
     """The splits of a Parquet file that tasks read."""
     return [
-        FileSplit(path, start, min(start + _SPLIT_BYTES, size), version)
-        for start in range(0, size, _SPLIT_BYTES)
+        FileSplit(path, start, min(start + SPLIT_BYTES, size), version)
+        for start in range(0, size, SPLIT_BYTES)
     ]
 
 

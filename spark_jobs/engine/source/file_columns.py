@@ -196,7 +196,7 @@ def _require_columns(
     if merges:
         columns = [frozenset().union(*columns)]
     for footer, has in zip(found, columns, strict=False):
-        in_folders = _folder_columns(footer.file)
+        in_folders = folder_columns(footer.file)
         missing = [each for each in wanted if each not in has and each not in in_folders]
         if missing and not _is_positional(files.source.format, has):
             raise CatalogError(
@@ -215,7 +215,8 @@ def _require_columns(
             )
 
 
-def _folder_columns(path: str) -> set[str]:
+def folder_columns(path: str) -> set[str]:
+    """The columns, in lower case, whose values the folders of ``path`` may name (``day=1``)."""
     return {part.partition("=")[0].lower() for part in path.split("/") if "=" in part}
 
 

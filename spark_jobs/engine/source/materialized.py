@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -27,6 +29,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
 from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpillWriter
+from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
@@ -34,6 +37,7 @@ from spark_jobs.spi.paths import escape_glob
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
+    from spark_jobs.engine.source.source_files import SourceFiles
     from spark_jobs.spi.storage import WarehouseStorage
 
 _ROW = "row"
@@ -41,11 +45,12 @@ _ROW = "row"
 
 @dataclass(frozen=True, slots=True)
 class MaterializedSource:
-    """The source's rows as files.
+    """Rows of a source that are the same whenever they are read.
 
-    ``byte_size`` is their size in memory as Arrow; ``files`` maps each path to its share of it.
-    ``stored_names`` maps the columns of ``frame`` to their names in the files, ``column_bytes`` to
-    their sizes, if known.
+    ``byte_size`` is their size in memory as Arrow. ``files`` in ``filesystem``, if they are known,
+    map each path to its share of it; they are Parquet. ``stored_names`` maps the columns of
+    ``frame`` to their names in the files, ``column_bytes`` to their sizes, if known. ``listed`` are
+    files of others that are read in place.
     """
 
     frame: DataFrame
@@ -53,14 +58,38 @@ class MaterializedSource:
     byte_size: int
     files: Mapping[str, int]
     stored_names: Mapping[str, str]
+    filesystem: pafs.FileSystem
     column_bytes: Mapping[str, int] = field(default_factory=dict)
+    listed: SourceFiles | None = None
+
+    def require_unchanged(self) -> None:
+        """Check, after all reading, that it had the same rows each time.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE, a file was written again.
+        """
+        if self.listed is not None:
+            self.listed.require_unchanged()
 
     def narrowed(self, columns: Iterable[str]) -> MaterializedSource:
         """The same rows with only these columns."""
         names = sorted(columns)
         size = sum(self.column_bytes.get(name, 0) for name in names)
-        frame = self.frame.select(*map(quote, names))
+        frame = self.frame.selectExpr(*map(quote, names))
         return replace(self, frame=frame, byte_size=size if self.column_bytes else self.byte_size)
+
+    def values(self, columns: Sequence[str]) -> list[pa.ChunkedArray] | None:
+        """The values of ``columns``, read from the files; None if these do not have them."""
+        names = [self.stored_names.get(name) for name in columns]
+        wanted = [name for name in names if name is not None]
+        if len(wanted) < len(names) or not self.files:
+            return None
+        tables = [self._table(path, wanted) for path in self.files]
+        return [pa.concat_tables(each.select([name]) for each in tables)[0] for name in wanted]
+
+    def _table(self, path: str, names: Sequence[str]) -> pa.Table:
+        with self.filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
+            return file.read(columns=list(dict.fromkeys(names)))
 
 
 def materialize(
@@ -84,8 +113,8 @@ def materialize(
     # The constant carries the row count if no column is needed. Generated names avoid characters
     # that Parquet readers treat specially.
     kept = [field for field in fields if not isinstance(field.dataType, NullType)]
-    renamed = [F.col(quote(field.name)).alias(f"c{i}") for i, field in enumerate(kept)]
-    narrowed = source.select(F.lit(True).alias(_ROW), *renamed)
+    renamed = [named(quote(field.name), f"c{i}") for i, field in enumerate(kept)]
+    narrowed = source.selectExpr(named("TRUE", _ROW), *renamed)
     lease = Lease(storage.filesystem, f"{storage.root}/{folder}")
     folder = new_source_folder(folder)
     writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
@@ -100,6 +129,7 @@ def materialize(
         byte_size=sum(report["byte_size"] for report in reports),
         files={f"{writer.folder}/{each['file']}": each["byte_size"] for each in reports},
         stored_names=stored_names,
+        filesystem=storage.filesystem,
     )
 
 
@@ -123,11 +153,7 @@ def spilled_frame(
         ]
     )
     frame = _read(spark, storage, names, stored)
-    restored = [
-        F.col(stored_names[f.name]).alias(f.name) if f.name in stored_names else _null(f.name)
-        for f in fields
-    ]
-    return frame.select(*restored)
+    return frame.selectExpr(*(named(stored_names.get(f.name, "NULL"), f.name) for f in fields))
 
 
 def _read(
@@ -153,10 +179,6 @@ def _nullable(kind: DataType) -> DataType:
     if isinstance(kind, MapType):
         return MapType(_nullable(kind.keyType), _nullable(kind.valueType))
     return kind
-
-
-def _null(name: str) -> Column:
-    return F.lit(None).alias(name)
 
 
 def refuse_unstorable(fields: Sequence[StructField]) -> None:

@@ -127,6 +127,7 @@ class Sources(Mapping[str, OpenSource]):
             byte_size=landed.byte_size,
             files=landed.files,
             stored_names=stored_names,
+            filesystem=storage.filesystem,
             column_bytes=dict(zip(landing.schema.names, landed.column_bytes[1:], strict=False)),
         )
         return replace(opened, frame=frame, is_pinned=True, landed=rows)

@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.spi import rows
 from spark_jobs.spi.packing import packed
@@ -21,6 +22,7 @@ from spark_jobs.spi.writes import WriteLayout
 
 SPREAD_SEED = "__merge_spread_seed"
 _TASK = "__merge_task"
+_IS_INSERT = f"{rows.OPERATION} = {rows.INSERT}"
 _BYTES_PER_TASK = 2**30
 _MOST_TASKS = 10_000
 # So many that clusters, which are not cut, spread evenly over the cores.
@@ -34,7 +36,7 @@ class WriteSize:
 
     ``file_sizes`` are those of the files that it reads, in bytes by ordinal. ``new_rows`` is the
     maximum number of new rows, each of about ``new_row_bytes``. ``target_file_size`` is in bytes;
-    ``parallelism`` is the number of available cores.
+    ``parallelism`` is the number of available cores; each gets ``tasks_per_core`` sink tasks.
     """
 
     file_sizes: Mapping[int, int]
@@ -42,6 +44,7 @@ class WriteSize:
     new_row_bytes: int
     target_file_size: int
     parallelism: int
+    tasks_per_core: int = 2
 
     def files_for(self, new_rows: int) -> int:
         """The number of target-size files that ``new_rows`` fill, at least one."""
@@ -49,14 +52,18 @@ class WriteSize:
 
     @property
     def sink_tasks(self) -> int:
-        """The number of sink tasks: two per core, or more so that each has at most 1 GiB of files.
+        """The number of sink tasks: some per core, or more so that each has at most 1 GiB of files.
 
         At most one per old or new file, and at most 10,000: a task then writes tiny files one
         after another.
         """
         new_files = self.files_for(self.new_rows)
         file_bytes = sum(self.file_sizes.values())
-        wanted = max(2 * self.parallelism, math.ceil(file_bytes / _BYTES_PER_TASK), new_files)
+        wanted = max(
+            self.tasks_per_core * self.parallelism,
+            math.ceil(file_bytes / _BYTES_PER_TASK),
+            new_files,
+        )
         return min(len(self.file_sizes) + new_files, wanted, _MOST_TASKS)
 
 
@@ -77,15 +84,14 @@ def redistribute(
         return _in_one_layout(changes, insert_layout, size)
     if insert_layout.derived is not None:
         changes = with_derived_columns(changes, insert_layout.derived)
-    is_insert = F.col(rows.OPERATION) == rows.INSERT
-    insert_key = F.hash(F.lit("insert"), *_columns(insert_layout.cluster_by))
+    insert_key = _hash("'insert'", *_columns(insert_layout.cluster_by))
     if size.files_for(size.new_rows) > 1:
-        insert_key = _spread(changes.where(is_insert), insert_key, size)
-    clustered = changes.withColumn(
-        _TASK, F.when(is_insert, insert_key).otherwise(_update_key(update_layout, size))
-    )
-    order = [is_insert, *_columns(update_layout.order_by), *_columns(insert_layout.order_by)]
-    redistributed = clustered.repartition(size.sink_tasks, _TASK).sortWithinPartitions(*order)
+        insert_key = _spread(changes.where(_IS_INSERT), insert_key, size)
+    key = f"IF({_IS_INSERT}, {insert_key}, {_update_key(update_layout, size)})"
+    clustered = changes.selectExpr("*", named(key, _TASK))
+    order = [_IS_INSERT, *_columns(update_layout.order_by), *_columns(insert_layout.order_by)]
+    tasks = clustered.repartition(size.sink_tasks, _TASK)
+    redistributed = tasks.sortWithinPartitions(*map(F.expr, order))
     return redistributed.drop(_TASK, SPREAD_SEED)
 
 
@@ -93,22 +99,21 @@ def _in_one_layout(changes: DataFrame, layout: WriteLayout, size: WriteSize) -> 
     """All rows of a cluster in one task; of rows that are equal in order, INSERT rows come last."""
     if layout.derived is not None:
         changes = with_derived_columns(changes, layout.derived, of_all=True)
-    is_insert = F.col(rows.OPERATION) == rows.INSERT
-    order = [*_columns(layout.order_by), is_insert]
+    order = [*_columns(layout.order_by), _IS_INSERT]
     tasks = max(size.sink_tasks, _TASKS_PER_CORE * size.parallelism)
-    clustered = changes.repartition(tasks, *_columns(layout.cluster_by))
-    return clustered.sortWithinPartitions(*order).drop(SPREAD_SEED)
+    clustered = changes.repartition(tasks, *map(F.expr, _columns(layout.cluster_by)))
+    return clustered.sortWithinPartitions(*map(F.expr, order)).drop(SPREAD_SEED)
 
 
-def _update_key(layout: WriteLayout, size: WriteSize) -> Column:
+def _update_key(layout: WriteLayout, size: WriteSize) -> str:
     if layout.file_ordinal is None or not size.file_sizes:
-        return F.hash(F.lit("update"), *_columns(layout.cluster_by))
+        return _hash("'update'", *_columns(layout.cluster_by))
     keys = keys_of_partitions(size.sink_tasks)
     tasks = packed(size.file_sizes, size.sink_tasks)
     by_ordinal = [str(keys[tasks.get(n, 0)]) for n in range(max(tasks) + 1)]
     # One constant in the plan, whatever the number of files.
-    literal = F.split(F.lit(",".join(by_ordinal)), ",").cast("array<int>")
-    return F.get(literal, F.col(_path(layout.file_ordinal)))
+    literal = f"CAST(split('{','.join(by_ordinal)}', ',') AS ARRAY<INT>)"
+    return f"get({literal}, {_path(layout.file_ordinal)})"
 
 
 def keys_of_partitions(partitions: int) -> list[int]:
@@ -137,19 +142,21 @@ def _rotated(number: int, bits: int) -> int:
     return (number << bits | number >> 32 - bits) & _32_BITS
 
 
-def _spread(inserts: DataFrame, insert_key: Column, size: WriteSize) -> Column:
+def _spread(inserts: DataFrame, insert_key: str, size: WriteSize) -> str:
     """``insert_key``, split for clusters whose new rows fill more than one file."""
-    counts = inserts.groupBy(insert_key.alias("key")).count().collect()
+    counts = inserts.groupBy(F.expr(named(insert_key, "key"))).count().collect()
     spread = [(row["key"], size.files_for(row["count"])) for row in counts]
-    chosen = F.lit(1)
-    for key, files in spread:
-        if files > 1:
-            chosen = F.when(insert_key == key, F.lit(files)).otherwise(chosen)
-    return F.hash(insert_key, F.pmod(F.col(SPREAD_SEED), chosen))
+    branches = " ".join(f"WHEN {key} THEN {files}" for key, files in spread if files > 1)
+    chosen = f"CASE {insert_key} {branches} ELSE 1 END" if branches else "1"
+    return _hash(insert_key, f"pmod({SPREAD_SEED}, {chosen})")
 
 
-def _columns(names: Iterable[str]) -> list[Column]:
-    return [F.col(_path(name)) for name in names]
+def _hash(*values: str) -> str:
+    return f"hash({', '.join(values)})"
+
+
+def _columns(names: Iterable[str]) -> list[str]:
+    return [_path(name) for name in names]
 
 
 def _path(name: str) -> str:

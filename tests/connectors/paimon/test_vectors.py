@@ -83,7 +83,7 @@ def test_deleted_rows_are_marked_and_no_data_file_is_written(
     delete(connector, "one", {0: [1, 3], 2: [9]})
 
     assert connector.metadata.row_change_paradigm(table) is (
-        RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW
+        RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
     )
     assert ids(connector) == set(range(30)) - {1, 3, 29}
     assert vectors(connector) == {0: 2, 2: 1}

@@ -78,12 +78,16 @@ class FolderMetadata(ConnectorMetadata):
 class FolderScan:
     """Reads with Spark; a file's ordinal is looked up in a literal map."""
 
+    arrow_row_id = None
+
     def arrow_rows(
         self,
         spark: SparkSession,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
+        tasks_per_core: int = 2,
     ) -> None:
         return None
 

@@ -106,7 +106,7 @@ def _require_base(table: TableHandle) -> None:
 
 
 def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int, SourceFile]:
-    buckets: dict[BucketKey, int] = {}
+    numbers: dict[BucketKey, int] = {}
     found = {}
     for file in files:
         entry = table.located_entries[file.ordinal][1]
@@ -116,7 +116,8 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             path=file.path,
             row_count=file.row_count,
             size=file.size,
-            bucket=buckets.setdefault(place, len(buckets)),
+            place=numbers.setdefault(place, len(numbers)),
+            bucket=place.bucket,
             vector=table.vectors.get(entry.file.file_name),
             directory=table.bucket_directory(place) if is_external else None,
             schema_id=table.mapped_schema(entry),

@@ -17,12 +17,15 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.commit.store_schema import store_schema
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
+from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, small_files
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeWrite
+from spark_jobs.spi.writes import Fragment, MergeWrite, Repacking
+from spark_jobs.storage.parallel import in_parallel
 
 
 class PaimonMergeWrites:
@@ -59,6 +62,25 @@ class PaimonMergeWrites:
             )
             for file in files
         ]
+
+    def repacking(
+        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
+    ) -> Repacking | None:
+        """The new files of updates on deletion vectors, if they are too many for their size."""
+        target, write = pinned_table(table), handle.native.write
+        if not target.marks_rows or target.keyed is not None or not any(write.assigned_columns):
+            return None
+        groups = small_files(fragments, write.target_file_size)
+        if not groups:
+            return None
+        reader = SmallFilesReader(self._filesystem, table_schema.arrow_schema(target.table))
+        parts = {index: new_file(fragments[index]) for group in groups for index in group}
+        return Repacking(groups, reader, parts)
+
+    def discard(self, handle: MergeHandle, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments that will not be published."""
+        del handle
+        in_parallel(self._filesystem.delete_file, [new_file(each).path for each in fragments])
 
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]

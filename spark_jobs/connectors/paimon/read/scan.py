@@ -55,6 +55,8 @@ class PaimonScan:
     paths for Spark.
     """
 
+    arrow_row_id: str | None = _ROW_ID_TYPE.simpleString()
+
     def __init__(
         self, filesystem: pafs.FileSystem, reader: Reader = "auto", spark_prefix: str = "file://"
     ) -> None:
@@ -113,6 +115,8 @@ class PaimonScan:
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
+        tasks_per_core: int = _TASKS_PER_CORE,
     ) -> ArrowRows:
         """The rows of ``files`` with ``columns``, then the row id, read with pyarrow.
 
@@ -120,7 +124,9 @@ class PaimonScan:
             NotSupportedError: a column has timestamps that Spark would round.
         """
         _refuse_nanoseconds(table, columns)
-        scan = self._arrow_scan(spark, table, files, _types(spark, table, columns), {})
+        keys = dynamic_filter.values if dynamic_filter else {}
+        types = _types(spark, table, columns)
+        scan = self._arrow_scan(spark, table, files, types, keys, tasks_per_core)
         ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.tasks)
         return ArrowRows(scan, ordinals)
 
@@ -143,11 +149,13 @@ class PaimonScan:
         files: Sequence[PlannedFile],
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
+        tasks_per_core: int = _TASKS_PER_CORE,
     ) -> ScanTasks[ScannedFile] | ScanTasks[ScannedSection]:
         if any(is_avro(file.path) for file in files):
             _require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
-        pinned, parallelism = pinned_table(table), spark.sparkContext.defaultParallelism
+        pinned = pinned_table(table)
+        wanted = tasks_per_core * spark.sparkContext.defaultParallelism
         if pinned.keyed is not None:
             sections = {
                 file.ordinal: ScannedSection(file.ordinal, run_files(pinned, file.ordinal))
@@ -156,10 +164,10 @@ class PaimonScan:
             of_keys = {name: keys[name] for name in keys if name in pinned.keyed.key}
             reader = section_reader(pinned, pinned.keyed, self._filesystem)
             keyed = KeyedScan(reader, fields, of_keys)
-            return ScanTasks(keyed, _tasks(parallelism, files, sections))
+            return ScanTasks(keyed, _tasks(wanted, files, sections))
         scanned = {file.ordinal: _scanned_file(pinned, file) for file in files}
         scan = ArrowScan(self._filesystem, fields, keys, pinned.mappings)
-        return ScanTasks(scan, _tasks(parallelism, files, scanned))
+        return ScanTasks(scan, _tasks(wanted, files, scanned))
 
 
 def _row_count(reader: SectionReader, files: Sequence[RunFile]) -> int:
@@ -167,11 +175,11 @@ def _row_count(reader: SectionReader, files: Sequence[RunFile]) -> int:
 
 
 def _tasks(
-    parallelism: int, files: Sequence[PlannedFile], parts: Mapping[int, Part]
+    wanted: int, files: Sequence[PlannedFile], parts: Mapping[int, Part]
 ) -> tuple[tuple[Part, ...], ...]:
-    """The parts that each task reads; ``parts`` are by ordinal."""
+    """The parts that each task reads, ``wanted`` or more tasks; ``parts`` are by ordinal."""
     sizes = {file.ordinal: file.size for file in files}
-    wanted = max(_TASKS_PER_CORE * parallelism, sum(sizes.values()) // _BYTES_PER_TASK)
+    wanted = max(wanted, sum(sizes.values()) // _BYTES_PER_TASK)
     return tuple(tuple(parts[n] for n in task) for task in scan_tasks(sizes, wanted))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
@@ -56,14 +57,14 @@ class NewRowsWriter:
             layout.files, lambda place: layout.files.open(new_path(layout.bucket_directory(place)))
         )
 
-    def write(self, rows: pa.RecordBatch) -> None:
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Take rows with all columns of the table, in any order, and their bucket if ``bucketed``.
 
         Raises:
             DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE; names the column.
         """
         schema = self._layout.files.schema
-        columns = [conform(rows.column(field.name), field) for field in schema]
+        columns = [conform(_array(rows.column(field.name)), field) for field in schema]
         table = pa.Table.from_arrays(columns, schema=schema)
         buckets = rows.column(BUCKET_COLUMN).to_numpy() if self._layout.bucketed else None
         keys = [codes_of(table.column(name)) for name in self._keys]
@@ -80,3 +81,12 @@ class NewRowsWriter:
     def close_quietly(self) -> None:
         """Abandon the open file."""
         self._writer.close_quietly()
+
+
+def in_bucket(rows: pa.Table, bucket: int) -> pa.Table:
+    """``rows`` of one bucket, as ``NewRowsWriter`` takes them."""
+    return rows.append_column(BUCKET_COLUMN, pa.array(np.full(rows.num_rows, bucket, np.int32)))
+
+
+def _array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

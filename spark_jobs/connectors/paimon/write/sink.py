@@ -1,7 +1,7 @@
 """The executor half of a merge: changes rows file by file, and writes new rows to new files.
 
-A changed file is rewritten, or a deletion vector marks its deleted rows. Never imports a table
-library.
+A changed file is rewritten, or a deletion vector marks its deleted and updated rows, and the new
+versions of the updated rows are appended to the file's bucket. Never imports a table library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_jobs.connectors.paimon.format.vectors import (
     VectorLocation,
     read_vector,
 )
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter, in_bucket
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.parquet.rewrite import rewrite
@@ -28,6 +28,7 @@ from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
 from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.updated_rows import updated_rows
 from spark_jobs.datafiles.values import encode_value
 from spark_jobs.spi.writes import Fragment
 
@@ -35,15 +36,16 @@ from spark_jobs.spi.writes import Fragment
 class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
-    ``bucket`` numbers the buckets of all partitions, which may share folders. ``directory`` is the
-    table directory for files that replace or accompany this one; None: beside it. ``schema_id`` is
-    None if its columns are the table's. A tuple, because every task unpickles all files of the
-    statement.
+    ``place`` numbers the buckets of all partitions, which may share folders; ``bucket`` is the
+    number within the partition. ``directory`` is the table directory for files that replace or
+    accompany this one; None: beside it. ``schema_id`` is None if its columns are the table's. A
+    tuple, because every task unpickles all files of the statement.
     """
 
     path: str
     row_count: int
     size: int
+    place: int
     bucket: int
     vector: VectorLocation | None = None
     directory: str | None = None
@@ -57,8 +59,8 @@ class PaimonSinkFactory:
     ``files`` are by ordinal, ``mappings`` by id of an older schema, ``assigned_columns`` by case
     number. ``name_prefix`` begins the names of all data files that sinks of this write create, and
     of no other files. ``index_prefix`` does the same for index files, which belong in
-    ``index_directory`` (None: beside the data files). A file is rewritten if its share of deleted
-    rows is above ``rewrite_share``; None: always.
+    ``index_directory`` (None: beside the data files). A file is rewritten if the share of its rows
+    that are deleted or updated is above ``rewrite_share``; None: always.
     """
 
     name_prefix: str
@@ -148,20 +150,27 @@ class PaimonMergeSink:
 
     def _change_file(self, ordinal: int, changes: FileChanges) -> None:
         source = self._factory.files[ordinal]
+        gone = changes
         if source.vector is not None:
-            changes = changes.and_deleted(read_vector(self._filesystem, source.vector))
-        if self._may_keep(source, changes):
-            self._vectors.add(ordinal, source.bucket, _directory(source), changes.positions)
+            gone = changes.and_deleted(read_vector(self._filesystem, source.vector))
+        if self._may_keep(source, len(gone.positions)):
+            self._append_updated(source, changes)
+            self._vectors.add(ordinal, source.place, _directory(source), gone.positions)
         else:
-            self._rewrite(ordinal, source, changes)
+            self._rewrite(ordinal, source, gone)
 
-    def _may_keep(self, source: SourceFile, changes: FileChanges) -> bool:
-        """Whether to keep the file and mark its deleted rows with a vector."""
+    def _may_keep(self, source: SourceFile, gone: int) -> bool:
+        """Whether to keep the file and mark its deleted and updated rows with a vector."""
         share = self._factory.rewrite_share
-        if share is None or not bool(changes.deleted.all()):
+        if share is None:
             return False
-        deleted = len(changes.positions)
-        return deleted < source.row_count and deleted <= share * source.row_count
+        return gone < source.row_count and gone <= share * source.row_count
+
+    def _append_updated(self, source: SourceFile, changes: FileChanges) -> None:
+        """Write the new versions of updated rows to new files of their partition and bucket."""
+        mappings, columns = self._mappings_of(source), self._factory.layout.files.schema
+        for table in updated_rows(self._filesystem, source.path, changes, columns, mappings):
+            self._new_rows.write(in_bucket(table, source.bucket))
 
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         target = self._new_path(_directory(source))

@@ -6,10 +6,10 @@ would move to another calendar. Any other file, even a damaged one, is left to S
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
@@ -28,8 +28,9 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.engine.source.arrow_reader import ArrowFileReader
-from spark_jobs.engine.source.arrow_source import listed, parquet_splits
+from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit, row_group_starts
+from spark_jobs.engine.source.arrow_source import SPLIT_BYTES, listed
+from spark_jobs.engine.source.file_columns import folder_columns
 from spark_jobs.landing.files import FileVersion
 from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import ArrowRows
@@ -55,10 +56,14 @@ _OLD_CALENDAR: Final = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.l
 
 @dataclass(frozen=True, slots=True)
 class CopiedFiles:
-    """Files that all have the columns of ``schema``; reading another version is an error."""
+    """Files that all have the columns of ``schema``; reading another version is an error.
+
+    ``row_groups`` are, for each file, the bytes at which its row groups begin, and the last ends.
+    """
 
     filesystem: pafs.FileSystem
     files: tuple[pafs.FileInfo, ...]
+    row_groups: tuple[tuple[int, ...], ...]
     schema: pa.Schema
     row_count: int
 
@@ -69,9 +74,8 @@ class CopiedFiles:
 
     def rows(self, columns: Sequence[int], tasks: int) -> ArrowRows:
         """The columns at these positions, read by at most ``tasks`` tasks."""
-        by_file = (
-            parquet_splits(file.path, file.size, FileVersion.of(file)) for file in self.files
-        )
+        size = min(SPLIT_BYTES, max(1, self.byte_size // tasks))
+        by_file = map(_splits, self.files, self.row_groups, repeat(size))
         splits = [*chain(*by_file)]
         sizes = {ordinal: split.size for ordinal, split in enumerate(splits)}
         ordinals = scan_tasks(sizes, tasks)
@@ -95,10 +99,14 @@ def copied_files(
     if schema is None or found is None or not 0 < len(found[1]) <= _MOST_FILES:
         return None
     filesystem, files = found
+    # Spark takes such columns from the names of folders, even if the files have them too.
+    in_folders = set().union(*(folder_columns(file.path) for file in files))
+    if in_folders.intersection(name.lower() for name in frame.columns):
+        return None
     by_default = spark.conf.get(_REBASE_MODE) == "CORRECTED"
     dated = any(isinstance(field.dataType, _DATED) for field in frame.schema)
 
-    def copied_rows(file: pafs.FileInfo) -> int | None:
+    def copied_rows(file: pafs.FileInfo) -> tuple[int, tuple[int, ...]] | None:
         try:
             with filesystem.open_input_file(file.path) as stream:
                 footer = pq.read_metadata(stream)
@@ -106,14 +114,25 @@ def copied_files(
         except (OSError, pa.ArrowException):
             return None
         is_copied = same and (not dated or _is_of_one_calendar(footer.metadata or {}, by_default))
-        return int(footer.num_rows) if is_copied else None
+        end = file.size - footer.serialized_size
+        return (footer.num_rows, (*row_group_starts(footer), end)) if is_copied else None
 
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        counts = list(pool.map(copied_rows, files))
-    copied = [count for count in counts if count is not None]
+        found_rows = list(pool.map(copied_rows, files))
+    copied = [each for each in found_rows if each is not None]
     if len(copied) < len(files):
         return None
-    return CopiedFiles(filesystem, files, schema, sum(copied))
+    counts, row_groups = zip(*copied, strict=True)
+    return CopiedFiles(filesystem, files, row_groups, schema, sum(counts))
+
+
+def _splits(file: pafs.FileInfo, row_groups: Sequence[int], size: int) -> Iterator[FileSplit]:
+    """Neighbouring row groups of about ``size`` bytes each."""
+    middles = {start: (start + end) // 2 for start, end in pairwise(sorted(row_groups))}
+    begins = {middle // size: start for start, middle in reversed(middles.items())}
+    starts = sorted(begins.values())[1:]
+    for begin, end in pairwise([0, *starts, file.size]):
+        yield FileSplit(file.path, begin, end, FileVersion.of(file))
 
 
 def _plain_schema(schema: StructType) -> pa.Schema | None:

@@ -1,0 +1,198 @@
+"""The located plan: the task that reads a target file finds its matches and changes that file.
+
+After the page sources of Presto and early Trino that update rows. Target rows are not shuffled. A
+task looks up the keys of the rows that it reads (``lookup_join``); Spark checks ON, evaluates the
+clauses with the same processor as in the general plan, and hands the changes to the sink, all in
+one stage. The source rows that matched none are known afterwards: they go through the NOT MATCHED
+clauses in a second job (``unmatched_rows``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, LongType, StructField, StructType
+
+from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.engine.analysis.expressions import JoinKey
+from spark_jobs.engine.merge.cases import SOURCE_PRESENT
+from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
+from spark_jobs.engine.merge.located_writer import LOCATED_SCHEMA, LocatedReport, LocatedWriter
+from spark_jobs.engine.merge.lookup_join import SOURCE_ROW, LookupJoin
+from spark_jobs.engine.merge.source_lookup import (
+    OpenLookup,
+    SourceLookup,
+    make_lookup,
+    one_batch,
+    write_batch,
+)
+from spark_jobs.engine.merge.source_rows import SourceRows, source_rows
+from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
+from spark_jobs.engine.runtime.older_spark import parsed_type
+from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.source.materialized import MaterializedSource
+from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
+from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.redistribution import SPREAD_SEED
+from spark_jobs.spi import rows
+from spark_jobs.spi.arrow_tasks import map_in_arrow, map_tasks
+from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.storage import WarehouseStorage
+from spark_jobs.storage.files import make_folder
+
+_FLAT = f"{RESERVED_PREFIX}flat"
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedPlan:
+    """One run of the located plan; ``general`` has the statement's parts.
+
+    ``keys`` are the join keys to look up. The lookup's files go to ``folder``, which is relative to
+    the workspace ``storage``.
+    """
+
+    general: GeneralPlan
+    source: MaterializedSource
+    keys: Sequence[JoinKey]
+    storage: WarehouseStorage
+    folder: str
+
+    def run(self, writer: ChangeWriter) -> PlanResult:
+        """Compute the changes and store them through ``writer``; nothing is published."""
+        general, merge = self.general, self.general.merge
+        names = sorted(merge.source_columns)
+        found = source_rows(self.source, names, self.keys, merge.source_alias, general.moment)
+        make_folder(self.storage.filesystem, self._path)
+        lookup, numbers = make_lookup(found.keys, found.rows)
+        located: list[LocatedReport] = []
+        if general.files and len(numbers):
+            located = self._located(writer, lookup, found.schema)
+        # As with the general plan's anti join, pairs count only if a clause is for them.
+        pairs = sum(each.pairs for each in located) if merge.has("matched") else 0
+        result = PlanResult([each.report for each in located], pairs)
+        if merge.has("not_matched"):
+            left = np.ones(found.rows.num_rows, np.bool_)
+            for each in located:
+                left[numbers[each.sources(len(numbers))]] = False
+            result.reports.extend(self._inserted(writer, found, left))
+        return result
+
+    @property
+    def _path(self) -> str:
+        return f"{self.storage.root}/{self.folder}"
+
+    def _inserted(
+        self, writer: ChangeWriter, found: SourceRows, left: npt.NDArray[np.bool_]
+    ) -> list[TaskReport]:
+        """Insert the source rows that are ``left``."""
+        if not left.any():
+            return []
+        filesystem, path = self.storage.filesystem, f"{self._path}/unmatched.arrow"
+        write_batch(filesystem, path, one_batch(found.rows.filter(pa.array(left))))
+        rest = UnmatchedRows(self.general, filesystem, path, found.schema, self._row_id)
+        return rest.insert(writer, int(left.sum()))
+
+    @property
+    def _row_id(self) -> StructType:
+        """The type of the connector's row id."""
+        kind = parsed_type(self.general.scan.arrow_row_id or "")
+        assert isinstance(kind, StructType)  # noqa: S101
+        return kind
+
+    @property
+    def _target_columns(self) -> list[str]:
+        """The target columns to read, in the table's order."""
+        merge = self.general.merge
+        needed = {*merge.on.target_columns, *(key.target_column for key in self.keys)}
+        if merge.has("matched"):
+            needed |= self.general.processor.every_match().target_columns
+        return [name for name in merge.table.column_names if name in needed]
+
+    def _scanned(self, lookup: OpenLookup) -> ArrowRows:
+        """The target rows that have a key of the source, in each key column."""
+        general = self.general
+        values: dict[str, pa.Array] = {}
+        for key, distinct in zip(self.keys, lookup.values, strict=True):
+            values.setdefault(key.target_column, distinct)
+        scanned = general.scan.arrow_rows(
+            general.spark,
+            general.merge.table,
+            general.files,
+            self._target_columns,
+            DynamicFilter(values),
+            general.tasks_per_core,
+        )
+        assert scanned is not None  # noqa: S101
+        return scanned
+
+    def _joined(self, lookup: OpenLookup, schema: StructType) -> DataFrame:
+        """The pairs that ON joins, as the general plan's join would make them."""
+        merge, columns = self.general.merge, self._target_columns
+        scanned = self._scanned(lookup)
+        places = tuple(columns.index(key.target_column) for key in self.keys)
+        stored = SourceLookup(self.storage.filesystem, self._path, len(self.keys))
+        stored.write(lookup)
+        join = LookupJoin(scanned.function, places, stored)
+        row_id = StructType([*self._row_id, StructField(SOURCE_ROW, LongType())])
+        types: list[DataType] = [*(merge.target_types[name] for name in columns), row_id]
+        types += [field.dataType for field in schema]
+        fields = [StructField(f"c{index}", kind) for index, kind in enumerate(types)]
+        flat = map_tasks(self.general.spark, len(scanned.files), join, StructType(fields))
+        return self._qualified(flat, columns, schema.names).where(merge.on.column)
+
+    def _located(
+        self, writer: ChangeWriter, lookup: OpenLookup, schema: StructType
+    ) -> list[LocatedReport]:
+        """Change the files."""
+        merge, source_rows = self.general.merge, lookup.rows.num_rows
+        changes = self.general.moment.fixed(self._changes(self._joined(lookup, schema)))
+        named_writer = replace(writer, columns=tuple(changes.columns))
+        is_strict = merge.strict and merge.has("matched")
+        task = LocatedWriter(named_writer, is_strict, source_rows)
+        written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
+        return [LocatedReport.of(row) for row in written]
+
+    def _changes(self, joined: DataFrame) -> DataFrame:
+        """A change row for every joined pair, with ``SOURCE_ROW`` in its row id."""
+        if self.general.merge.has("matched"):
+            return self.general.processor.every_match().change_rows(joined).drop(SPREAD_SEED)
+        return joined.selectExpr(
+            named(f"CAST({rows.NO_OPERATION} AS TINYINT)", rows.OPERATION),
+            named(str(rows.NO_CASE), rows.CASE_NUMBER),
+            rows.ROW_ID,
+            named("FALSE", rows.FROM_UPDATE),
+        )
+
+    def _qualified(
+        self, flat: DataFrame, target: Sequence[str], source: Sequence[str]
+    ) -> DataFrame:
+        """``flat`` with columns that are found under the statement's aliases.
+
+        Spark's optimizer makes a projection of the lateral joins.
+        """
+        merge, first = self.general.merge, len(target) + 1
+        sides = {merge.target_alias: (target, 0), merge.source_alias: (source, first)}
+        lateral = ", ".join(
+            f"LATERAL (SELECT {', '.join(_selected(names, start))}) AS {quote(alias)}"
+            for alias, (names, start) in sides.items()
+        )
+        parts = [f"{quote(alias)}.*" for alias in sides]
+        parts += [named(f"{_FLAT}.c{len(target)}", rows.ROW_ID), named("TRUE", SOURCE_PRESENT)]
+        text = f"SELECT {', '.join(parts)} FROM {{flat}} AS {_FLAT}, {lateral}"
+        return self.general.spark.sql(_unbraced(text), flat=flat)
+
+
+def _selected(names: Sequence[str], start: int) -> list[str]:
+    return [named(f"{_FLAT}.c{start + index}", name) for index, name in enumerate(names)]
+
+
+def _unbraced(text: str) -> str:
+    """Text for ``SparkSession.sql``, in which only ``{flat}`` stands for something."""
+    escaped = text.replace("{", "{{").replace("}", "}}")
+    return escaped.replace("{{flat}}", "{flat}", 1)

@@ -1,0 +1,96 @@
+"""Which physical plan runs a statement, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql.types import NullType
+
+from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.processors import RowChangeProcessor
+from spark_jobs.engine.pruning.dynamic_filters import comparable_keys
+from spark_jobs.engine.source.materialized import MaterializedSource
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.writes import WriteLayout
+
+_MOST_ROWS: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChoice:
+    """A physical plan, and the reason for it as a text for people."""
+
+    plan: Plan
+    reason: str
+
+    def __str__(self) -> str:
+        """The plan and the reason in one line."""
+        return f"{self.plan}: {self.reason}"
+
+
+def chosen_plan(
+    merge: AnalyzedMerge,
+    processor: RowChangeProcessor,
+    source: MaterializedSource | None,
+    update_layout: WriteLayout | None,
+    target_rows: int,
+    limits: PlanLimits,
+    *,
+    has_arrow_rows: bool,
+) -> PlanChoice:
+    """The plan that ``limits`` force, or the one that suits the statement.
+
+    ``target_rows`` are in the files that are read. ``has_arrow_rows``: tasks can read target rows
+    and their row ids without the JVM.
+
+    Raises:
+        NotSupportedError: the forced plan cannot run the statement.
+    """
+    if limits.plan == "join":
+        return PlanChoice("join", "it is asked for")
+    obstacle = _obstacle(merge, processor, source, update_layout, limits.broadcast)
+    if obstacle is None and not has_arrow_rows:
+        obstacle = "the connector reads rows only through Spark"
+    if limits.plan == "located":
+        if obstacle is not None:
+            raise NotSupportedError(
+                f"The plan located cannot run this statement: {obstacle}.",
+                "Leave the choice of the plan to the engine.",
+            )
+        return PlanChoice("located", "it is asked for")
+    if obstacle is not None or source is None:
+        return PlanChoice("join", obstacle or "there is no source")
+    if source.row_count > limits.located_share * target_rows:
+        return PlanChoice("join", "the source has many rows beside the target")
+    return PlanChoice("located", "the source has few rows beside the target")
+
+
+def _obstacle(
+    merge: AnalyzedMerge,
+    processor: RowChangeProcessor,
+    source: MaterializedSource | None,
+    update_layout: WriteLayout | None,
+    broadcast_limit: int,
+) -> str | None:
+    """Why the located plan cannot run the statement; None: it can."""
+    if source is None:
+        return "the statement has no source"
+    if merge.has("not_matched_by_source"):
+        return "NOT MATCHED BY SOURCE needs every row of the target"
+    if update_layout is None or update_layout.file_ordinal is None:
+        return "the table's changes are not stored file by file"
+    if any(processor.splits(case) for case in merge.cases):
+        return "an UPDATE assigns columns that decide where a row is stored"
+    if not comparable_keys(merge):
+        return "ON compares no columns whose values can be looked up"
+    if source.byte_size > broadcast_limit or source.row_count > _MOST_ROWS:
+        return "the source is too large to be looked up"
+    parts = [merge.on, *(each for case in merge.cases for each in case.expressions)]
+    if not all(each.deterministic for each in parts):
+        return "a value is not deterministic"
+    kinds = [source.frame.schema[name].dataType for name in merge.source_columns]
+    if any(isinstance(kind, NullType) for kind in kinds):
+        return "a source column has no type"
+    return None

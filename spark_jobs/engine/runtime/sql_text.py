@@ -1,0 +1,54 @@
+"""Parts of Spark SQL text.
+
+The engine hands Spark its own expressions as text, one ``selectExpr`` per step: building a
+``Column`` takes several calls to the JVM for each part of an expression, text takes one for all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from spark_jobs.contract.identifiers import quote
+
+# The end of a literal, an escape, and a variable (${name}).
+_MEANINGFUL: Final = frozenset("'\\$")
+
+
+def embedded(text: str) -> str:
+    """An expression that users wrote, as a part of another; it may end in a comment."""
+    # A comment that ends in a backslash goes on in the next line.
+    return f"(\n{text}\n\n)"
+
+
+def named(text: str, name: str) -> str:
+    """``text AS name``, for ``selectExpr``."""
+    return f"{text} AS {quote(name)}"
+
+
+def text_literal(text: str) -> str:
+    """A string literal that means the same whatever the session's parser does with strings."""
+    if text.isprintable() and not _MEANINGFUL.intersection(text):
+        return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def type_text(kind: DataType) -> str:
+    """A type as CAST takes it."""
+    if isinstance(kind, StructType):
+        fields = (
+            f"{quote(each.name)}: {type_text(each.dataType)}{'' if each.nullable else ' NOT NULL'}"
+            for each in kind
+        )
+        return f"STRUCT<{', '.join(fields)}>"
+    if isinstance(kind, ArrayType):
+        return f"ARRAY<{type_text(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"MAP<{type_text(kind.keyType)}, {type_text(kind.valueType)}>"
+    return kind.simpleString()
+
+
+def null_of(kind: DataType) -> str:
+    """NULL as a value of a type."""
+    return f"CAST(NULL AS {type_text(kind)})"

@@ -1,0 +1,68 @@
+"""References that are resolved without Spark mean what Spark would take them for."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
+from spark_jobs.engine.analysis.expressions import Side
+from spark_jobs.errors import AnalysisError, ErrorCode
+
+
+@pytest.fixture
+def analyzer(spark: SparkSession) -> ExpressionAnalyzer:
+    target = spark.createDataFrame([], "id BIGINT, `a.b` STRING, day DATE")
+    source = spark.createDataFrame([], "ID INT, v STRING, info STRUCT<x: INT>, t STRUCT<id: INT>")
+    return ExpressionAnalyzer(spark, Side("t", target), Side("s", source))
+
+
+@pytest.mark.parametrize(
+    ("text", "sees", "target", "source", "kind"),
+    [
+        ("s.v", "both", set(), {"v"}, "string"),
+        (" S.id ", "both", set(), {"ID"}, "int"),
+        ("`s`.`v`", "source", set(), {"v"}, "string"),
+        ("t.`a.b`", "target", {"a.b"}, set(), "string"),
+        ("t.id", "target", {"id"}, set(), "bigint"),
+        # Spark takes the alias before a column of the same name.
+        ("t.id", "both", {"id"}, set(), "bigint"),
+        ("t.id", "source", set(), {"t"}, "int"),
+        ("info.x", "both", set(), {"info"}, "int"),
+        ("s.info.x", "both", set(), {"info"}, "int"),
+        ("s.v -- text", "both", set(), {"v"}, "string"),
+    ],
+)
+def test_what_a_reference_means(
+    analyzer: ExpressionAnalyzer,
+    text: str,
+    sees: str,
+    target: set[str],
+    source: set[str],
+    kind: str,
+) -> None:
+    found = analyzer.analyze(text, sees, "value")
+
+    assert (found.target_columns, found.source_columns) == (target, source)
+    assert found.type.simpleString() == kind
+    assert found.deterministic
+
+
+@pytest.mark.parametrize(
+    ("text", "sees"), [("s.nothing", "both"), ("s.v", "target"), ("x.v", "both")]
+)
+def test_errors_are_those_of_spark(analyzer: ExpressionAnalyzer, text: str, sees: str) -> None:
+    with pytest.raises(AnalysisError, match="UNRESOLVED_COLUMN") as raised:
+        analyzer.analyze(text, sees, "value")
+
+    assert raised.value.code is ErrorCode.COLUMN_NOT_FOUND
+
+
+def test_an_alias_that_the_parser_takes_for_something_else(spark: SparkSession) -> None:
+    side = Side("null", spark.createDataFrame([], "v INT"))
+    analyzer = ExpressionAnalyzer(spark, Side("t", spark.createDataFrame([], "id INT")), side)
+
+    with pytest.raises(AnalysisError):
+        analyzer.analyze("null.v", "source", "value")
+
+    assert analyzer.analyze("`null`.v", "source", "value").source_columns == {"v"}
