@@ -13,9 +13,11 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.run import run
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
+from tests.support.folder_connector.connector import open_folder_connector
 from tests.support.paimon_tables import (
     NAME,
     append,
@@ -41,6 +43,10 @@ def report_of(result: JobResult) -> CompactionReport:
     assert result.error is None, result.error
     assert result.compaction is not None
     return result.compaction
+
+
+def stored_result(warehouse: Path) -> JobResult:
+    return JobResult.from_json((warehouse / "_operations/compact-1.json").read_text())
 
 
 def small_files(
@@ -109,3 +115,43 @@ def test_runs_of_a_table_with_a_primary_key_are_merged(tmp_path: Path, spark: Sp
     assert (report.files_before, report.files_after, report.rows) == (6, 1, 3)
     snapshot = connector.metadata.load_table(NAME).native.snapshot
     assert (snapshot.total_record_count, snapshot.delta_record_count) == (3, -15)
+
+
+def test_a_damaged_file_is_named_by_its_task(tmp_path: Path, spark: SparkSession) -> None:
+    connector = small_files(tmp_path)
+    files = connector.metadata.plan_files(connector.metadata.load_table(NAME))
+    damaged = Path(next(file.path for file in files if file.partition["p"] == 1))
+    damaged.write_bytes(b"PAR1")
+
+    result = run(request(tmp_path, CompactSpec()), spark)
+
+    assert result.error is not None
+    assert result.error.code == "DATA_FILE_UNREADABLE"
+    assert damaged.name in result.error.message
+    assert result.error.message.endswith("Compacted: p=0.")
+    assert result.compaction is not None
+    assert (result.compaction.partitions_compacted, result.compaction.partitions_failed) == (1, 1)
+    assert stored_result(tmp_path) == result
+
+
+def test_constants_that_only_spark_knows(tmp_path: Path, spark: SparkSession) -> None:
+    small_files(tmp_path)
+
+    spec = CompactSpec(partitions=({"p": "coalesce(NULL, 1)"},))
+    report = report_of(run(request(tmp_path, spec), spark))
+
+    assert [each.values for each in report.partitions] == [{"p": "1"}]
+
+
+def test_it_needs_a_session(tmp_path: Path) -> None:
+    opened(tmp_path)
+    result = run(request(tmp_path, CompactSpec()), None)
+    assert result.error is not None
+    assert result.error.message == "compact: needs a Spark session"
+
+
+def test_a_connector_without_compaction_says_so(tmp_path: Path, spark: SparkSession) -> None:
+    connector = open_folder_connector(str(tmp_path), 100)
+    result = CompactionJob(request(tmp_path, CompactSpec()), CompactSpec(), spark, connector).run()
+    assert result.error is not None
+    assert result.error.code == "NOT_SUPPORTED"

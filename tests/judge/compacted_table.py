@@ -200,6 +200,8 @@ class CompactedTable(WatchedTable):
         """The table gets the column ``n`` by Java, once."""
         if "n" in self.columns:
             return
+        # Java cannot stream changelogs of an older schema, not even its own.
+        self.check_stream(settled=False)
         self.java = self.java.alter(("add", ("n",), "INT"))
         self.columns["n"] = pa.int32()
         for rows in (self.model.rows, self.seen, self.stream.rows):
