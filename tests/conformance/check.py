@@ -197,6 +197,7 @@ def staying(
         id_
         for id_, changes in behaviour.updated.items()
         if id_ in of_marked
+        or harness.moves_updates
         or (harness.partitioned and "p" in changes)
         or (harness.has_buckets and _assigns(behaviour, behaviour.table.bucket_key))
     }

@@ -16,6 +16,8 @@ from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT,
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,
+    # The paradigm that no table of Paimon's has.
+    "folder-moving": partial(FolderHarness, moves_updates=True),
     **{kind.name: partial(PaimonHarness, kind=kind) for kind in BUILT},
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),

@@ -55,11 +55,12 @@ class Harness(ABC):
     """One connector on one warehouse folder; ``partitioned``: the target is, by ``p``.
 
     ``marks_rows``: changed rows may stay in their file, marked as deleted; ``has_buckets``: rows
-    whose ``bucket_key`` changes leave their file.
+    whose ``bucket_key`` changes leave their file. ``moves_updates``: all updated rows do.
     """
 
     marks_rows = False
     has_buckets = False
+    moves_updates = False
 
     def __init__(self, spark: SparkSession, warehouse: Path, *, partitioned: bool) -> None:
         self.spark = spark

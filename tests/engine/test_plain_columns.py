@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Side
 from spark_jobs.errors import AnalysisError, ErrorCode
+from tests.support.statement_cost import counted
 
 
 @pytest.fixture
@@ -66,3 +67,13 @@ def test_an_alias_that_the_parser_takes_for_something_else(spark: SparkSession) 
         analyzer.analyze("null.v", "source", "value")
 
     assert analyzer.analyze("`null`.v", "source", "value").source_columns == {"v"}
+
+
+def test_spark_is_not_asked(spark: SparkSession, analyzer: ExpressionAnalyzer) -> None:
+    analyzer.analyze("s.v", "both", "value")  # asks for the schemas, and whether s is a name
+
+    with counted(spark) as cost:
+        found = [analyzer.analyze(text, "both", "value") for text in ("s.id", "s.info", "s.v")]
+
+    assert [each.type.simpleString() for each in found] == ["int", "struct<x:int>", "string"]
+    assert cost.calls == 0

@@ -37,6 +37,7 @@ class FolderMetadata(ConnectorMetadata):
     """Tables are folders ``<warehouse>/<database>/<table>``."""
 
     root: Path
+    paradigm: RowChangeParadigm = RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
 
     def folder(self, name: TableName) -> Path:
         """Where a table is."""
@@ -57,7 +58,7 @@ class FolderMetadata(ConnectorMetadata):
         return None
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
-        return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+        return self.paradigm
 
     def insert_layout(self, table: TableHandle) -> WriteLayout:
         return WriteLayout(table.partition_keys, table.partition_keys)
@@ -196,7 +197,11 @@ class FolderWrites(ConnectorMergeWrites):
         return None
 
 
-def open_folder_connector(warehouse: str, row_group_size: int) -> Connector:
+def open_folder_connector(
+    warehouse: str,
+    row_group_size: int,
+    paradigm: RowChangeParadigm = RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS,
+) -> Connector:
     """The connector on a warehouse folder.
 
     Raises:
@@ -204,7 +209,7 @@ def open_folder_connector(warehouse: str, row_group_size: int) -> Connector:
     """
     if not Path(warehouse).is_dir():
         raise CatalogError(ErrorCode.WAREHOUSE_NOT_FOUND, f"warehouse {warehouse} does not exist")
-    metadata = FolderMetadata(Path(warehouse))
+    metadata = FolderMetadata(Path(warehouse), paradigm)
     return Connector(
         metadata=metadata,
         scan=FolderScan(),
