@@ -15,9 +15,9 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
-from tests.judge.keyed_checker import problems_of
 from tests.support import compaction_runs
 from tests.support.direct_merges import live_rows, merge_rows
+from tests.support.keyed_checker import problems_of
 from tests.support.paimon_tables import (
     NAME,
     append_with_pypaimon,

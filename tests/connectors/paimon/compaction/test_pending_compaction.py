@@ -34,9 +34,9 @@ from tests.connectors.paimon.compaction.keyed_tables import (
     row,
     seen,
 )
-from tests.judge.keyed_checker import problems_of
 from tests.support import compaction_runs
 from tests.support.direct_merges import merge_rows
+from tests.support.keyed_checker import problems_of
 from tests.support.paimon_tables import (
     NAME,
     create,
