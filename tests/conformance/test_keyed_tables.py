@@ -26,7 +26,7 @@ from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import KEYED_HARNESSES
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import Row
-from tests.judge.keyed_checker import problems_of
+from tests.support.keyed_checker import problems_of
 from tests.support.turns import EVERYTHING, has_turn
 
 _PARTS = 30

@@ -17,10 +17,10 @@ from spark_jobs.contract.maintenance import CreateTagSpec, ExpireSnapshotsSpec
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import NotSupportedError
 from tests.connectors.paimon.reachable import needed, stored
-from tests.judge.values import Row
 from tests.judge.watched_table import NAME, Kind, WatchedTable
 from tests.support.compaction_runs import compact, in_groups_of
 from tests.support.direct_merges import merge_rows
+from tests.support.judged_values import Row
 
 __all__ = ["NAME", "CompactedTable", "Kind"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.judge.jvm import server
-from tests.judge.values import Row, from_java
+from tests.support.judged_values import Row, from_java
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read_with_java(
     tag: str | None = None,
     where: tuple[str, Any] | None = None,
 ) -> list[Row]:
-    """The rows of ``table`` (``db.table``), with the values that ``tests.judge.values`` lists.
+    """The rows of ``table`` (``db.table``), with the values of ``tests.support.judged_values``.
 
     ``where`` is a column and a value that the reader may use to skip files by their statistics and
     partitions: rows with other values can be among the result, none with this value may be missing.

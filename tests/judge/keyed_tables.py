@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
 from spark_jobs.connectors.paimon.library.table_schema import arrow_schema
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
-from tests.judge.values import Row
+from tests.support.judged_values import Row
 
 KINDS = ("+I", "-U", "+U", "-D")
 
@@ -30,7 +30,7 @@ def entries_of(table: Any) -> list[Any]:
 
 
 def arrow_rows(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows whose values are as in ``tests.judge.values``."""
+    """Rows whose values are as in ``tests.support.judged_values``."""
     schema = arrow_schema(table)
     columns = [_array([row[field.name] for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

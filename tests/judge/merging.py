@@ -37,7 +37,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.run import run
 from tests.judge.tables import Warehouse
-from tests.judge.values import Row, from_arrow
+from tests.support.judged_values import Row, from_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

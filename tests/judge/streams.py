@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.judge.values import Row
+from tests.support.judged_values import Row
 
 Change = tuple[str, Row]
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pypaimon import CatalogFactory, Schema
 
 from tests.judge.judge import DataFile, facts_from_java, read_with_java
-from tests.judge.values import Row, differences, from_arrow, is_bounded
+from tests.support.judged_values import Row, differences, from_arrow, is_bounded
 
 
 @dataclass(frozen=True, slots=True)

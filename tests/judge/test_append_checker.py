@@ -12,10 +12,10 @@ import pytest
 
 from spark_jobs.connectors.paimon.library.data_files import new_data_file
 from spark_jobs.datafiles.statistics import ColumnStatistics
-from tests.judge.append_checker import problems_of
 from tests.judge.keyed_tables import commit_files
 from tests.judge.tables import Warehouse
 from tests.judge.writer import JavaTable
+from tests.support.append_checker import problems_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
 

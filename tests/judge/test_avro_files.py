@@ -18,8 +18,8 @@ from spark_jobs.contract.statements import (
 )
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, merge, update
-from tests.judge.values import Number, differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import Number, differences
 
 DAY = 86_400_000_000_000
 FIRST = -719_162 * DAY  # 0001-01-01

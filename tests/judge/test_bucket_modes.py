@@ -9,11 +9,11 @@ import pytest
 from pypaimon.manifest.index_manifest_file import IndexManifestFile
 
 from spark_jobs.contract.statements import InsertAllAction, MergeCase, UpdateAllAction
-from tests.judge.keyed_checker import problems_of
 from tests.judge.keyed_tables import entries_of
 from tests.judge.merging import delete, insert, merge, overwrite, truncate, update
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
+from tests.support.keyed_checker import problems_of
 
 KINDS = {"id": "INT NOT NULL", "v": "STRING", "p": "INT NOT NULL"}
 SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])

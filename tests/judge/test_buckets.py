@@ -11,8 +11,8 @@ from spark_jobs.contract.statements import InsertAllAction, MergeCase, UpdateAll
 from tests.judge.judge import facts_from_java, misplaced_for_java, read_with_java
 from tests.judge.merging import merge, update
 from tests.judge.test_types import COLUMNS
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
 
 CASES = [MergeCase("matched", UpdateAllAction()), MergeCase("not_matched", InsertAllAction())]
 KEYS = {name: kind for name, (kind, _) in COLUMNS.items() if not pa.types.is_nested(kind)}

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from spark_jobs.contract import statements as contract
 from tests.judge.merging import merge
-from tests.judge.values import differences, from_arrow
 from tests.oracle import merge as oracle
 from tests.oracle.dialects import Spark
 from tests.property.cases import Chain, Step, random_chain
+from tests.support.judged_values import differences, from_arrow
 
 SEEDS = (0, 4, 6, 7)
 ARROW = {

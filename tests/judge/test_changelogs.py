@@ -20,12 +20,12 @@ from spark_jobs.contract.statements import (
     UpdateAction,
 )
 from tests.judge.judge import changelog_from_java, read_with_java
-from tests.judge.keyed_checker import problems_of
 from tests.judge.keyed_tables import entries_of
 from tests.judge.merging import delete, insert, merge, overwrite, truncate, update
 from tests.judge.streams import wrong_changes
-from tests.judge.values import Row, differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import Row, differences
+from tests.support.keyed_checker import problems_of
 
 KINDS = {"k": "INT NOT NULL", "p": "STRING NOT NULL", "v": "STRING", "n": "INT"}
 INPUT = {"changelog-producer": "input"}

@@ -8,8 +8,8 @@ import pytest
 from spark_jobs.contract.statements import InsertAllAction, MergeCase, UpdateAllAction
 from tests.judge.judge import facts_from_java
 from tests.judge.merging import delete, merge, update
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
 
 CASES = [MergeCase("matched", UpdateAllAction()), MergeCase("not_matched", InsertAllAction())]
 

@@ -9,11 +9,11 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.datafiles import concatenate
 from tests.datafiles.files_to_concatenate import chunks
-from tests.judge.append_checker import problems_of
 from tests.judge.judge import facts_from_java
 from tests.judge.test_java_tables import TABLES, check, java_table, rows_of
-from tests.judge.values import from_arrow
+from tests.support.append_checker import problems_of
 from tests.support.compaction_runs import compact
+from tests.support.judged_values import from_arrow
 
 NAME = TableName("d", "t")
 

@@ -14,8 +14,8 @@ from spark_jobs.contract.statements import (
 from tests.judge.judge import facts_from_java, read_with_java
 from tests.judge.merging import delete, merge, update
 from tests.judge.test_types import COLUMNS
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
 
 CASES = [
     MergeCase("matched", DeleteAction(), "s.id % 3 = 0"),

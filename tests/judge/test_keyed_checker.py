@@ -16,9 +16,9 @@ from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
 from pypaimon.table.row.generic_row import GenericRow
 
 from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
-from tests.judge.keyed_checker import problems_of
 from tests.judge.keyed_tables import commit_files, entries_of, write_run
 from tests.judge.tables import Warehouse
+from tests.support.keyed_checker import problems_of
 
 SCHEMA = pa.schema([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.string())])
 

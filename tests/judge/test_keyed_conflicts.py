@@ -9,10 +9,10 @@ from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.errors import CommitError
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import MergeWrite, Operation
-from tests.judge.keyed_checker import problems_of
-from tests.judge.values import differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences
 from tests.support.keyed_changes import KeyedChange, keyed_batches, keyed_rows, new_row
+from tests.support.keyed_checker import problems_of
 from tests.support.paimon_tables import store
 from tests.support.turns import has_turn
 

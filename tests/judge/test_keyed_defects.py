@@ -12,10 +12,10 @@ from spark_jobs.contract.statements import (
     MergeCase,
     UpdateAction,
 )
-from tests.judge.keyed_checker import problems_of
 from tests.judge.merging import merge, update
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
+from tests.support.keyed_checker import problems_of
 
 KINDS = {"id": "INT NOT NULL", "v": "STRING", "w": "INT", "seq": "INT"}
 SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("w", pa.int32()), ("seq", pa.int32())])

@@ -17,7 +17,7 @@ from spark_jobs.contract.statements import (
 from tests.judge.judge import facts_from_java, read_with_java
 from tests.judge.merging import merge
 from tests.judge.test_partitions import PARTITIONS
-from tests.judge.values import differences, from_arrow
+from tests.support.judged_values import differences, from_arrow
 
 CASES = [
     MergeCase("matched", DeleteAction(), "s.v = 'delete'"),

@@ -9,8 +9,8 @@ import pytest
 
 from tests.judge.judge import read_with_java
 from tests.judge.merging import update
-from tests.judge.values import differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences
 
 KINDS = {"id": "BIGINT", "v": "INT", "day": "DATE", "at": "TIMESTAMP(6)", "short": "TIMESTAMP(3)"}
 SECOND = 1_000_000_000

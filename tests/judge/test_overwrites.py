@@ -7,7 +7,7 @@ import pytest
 from tests.judge.judge import facts_from_java
 from tests.judge.merging import delete, overwrite, truncate
 from tests.judge.test_java_tables import TABLES, check, java_table, rows_of
-from tests.judge.values import from_arrow
+from tests.support.judged_values import from_arrow
 
 _KINDS = ("partitioned", "partitioned deletion vectors", "buckets with deletion vectors")
 

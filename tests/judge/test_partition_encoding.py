@@ -10,8 +10,8 @@ from pypaimon.schema.data_types import PyarrowFieldParser
 
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, update
-from tests.judge.values import differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences
 from tests.support.paimon_appends import appends_to_null_partitions
 
 VALUES = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.judge.judge import facts_from_java, read_with_java
-from tests.judge.values import differences, from_arrow
+from tests.support.judged_values import differences, from_arrow
 
 PARTITIONS = {
     "string": (

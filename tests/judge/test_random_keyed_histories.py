@@ -22,13 +22,13 @@ from spark_jobs.contract.statements import (
     UpdateAction,
 )
 from tests.judge.judge import changelog_from_java, read_with_java
-from tests.judge.keyed_checker import problems_of
 from tests.judge.keyed_kinds import KINDS
 from tests.judge.keyed_model import KeyedModel
 from tests.judge.merging import delete, insert, merge, overwrite, selected, update
 from tests.judge.streams import wrong_changes
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
+from tests.support.keyed_checker import problems_of
 
 COUNT = int(os.environ.get("MERGE_HISTORIES", "3"))
 FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", "1"))

@@ -25,8 +25,8 @@ from spark_jobs.contract.statements import (
 )
 from tests.judge.altered_table import ATOMIC, AlteredTable, Field
 from tests.judge.merging import delete, merge, overwrite, update
-from tests.judge.values import differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences, from_arrow
 
 COUNT = int(os.environ.get("MERGE_HISTORIES", "3"))
 FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", "1"))

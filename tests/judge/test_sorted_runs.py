@@ -14,10 +14,10 @@ from pypaimon.table.row.generic_row import GenericRowSerializer
 
 from spark_jobs.connectors.paimon.library.data_files import live_entries
 from tests.judge.judge import changelog_from_java, read_with_java
-from tests.judge.keyed_checker import problems_of
 from tests.judge.keyed_tables import commit_runs, entries_of, write_run
-from tests.judge.values import differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences
+from tests.support.keyed_checker import problems_of
 
 _LOCAL = " WITH LOCAL TIME ZONE"
 _LONG = "a common prefix of many keys "

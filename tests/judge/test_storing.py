@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.contract.statements import Assignment, InsertAllAction, MergeCase, UpdateAction
-from tests.judge.keyed_checker import problems_of
 from tests.judge.keyed_tables import commit_runs, entries_of, write_run
 from tests.judge.merging import delete, insert, merge, overwrite, truncate, update
 from tests.judge.storing import APPEND, BEGIN, END, STATEMENTS, STORAGES, Storage, matrix
-from tests.judge.values import differences, from_arrow
+from tests.support.judged_values import differences, from_arrow
+from tests.support.keyed_checker import problems_of
 from tests.support.turns import has_turn
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "primary-key.md"

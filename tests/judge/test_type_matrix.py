@@ -36,8 +36,8 @@ from tests.judge.type_matrix import (
 from tests.judge.type_tables import FIXED, Types, equal, is_in, literal, wrong_values
 from tests.judge.type_values import KINDS, Kind, row_type
 from tests.judge.types_page import page
-from tests.judge.values import differences
 from tests.judge.writer import JavaTable
+from tests.support.judged_values import differences
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "types.md"
 BLOBS = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}

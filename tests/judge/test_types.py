@@ -10,7 +10,7 @@ import pytest
 
 from tests.judge.judge import facts_from_java, read_with_java
 from tests.judge.jvm import JudgeError
-from tests.judge.values import differences, from_arrow
+from tests.support.judged_values import differences, from_arrow
 
 NAN, INFINITY = float("nan"), float("inf")
 VALUES = {

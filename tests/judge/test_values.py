@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tests.judge.values import differences, from_arrow, from_java
+from tests.support.judged_values import differences, from_arrow, from_java
 
 
 def test_values_tell_apart_what_python_calls_equal():

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.judge.type_matrix import Role, supported
 from tests.judge.type_values import Kind, row_type
-from tests.judge.values import Number, Row
+from tests.support.judged_values import Number, Row
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - values have no zones
 _IDS_PER_KIND = 100

@@ -1,4 +1,4 @@
-"""Paimon's types with values at their edges, in the form of ``tests.judge.values``."""
+"""Paimon's types with values at their edges, in the form of ``tests.support.judged_values``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.judge.values import Number
+from tests.support.judged_values import Number
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - values have no zones
 _LOCAL = " WITH LOCAL TIME ZONE"

@@ -14,14 +14,14 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.spi.connector import Connector
 from tests.connectors.paimon.reachable import needed, stored
-from tests.judge import append_checker, keyed_checker
 from tests.judge.judge import changelog_from_java, read_with_java
 from tests.judge.keyed_model import KeyedModel
 from tests.judge.streams import Replay
 from tests.judge.tables import Warehouse
-from tests.judge.values import Row, differences, from_arrow
 from tests.judge.writer import JavaTable
+from tests.support import append_checker, keyed_checker
 from tests.support.direct_merges import live_rows
+from tests.support.judged_values import Row, differences, from_arrow
 
 NAME = TableName("d", "t")
 _COLUMNS = {
@@ -125,7 +125,7 @@ class WatchedTable:
         return self.typed(found.values())
 
     def typed(self, rows: Any) -> list[Row]:
-        """Rows of the model with values as in ``tests.judge.values``."""
+        """Rows of the model with values as in ``tests.support.judged_values``."""
         found = list(rows)
         arrays = {n: pa.array([row[n] for row in found], kind) for n, kind in self.columns.items()}
         return from_arrow(pa.table(arrays))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 
 from tests.judge.jvm import server
-from tests.judge.values import from_arrow
+from tests.support.judged_values import from_arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class JavaTable:
         self.append_rows(from_arrow(rows))
 
     def append_rows(self, rows: Iterable[Mapping[str, Any]], user: str | None = None) -> None:
-        """One commit with rows whose values are as in ``tests.judge.values``.
+        """One commit with rows whose values are as in ``tests.support.judged_values``.
 
         ``user``: what the name of its commit user begins with.
         """
@@ -141,7 +141,7 @@ class JavaTable:
 
 
 def to_java(kind: Any, value: Any) -> Any:
-    """JSON of a value of Paimon's type ``kind``: what ``tests.judge.values.from_java`` reads."""
+    """JSON of a value of type ``kind``, which ``judged_values.from_java`` reads."""
     if value is None:
         return None
     if isinstance(kind, Mapping):

@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spark_jobs.contract.request import CatalogSpec
-from tests.judge import append_checker, keyed_checker
 from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
 from tests.judge.rest_server import rest_catalog, rest_toolchain
 from tests.races.checker import Report
 from tests.races.race import Race
 from tests.races.statements import PARTITIONS
 from tests.races.writer import UNSAFE
+from tests.support import append_checker, keyed_checker
 from tests.support.gateway import gateway_program, serving
 from tests.support.stores import ObjectStore
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.request import CatalogSpec
-from tests.judge import append_checker, keyed_checker
 from tests.judge.hdfs_server import Hdfs
-from tests.judge.keyed_checker import problems_of
 from tests.judge.rest_server import RestCatalog
 from tests.races.race import Race
+from tests.support import append_checker, keyed_checker
+from tests.support.keyed_checker import problems_of
 
 _SECONDS = 20.0
 _LEAST_CONFLICTS = 0.2

@@ -63,12 +63,14 @@ class KeyedPart(NamedTuple):
 class KeyedCompactor:
     """Implements ``Compactor`` for tables with a primary key.
 
-    ``name_prefix`` begins the names of all data files that it writes, and of no other files.
+    ``name_prefix`` begins the names of all data files that it writes, and of no other files. The
+    columns ``bucket_key`` determine the buckets of postponed records.
     """
 
     name_prefix: str
     layout: NewFileLayout
     reader: SectionReader
+    bucket_key: tuple[str, ...] = ()
     changelog: OwedChangelog | None = None
 
     def compact(self, native: Any, task_key: str) -> Sequence[Fragment]:
@@ -112,7 +114,8 @@ class _Compaction:
         reader = self._compactor.reader
         fragments = [_removal(part.postponed)]
         with TemporaryDirectory(prefix="postponed-") as folder:
-            waiting = WaitingRecords(reader, len(part.buckets), Path(folder))
+            key, count = self._compactor.bucket_key, len(part.buckets)
+            waiting = WaitingRecords(reader, key, count, Path(folder))
             waiting.take(part.postponed.files)
             for number, bucket in enumerate(part.buckets):
                 if waiting.count(number):

@@ -38,16 +38,20 @@ from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_fi
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.spi.compaction import WantedPartition
 
-# A bucket with more bytes becomes several parts, if its sections allow it.
 _PART_BYTES: Final = 2**30
 
 
 def keyed_parts(
-    table: PinnedTable, keyed: KeyedTable, options: CompactionOptions, wanted: WantedPartition
+    table: PinnedTable,
+    keyed: KeyedTable,
+    options: CompactionOptions,
+    wanted: WantedPartition,
+    part_bytes: int = _PART_BYTES,
 ) -> Iterator[PlannedPart]:
     """The parts of the plan for a table with a primary key, bucket by bucket.
 
-    A partition with postponed files that are asked for is one part, because its records may belong
+    A bucket with more than ``part_bytes`` becomes several parts, if its sections allow it. A
+    partition with postponed files that are asked for is one part, because its records may belong
     into any of the buckets.
 
     Raises:
@@ -71,7 +75,7 @@ def keyed_parts(
             yield _with_postponed(table, postponed[partition], found)
             continue
         for bucket in buckets[partition].values():
-            yield from _parts(bucket)
+            yield from _parts(bucket, part_bytes)
 
 
 def keyed_compactor(
@@ -86,6 +90,7 @@ def keyed_compactor(
         name_prefix=prefixes.data,
         layout=new_file_layout(table, filesystem, options.target_file_size),
         reader=section_reader(table, keyed, filesystem),
+        bucket_key=table.schema.bucket_key,
         changelog=_owed_changelog(table, keyed, prefixes.changelog),
     )
 
@@ -102,14 +107,14 @@ def _owed_changelog(
     return OwedChangelog(files, below=1 if keyed.producer == "lookup" else keyed.highest_level)
 
 
-def _parts(bucket: BucketSections) -> Iterator[PlannedPart]:
+def _parts(bucket: BucketSections, part_bytes: int) -> Iterator[PlannedPart]:
     """The parts of a bucket, each with neighbouring stretches."""
     found: list[Stretch] = []
     size = 0
     for stretch in bucket.stretches():
         found.append(stretch)
         size += sum(bucket.size(section) for section in stretch)
-        if size >= _PART_BYTES:
+        if size >= part_bytes:
             yield _part(bucket, found)
             found, size = [], 0
     if found:

@@ -169,5 +169,5 @@ def _require_changelog(section: Section) -> None:
             f"The changes in some records among {section.files[0].path} and its neighbours are not "
             "yet in the table's changelog (option changelog-producer). Rewriting the records would "
             "lose them for streams.",
-            "Compact the table with Paimon's own engines first.",
+            "Compact the table with CompactOperator(mode='full') or Paimon's own engines first.",
         )

@@ -40,11 +40,15 @@ class _Bucket:
 
 
 class WaitingRecords:
-    """The postponed records of a partition with ``buckets`` buckets; ``folder`` keeps them."""
+    """The postponed records of a partition with ``buckets`` buckets; ``folder`` keeps them.
+
+    The columns ``bucket_key`` determine the bucket.
+    """
 
     def __init__(
         self,
         reader: SectionReader,
+        bucket_key: Sequence[str],
         buckets: int,
         folder: Path,
         buffer_bytes: int = _BUFFER_BYTES,
@@ -53,7 +57,8 @@ class WaitingRecords:
         self._folder = folder
         self._buffer_bytes = buffer_bytes
         self._buckets = [_Bucket([], []) for _ in range(buckets)]
-        self._key = [reader.schema.columns.field(name) for name in reader.schema.key]
+        self._key = reader.schema.key
+        self._bucket_key = [reader.schema.columns.field(name) for name in bucket_key]
 
     def take(self, files: Sequence[RunFile]) -> None:
         """Read files in the order in which they were written.
@@ -80,7 +85,7 @@ class WaitingRecords:
         return [self._run(path, file_index, first) for path in self._buckets[bucket].runs]
 
     def _route(self, records: pa.Table) -> None:
-        places = remainders(key_hashes(records, self._key), len(self._buckets))
+        places = remainders(key_hashes(records, self._bucket_key), len(self._buckets))
         for number in np.unique(places).tolist():
             bucket = self._buckets[number]
             own = records.filter(pa.array(places == number))
@@ -92,8 +97,7 @@ class WaitingRecords:
 
     def _store(self) -> None:
         """Store what is pending, a sorted run for each bucket."""
-        by = [(field.name, "ascending") for field in self._key]
-        by.append((SEQUENCE_NUMBER, "ascending"))
+        by = [(name, "ascending") for name in (*self._key, SEQUENCE_NUMBER)]
         for number, bucket in enumerate(self._buckets):
             if not bucket.pending:
                 continue
@@ -107,14 +111,13 @@ class WaitingRecords:
 
     def _run(self, path: Path, file_index: int, first: int) -> Iterator[pa.Table]:
         rest: pa.Table | None = None
-        names = [field.name for field in self._key]
         with pa.memory_map(str(path)) as source:
             stored = pa.ipc.open_file(source)
             for number in range(stored.num_record_batches):
                 batch = pa.table(stored.get_batch(number))
                 records = batch if rest is None else pa.concat_tables([rest, batch])
                 # The next batch may have further records of the last key.
-                last = int(np.flatnonzero(~equal_to_previous(records, names))[-1])
+                last = int(np.flatnonzero(~equal_to_previous(records, self._key))[-1])
                 rest = records.slice(last)
                 if last:
                     yield _numbered(records.slice(0, last), file_index, first)

@@ -39,7 +39,7 @@ def bucket_column(table: PinnedTable, filesystem: pafs.FileSystem) -> DerivedCol
     inputs = (*table.schema.partition_keys, *table.keyed.key)
     if table.has_dynamic_buckets:
         return DerivedColumns(inputs, columns, dynamic_buckets(table, filesystem))
-    key = tuple(schema.field(name) for name in table.keyed.key)
+    key = tuple(schema.field(name) for name in table.schema.bucket_key)
     partition_keys = tuple(table.schema.partition_keys)
     first = table.first_bucket_count
     function = PostponedBuckets(partition_keys, key, table.postponed_counts, first)

@@ -355,5 +355,5 @@ def pending_records(partition_keys: Sequence[str], place: BucketKey) -> NotSuppo
     return NotSupportedError(
         f"Bucket {place.bucket}{where} has records that batch readers do not see yet ({kind}). "
         "They would later overrule the statement.",
-        "Compact the table with Paimon's own engines first.",
+        "Compact it with CompactOperator(include_pending=True) or Paimon's own engines first.",
     )

@@ -77,7 +77,8 @@ def compactor_of(
         external=None,
         bucketed=True,
     )
-    return KeyedCompactor("data-new-", layout, reader_of(schema, window_rows), changelog)
+    reader = reader_of(schema, window_rows)
+    return KeyedCompactor("data-new-", layout, reader, schema.key, changelog)
 
 
 def part_of(*stretches: Sequence[Sequence[RunFile]]) -> KeyedPart:

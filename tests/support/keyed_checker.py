@@ -22,7 +22,8 @@ from pypaimon.schema.data_types import PyarrowFieldParser
 from pypaimon.table.file_store_table import FileStoreTable
 
 from spark_jobs.connectors.paimon.format.buckets import key_hashes
-from tests.judge.snapshot_checker import (
+from tests.support.judged_values import from_arrow, is_bounded
+from tests.support.snapshot_checker import (
     Place,
     differing,
     index_entries,
@@ -31,7 +32,6 @@ from tests.judge.snapshot_checker import (
     problems_of_snapshot,
     stored_files,
 )
-from tests.judge.values import from_arrow, is_bounded
 
 _RECORD = {"_SEQUENCE_NUMBER": (2147483646, pa.int64()), "_VALUE_KIND": (2147483645, pa.int8())}
 _KEY_IDS = 1073741823

@@ -23,7 +23,8 @@ from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.schema.data_types import PyarrowFieldParser
 from pypaimon.table.file_store_table import FileStoreTable
 
-from tests.judge.snapshot_checker import (
+from tests.support.judged_values import from_arrow, is_bounded
+from tests.support.snapshot_checker import (
     Place,
     differing,
     marked_rows,
@@ -32,7 +33,6 @@ from tests.judge.snapshot_checker import (
     problems_of_snapshot,
     stored_files,
 )
-from tests.judge.values import from_arrow, is_bounded
 
 
 def problems_of(table: Any) -> list[str]:
