@@ -54,6 +54,13 @@ class KeyedModel:
         self.rows[self.key_of(row)] = dict(row)
         self._buried.pop(self.key_of(row), None)
 
+    def inserted(self, row: Row) -> None:
+        """A row of INSERT INTO: merged with the stored row, if there is one; -D is none."""
+        if self.key_of(row) in self.rows:
+            self.written("+I", row)
+        else:
+            self.stored(row)
+
     def deleted(self, key: Key) -> None:
         """A row that a statement deletes."""
         del self.rows[key]

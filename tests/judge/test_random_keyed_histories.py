@@ -264,7 +264,7 @@ class History:
         rows = list({self.model.key_of(row): row for row in self.some_rows(5)}.values())
         result = insert(self.spark, self.warehouse, self.arrow(rows))
         for row in rows:
-            self.model.written("+I", row)
+            self.model.inserted(row)
         self.ended_well(f"insert {rows}", result)
 
     def overwrite(self):
