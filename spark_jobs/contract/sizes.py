@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_FORM: Final = re.compile(r"([0-9]{1,12})\s*([a-zA-Z]*)")
+_FORM: Final = re.compile(r"([0-9]{1,18})\s*([a-zA-Z]*)")
 # Bytes per unit, by all names of the unit (Paimon's MemoryUnit).
 _UNITS: Final = {
     **dict.fromkeys(("", "b", "byte", "bytes"), 1),

@@ -53,6 +53,7 @@ def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
         (" 2 gib ", 2**31),
         ("1 terabytes", None),
         ("1 t", 2**40),
+        ("109951162777600 b", 100 * 2**40),
         ("1.5 gb", None),
         ("", None),
         ("mb", None),

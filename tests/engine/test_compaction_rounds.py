@@ -121,7 +121,7 @@ class TestALaterTry:
         assert not list(groups.folder.glob("consumer/consumer-merge-compact*"))
 
     def test_the_limits_are_those_of_all_tries(self, groups: Lake) -> None:
-        spec = CompactSpec(max_partitions=2)
+        spec = CompactSpec(max_partitions=2, max_bytes="100 tb")
         with pytest.raises(Killed):
             groups.compact(spec, before_publication=in_turn(nothing, killed))
 
