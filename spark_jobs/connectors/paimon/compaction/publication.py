@@ -32,7 +32,7 @@ from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.commit_loop import before_publication, until_committed
@@ -69,12 +69,10 @@ class Publication:
         vectors = KeptVectors(self.filesystem)
         try:
             group = until_committed(partial(self._attempt, parts, vectors))
-        except CommitError as error:
+        except JobError as error:
+            # Whatever else goes wrong may go wrong after the publication.
             if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
                 vectors.remove()
-            raise
-        except BaseException:
-            vectors.remove()
             raise
         lost = (result for result in results if result.part.number in group.lost)
         for result in lost:
