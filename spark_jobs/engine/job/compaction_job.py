@@ -25,7 +25,7 @@ from spark_jobs.engine.compaction.wanted import WantedPartitions
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
-from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
@@ -62,23 +62,13 @@ class CompactionJob:
         settings = meaningful_settings(self.request.options.session_time_zone)
         try:
             with fixed_settings(self.spark, settings):
-                result = self._earlier(log) or replace(self._done(log), settings=settings)
+                result = log.earlier(self.request) or replace(self._done(log), settings=settings)
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
         if not self.request.dry_run:
             log.store(result)
             self._release_guard(result)
         return result
-
-    def _earlier(self, log: OperationLog) -> JobResult | None:
-        """The result of an earlier try of this operation that succeeded."""
-        if self.request.dry_run:
-            return None
-        stored = log.read(self.request.operation_id)
-        if stored is None or stored.error is not None:
-            return None
-        require_same_work(self.request, stored)
-        return stored
 
     def _done(self, log: OperationLog) -> JobResult:
         compaction = self.connector.compaction

@@ -19,7 +19,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.leftovers import leftovers_of
-from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
+from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
@@ -46,22 +46,12 @@ class MaintenanceJob:
         """Run the request and, except in a dry run, store its result; a failure is a result too."""
         log = OperationLog(self.connector.storage)
         try:
-            result = self._earlier(log) or self._done()
+            result = log.earlier(self.request) or self._done()
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
         if not self.request.dry_run:
             log.store(result)
         return result
-
-    def _earlier(self, log: OperationLog) -> JobResult | None:
-        """The result of an earlier try of this operation that succeeded."""
-        if self.request.dry_run:
-            return None
-        stored = log.read(self.request.operation_id)
-        if stored is None or stored.error is not None:
-            return None
-        require_same_work(self.request, stored)
-        return stored
 
     def _done(self) -> JobResult:
         settings = meaningful_settings(self.request.options.session_time_zone)

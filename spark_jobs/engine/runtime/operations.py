@@ -109,6 +109,18 @@ class OperationLog:
     def _path(self, operation_id: str, *, refused: bool = False) -> str:
         return f"{self.storage.root}/{result_path(operation_id, refused=refused)}"
 
+    def earlier(self, request: JobRequest) -> JobResult | None:
+        """The stored result of an earlier try that succeeded; a dry run has none.
+
+        Raises:
+            CommitError: OPERATION_ID_REUSED: it is of other work.
+        """
+        stored = None if request.dry_run else self.read(request.operation_id)
+        if stored is None or stored.error is not None:
+            return None
+        require_same_work(request, stored)
+        return stored
+
     @staticmethod
     def failed(request: JobRequest, error: JobError) -> JobResult:
         """The result of a request that failed."""
