@@ -31,6 +31,7 @@ from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 from spark_jobs.storage import warehouse as paimon
 from tests.faults.storage import visible_file_system
+from tests.support.compaction_runs import Settings
 from tests.support.keyed_changes import KeyedChange, keyed_batches, new_row
 from tests.support.paimon_tables import (
     NAME,
@@ -102,24 +103,8 @@ class Work:
 
 
 @dataclass
-class _Settings:
-    """As much of a Spark session as a job without Spark needs."""
-
-    conf: dict[str, str] = field(default_factory=dict)
-
-    def get(self, key: str, default: str | None) -> str | None:
-        return self.conf.get(key, default)
-
-    def set(self, key: str, value: str) -> None:
-        self.conf[key] = value
-
-    def unset(self, key: str) -> None:
-        self.conf.pop(key, None)
-
-
-@dataclass
 class _Session:
-    conf: _Settings = field(default_factory=_Settings)
+    conf: Settings = field(default_factory=Settings)
 
 
 class PreparedJob(Job):

@@ -25,7 +25,7 @@ from tests.support.paimon_tables import NAME
 
 
 @dataclass
-class _Settings:
+class Settings:
     """As much of a session's settings as a job needs."""
 
     conf: dict[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Settings:
 class _Session:
     """As much of a Spark session as a compaction needs whose partition specs are plain."""
 
-    conf: _Settings = field(default_factory=_Settings)
+    conf: Settings = field(default_factory=Settings)
     sparkContext: Any = field(  # noqa: N815 - Spark's name
         default_factory=lambda: SimpleNamespace(defaultParallelism=2)
     )
