@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.compact_small_files [--partitions N] [--files N] [--rows N]``, in
 ``.venv-spark``. The table has 200 files of 1,000 rows in each of 50 partitions, which ten snapshots
-added; a compaction makes one file of each partition. Prints the seconds of a scan of all rows
-before and after, those of the compaction by phase, the peak memory of the Python driver, the size
-of the JVM's heap, and what a second run does.
+added; a compaction makes one file of each partition. Prints the seconds of scans before and after,
+those of the compaction by phase, the peak memory of the Python driver, the size of the JVM's heap,
+and what a second run does. The scans: Spark reads all columns or one of the files, which is how
+engines scan a table; this project reads all columns or one in its tasks; pypaimon reads all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import statistics
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from benchmarks import keyed_tables
 from benchmarks.comparison import ROOT, files_of, session, timed
 from spark_jobs.connectors.paimon.library import data_files, table_paths
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
@@ -87,20 +89,51 @@ def _file(table: Any, folder: Path, part: int, first: int, rows: int) -> Any:
     return data_files.new_data_file(table, str(path), path.stat().st_size, rows, known)
 
 
-def scan(spark: SparkSession, warehouse: Path) -> float:
-    """Seconds of planning and reading all columns of all rows in Spark tasks."""
-    started = time.perf_counter()
+def by_spark(spark: SparkSession, warehouse: Path, columns: Sequence[str]) -> None:
+    """Spark's own reader of parquet, given the files of the latest snapshot."""
+    kinds = ", ".join(f"{column.name} {column.type}" for column in COLUMNS)
+    rows = spark.read.schema(kinds).parquet(*files_of(warehouse, TABLE)).select(*columns)
+    rows.write.format("noop").mode("overwrite").save()
+
+
+def by_this_project(spark: SparkSession, warehouse: Path, columns: Sequence[str]) -> None:
+    """Planning, and reading in Spark tasks."""
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
     table = connector.metadata.load_table(TABLE)
     files = connector.metadata.plan_files(table)
-    rows = PaimonScan(pafs.LocalFileSystem()).read(spark, table, files, table.column_names)
+    rows = PaimonScan(pafs.LocalFileSystem()).read(spark, table, files, columns)
     rows.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - started
 
 
-def scans(spark: SparkSession, warehouse: Path, runs: int) -> float:
-    """The median of several scans, after one that warms up."""
-    return statistics.median([scan(spark, warehouse) for _ in range(runs + 1)][1:])
+def by_pypaimon(_: SparkSession, warehouse: Path, __: Sequence[str]) -> None:
+    """Planning, and reading in this process, batch by batch."""
+    builder = keyed_tables.paimon_table(warehouse, TABLE).new_read_builder()
+    for _batch in builder.new_read().to_arrow_batch_reader(builder.new_scan().plan().splits()):
+        pass
+
+
+_ALL = tuple(column.name for column in COLUMNS)
+_ONE = ("amount",)
+_SCANS = {
+    "Spark, all columns": (by_spark, _ALL),
+    "Spark, one column": (by_spark, _ONE),
+    "this project, all columns": (by_this_project, _ALL),
+    "this project, one column": (by_this_project, _ONE),
+    "pypaimon, all columns": (by_pypaimon, _ALL),
+}
+
+
+def scans(spark: SparkSession, warehouse: Path, runs: int) -> dict[str, float]:
+    """The median seconds of each kind of scan; the first run of each warms up."""
+    found = {}
+    for name, (scan, columns) in _SCANS.items():
+        seconds = []
+        for _ in range(runs + 1):
+            started = time.perf_counter()
+            scan(spark, warehouse, columns)
+            seconds.append(time.perf_counter() - started)
+        found[name] = statistics.median(seconds[1:])
+    return found
 
 
 def fingerprint(files: Iterable[str]) -> tuple[object, ...]:
@@ -140,7 +173,9 @@ def measure(spark: SparkSession, warehouse: Path, runs: int) -> None:
         f"{len(before_files)} files became {len(after_files)} in {seconds:.1f} s "
         f"{dict(result.metrics.seconds)}, {expected[0]} rows, same rows: {'yes' if same else 'NO'}"
     )
-    print(f"scan: before {before:.2f} s, after {after:.2f} s, ratio {before / after:.1f}")
+    for name, seconds_before in before.items():
+        ratio = seconds_before / after[name]
+        print(f"{name}: before {seconds_before:.2f} s, after {after[name]:.2f} s, {ratio:.1f} x")
     print(
         f"Python driver: {driver:.0f} MiB at its peak; "
         f"JVM heap: {live:.0f} MiB live, {limit:.0f} MiB allowed"

@@ -14,6 +14,7 @@ from typing import Any
 import fastavro
 from pypaimon.deletionvectors.deletion_vector import DeletionVector
 from pypaimon.manifest.index_manifest_file import IndexManifestFile
+from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.table.source.deletion_file import DeletionFile
 
@@ -91,7 +92,7 @@ def problems_of_snapshot(
         if index.index_file.index_type != "DELETION_VECTORS":
             continue
         marked.update(list(index.index_file.dv_ranges or ()))
-        yield from _problems_of_vectors(table, index, rows, paths)
+        yield from _problems_of_vectors(table, snapshot, index, rows, paths)
     for name, count in marked.items():
         if count > 1:
             yield f"{name}: it has {count} deletion vectors"
@@ -116,18 +117,44 @@ def _problems_of_changes(table: Any, snapshot: Any) -> Iterator[str]:
             yield f"{each['_FILE_NAME']}: it comes from a compaction, but does not say so"
 
 
+def _was_left_by_java(table: Any, snapshot: Any, name: str) -> bool:
+    """Whether the first snapshot with a vector of the gone file ``name`` has it in Java's index.
+
+    Java's compaction of some files leaves their vectors behind, which later snapshots carry on.
+    """
+    by_java = False
+    each = snapshot
+    while each is not None and name not in _live_files(table, each):
+        holders = [
+            entry.index_file.file_name
+            for entry in index_entries(table, each)
+            if name in (entry.index_file.dv_ranges or ())
+        ]
+        by_java = any(_JAVA_INDEX.fullmatch(holder) for holder in holders)
+        each = table.snapshot_manager().get_snapshot_by_id(each.id - 1) if each.id > 1 else None
+    return by_java
+
+
+def _live_files(table: Any, snapshot: Any) -> set[str]:
+    manifests = ManifestListManager(table).read_all(snapshot)
+    entries = ManifestFileManager(table).read_entries_parallel(manifests, drop_stats=True)
+    return {entry.file.file_name for entry in entries}
+
+
 def _problems_of_vectors(
-    table: Any, index: Any, rows: Mapping[tuple[Place, str], int], paths: Mapping[str, Path]
+    table: Any,
+    snapshot: Any,
+    index: Any,
+    rows: Mapping[tuple[Place, str], int],
+    paths: Mapping[str, Path],
 ) -> Iterator[str]:
     """Deletion vectors of files that are not live, and those that are not as their entry says."""
     file, place = index.index_file, place_of(index)
-    by_java = _JAVA_INDEX.fullmatch(file.file_name)
     path = Path(file.external_path or paths.get(file.file_name, file.file_name))
     for name, said in (file.dv_ranges or {}).items():
         count = rows.get((place, name))
         if count is None:
-            # Java's compaction of one file leaves its vector behind.
-            if not by_java:
+            if not _was_left_by_java(table, snapshot, name):
                 yield f"{name}: it has a deletion vector in bucket {place}, but is not live there"
             continue
         if not path.is_file():
