@@ -117,9 +117,10 @@ public final class WritePaimon {
 
     private static void carryOut(JsonNode request) throws Exception {
         Options options = new Options();
-        options.set("warehouse", request.get("warehouse").asText());
+        options.set("warehouse", "file:" + request.get("warehouse").asText());
         options.set("cache-enabled", "false");
-        try (Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(options))) {
+        CatalogContext context = CatalogContext.create(options, new LinkingFileIO.Loader());
+        try (Catalog catalog = CatalogFactory.createCatalog(context)) {
             Identifier name = Identifier.fromString(request.get("table").asText());
             String mode = request.get("mode").asText();
             if (mode.equals("create")) {

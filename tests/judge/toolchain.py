@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-PROGRAMS = ("ReadPaimon", "WritePaimon")
+PROGRAMS = ("ReadPaimon", "WritePaimon", "LinkingFileIO")
 _ATTEMPTS = 3
 _SECONDS = 600
 _PAUSE_SECONDS = 5

@@ -1,4 +1,7 @@
-"""A process in which Paimon's Java library appends rows to the table, until it is time."""
+"""A process in which Paimon's Java library appends rows to the table, until it is time.
+
+Its renames replace no file (``LinkingFileIO``), as in HDFS.
+"""
 
 from __future__ import annotations
 
