@@ -119,7 +119,7 @@ public final class WritePaimon {
         Options options = new Options();
         options.set("warehouse", "file:" + request.get("warehouse").asText());
         options.set("cache-enabled", "false");
-        CatalogContext context = CatalogContext.create(options, new LinkingFileIO.Loader());
+        CatalogContext context = CatalogContext.create(options, new LinkingFileIO.Loader(), null);
         try (Catalog catalog = CatalogFactory.createCatalog(context)) {
             Identifier name = Identifier.fromString(request.get("table").asText());
             String mode = request.get("mode").asText();
