@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import IO
 from xml.etree import ElementTree
 
@@ -39,6 +40,8 @@ _SELECTION = {
 # So many times as long may a suite take with everything that `make test` leaves out.
 WHOLE_LISTS = 6
 _SLOWEST = 25
+# Whether each of the processes that run at a time prefers suites with Spark sessions.
+LANES = (True, True, False)
 # Settings of the user's shell that would change what the tests run against.
 FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "AIRFLOW_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 
@@ -153,15 +156,25 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
 def run_all(suites: list[Suite], run: str) -> list[Outcome]:
     """Runs the processes side by side, in the order of the file: the longest first.
 
-    Two Spark sessions at a time are as many as two cores bear. A suite without them fits beside
-    two with, which start and wait for much of their time.
+    Of three at a time two have Spark sessions, which load two cores well, and one has none, as long
+    as there are both kinds; then the three share what is left.
     """
-    with ThreadPoolExecutor(2) as with_sessions, ThreadPoolExecutor(1) as without:
-        pools = {True: with_sessions, False: without}
-        running = [
-            pools[each.first.sessions].submit(run_quietly, each, run) for each in processes(suites)
-        ]
-        return [outcome for each in running for outcome in each.result()]
+    waiting = processes(suites)
+    order, lock = list(waiting), Lock()
+    found: dict[int, list[Outcome]] = {}
+
+    def lane(sessions: bool) -> None:
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                each = next((p for p in waiting if p.first.sessions is sessions), waiting[0])
+                waiting.remove(each)
+            found[order.index(each)] = run_quietly(each, run)
+
+    with ThreadPoolExecutor(len(LANES)) as pool:
+        list(pool.map(lane, LANES))
+    return [outcome for _, outcomes in sorted(found.items()) for outcome in outcomes]
 
 
 def run_quietly(process: Process, run: str) -> list[Outcome]:
