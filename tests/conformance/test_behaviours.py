@@ -1,7 +1,7 @@
 """Every behaviour on every connector, on partitioned tables and on tables without partitions.
 
 ``make test-all`` runs every combination of behaviour, connector and layout. ``make test`` runs
-those marked ``smoke`` everywhere, and of the others the half whose turn it is
+those marked ``smoke`` everywhere, and of the others the quarter whose turn it is
 (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and a thirtieth elsewhere:
 tests/property and tests/judge know these tables too. What the analysis refuses runs on the folder
 connector alone: by then a connector has only told the schema.
@@ -22,7 +22,7 @@ from tests.conformance.connectors import COPY_ON_WRITE, HARNESSES, LIMITS
 from tests.support.table_kinds import APPEND_COW, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
-_PLAIN_PARTS = 2
+_PLAIN_PARTS = 4
 _PARTS = 30
 # Errors of the analysis.
 _REFUSED = {

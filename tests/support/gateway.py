@@ -1,7 +1,8 @@
 """The real S3 server: versitygw, built once into ``.tools/s3`` with Go, and served from a folder.
 
-``make test`` has it built before the suites start; a test that finds none builds it. Go decides from where it downloads, and checks the module against its public checksums. Without Go,
-or when the module cannot be fetched, there is a reason to skip, which the suites' summary shows.
+``make test`` has it built before the suites start; a test that finds none builds it. Go decides
+from where it downloads, and checks the module against its public checksums. Without Go, or when the
+module cannot be fetched, there is a reason to skip, which the suites' summary shows.
 """
 
 from __future__ import annotations
