@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -86,17 +85,9 @@ def test_what_does_not_hold_is_a_line(whole_run, id_):
     assert lines[0].startswith(f"FAILED append-cow {id_}: {BAD[id_][1]}")
 
 
-def test_a_run_without_failures_ends_well(cases):
+def test_a_run_without_failures_ends_well(cases, spark):
     kinds = [kind.name for kind in BUILT]
-    command = [sys.executable, "-m", "tests.acceptance", "--cases", str(cases), "--only", "upsert"]
-    done = subprocess.run(
-        [*command, "--tables", ",".join(kinds)],
-        cwd=ROOT,
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(spark, "--cases", str(cases), "--only", "upsert", "--tables", ",".join(kinds))
     assert done.returncode == 0, done.stderr
     count = len(kinds)
     assert done.stdout.startswith(
@@ -112,7 +103,13 @@ def test_a_run_without_failures_ends_well(cases):
     ],
 )
 def test_what_can_not_run_is_said(cases, arguments, message):
-    done = run(None, "--cases", str(cases), *arguments)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.acceptance", "--cases", str(cases), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
