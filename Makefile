@@ -40,12 +40,21 @@ setup-executor:
 setup-classes: setup
 	@.ci/class-archive $(SPARK_VENV)
 
+# Not part of setup: servers that tests build or fetch if they are not there, each for itself.
+.PHONY: setup-servers
+setup-servers: setup
+	@$(SPARK_VENV)/bin/python -m tests.support.servers
+
+.PHONY: setup-tests
+setup-tests: setup
+	@$(MAKE) --no-print-directory -j3 setup-executor setup-classes $(if $(ONLY),,setup-servers)
+
 .PHONY: test
-test: setup setup-executor setup-classes ## Run every test suite (ONLY="engine datafiles" runs only these)
+test: setup-tests ## Run every test suite (ONLY="engine datafiles" runs only these)
 	@$(SUITES) full $(ONLY)
 
 .PHONY: test-all
-test-all: setup setup-executor setup-classes ## Run every test there is, whole lists included: hours
+test-all: setup-tests ## Run every test there is, whole lists included: hours
 	@$(SUITES) all $(ONLY)
 
 .PHONY: test-quick

@@ -6,6 +6,8 @@ Each suite is one pytest process in each of its environments; suites that name t
 share it, and its Spark session. At most three run at a time. All that a process starts carries its
 mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
+Long lists of tests are taken by turns (tests/support/turns.py): MERGE_TESTS_TURN says which part
+runs; without it the commit does.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -25,6 +27,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import IO
 from xml.etree import ElementTree
 
@@ -39,6 +42,8 @@ _SELECTION = {
 # So many times as long may a suite take with everything that `make test` leaves out.
 WHOLE_LISTS = 6
 _SLOWEST = 25
+# Whether each of the processes that run at a time prefers suites with Spark sessions.
+LANES = (True, True, False)
 # Settings of the user's shell that would change what the tests run against.
 FOREIGN = ("SPARK_", "PYSPARK_", "HADOOP_", "AIRFLOW_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 
@@ -153,15 +158,25 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
 def run_all(suites: list[Suite], run: str) -> list[Outcome]:
     """Runs the processes side by side, in the order of the file: the longest first.
 
-    Two Spark sessions at a time are as many as two cores bear. A suite without them fits beside
-    two with, which start and wait for much of their time.
+    Of three at a time two have Spark sessions, which load two cores well, and one has none, as long
+    as there are both kinds; then the three share what is left.
     """
-    with ThreadPoolExecutor(2) as with_sessions, ThreadPoolExecutor(1) as without:
-        pools = {True: with_sessions, False: without}
-        running = [
-            pools[each.first.sessions].submit(run_quietly, each, run) for each in processes(suites)
-        ]
-        return [outcome for each in running for outcome in each.result()]
+    waiting = processes(suites)
+    order, lock = list(waiting), Lock()
+    found: dict[int, list[Outcome]] = {}
+
+    def lane(sessions: bool) -> None:
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                each = next((p for p in waiting if p.first.sessions is sessions), waiting[0])
+                waiting.remove(each)
+            found[order.index(each)] = run_quietly(each, run)
+
+    with ThreadPoolExecutor(len(LANES)) as pool:
+        list(pool.map(lane, LANES))
+    return [outcome for _, outcomes in sorted(found.items()) for outcome in outcomes]
 
 
 def run_quietly(process: Process, run: str) -> list[Outcome]:
@@ -321,6 +336,16 @@ def slowest(suites: list[Suite]) -> str:
     return "\n".join(["", f"the {len(lines)} slowest tests:", *lines])
 
 
+def turn() -> str:
+    """A number that a commit always has, and others hardly; 0 outside of a repository."""
+    command = ["git", "rev-parse", "--short=7", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return "0"
+    return str(int(done.stdout.strip() or "0", 16))
+
+
 def main(arguments: list[str]) -> int:
     """Runs the selected suites; see the module docstring."""
     if not arguments or arguments[0] not in _SELECTION:
@@ -329,6 +354,11 @@ def main(arguments: list[str]) -> int:
     suites, started = load(run, names), time.monotonic()
     if run == "all":
         os.environ["MERGE_TESTS"] = "all"
+    else:
+        chosen = os.environ.setdefault("MERGE_TESTS_TURN", turn())
+        print(
+            f"Of lists that are taken by turns, the part of MERGE_TESTS_TURN={chosen}", flush=True
+        )
     outcomes = run_all(suites, run)
     print(summary(outcomes), flush=True)
     print(slowest(suites), flush=True)

@@ -18,7 +18,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.acceptance.attempts import attempts, read_by_hand
 from tests.acceptance.cases import BadCaseError, Case, load_cases
@@ -28,11 +30,14 @@ from tests.acceptance.tables import Warehouse
 from tests.support.spark_session import local_session
 from tests.support.table_kinds import BUILT, KEYED, KINDS, TableKind, named_kinds
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command; returns the exit code."""
+def main(arguments: list[str] | None = None, spark: SparkSession | None = None) -> int:
+    """The command, with a session of its own unless there is one; returns the exit code."""
     parsed = _parser().parse_args(arguments)
     try:
         kinds = _kinds(parsed.tables)
@@ -42,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     started = time.monotonic()
     entries = []
-    for entry in _entries(kinds, runs):
+    for entry in _entries(kinds, runs, spark):
         entries.append(entry)
         if entry.outcome in ("failed", "unchecked"):
             print(entry.line(), flush=True)
@@ -89,10 +94,14 @@ def _runs(path: str, only: list[str]) -> Iterator[Attempt]:
         yield from attempts(case, by_hand)
 
 
-def _entries(kinds: Sequence[TableKind], runs: list[Attempt]) -> Iterator[Entry]:
+def _entries(
+    kinds: Sequence[TableKind], runs: list[Attempt], given: SparkSession | None
+) -> Iterator[Entry]:
     with (
         tempfile.TemporaryDirectory(prefix="acceptance-") as folder,
-        local_session(Path(folder) / "spark-warehouse", shuffle_partitions=1) as spark,
+        nullcontext(given)
+        if given
+        else local_session(Path(folder) / "spark-warehouse", shuffle_partitions=1) as spark,
     ):
         for kind in kinds:
             warehouse = Path(folder) / kind.name / "warehouse"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.acceptance.__main__ import CASES_VARIABLE, main
 from tests.acceptance.own_cases import BAD, GOOD, REFUSED, TARGET, UPSERT, case, changed
 from tests.support.table_kinds import BUILT
 
@@ -17,15 +20,20 @@ ROOT = Path(__file__).parents[2]
 DUPLICATES = "MERGE_TARGET_ROW_MULTIPLE_MATCHES"
 
 
-def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tests.acceptance", *arguments],
-        cwd=ROOT,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(spark, *arguments: str) -> Done:
+    """The command in this process, on a session that is there."""
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = main([*arguments], spark)
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +45,11 @@ def cases(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole_run(cases, tmp_path_factory) -> tuple[subprocess.CompletedProcess[str], list[dict]]:
+def whole_run(cases, spark, tmp_path_factory) -> tuple[Done, list[dict]]:
     report = tmp_path_factory.mktemp("report") / "report.json"
-    done = run("--report", str(report), MERGE_ACCEPTANCE_CASES=str(cases))
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(CASES_VARIABLE, str(cases))
+        done = run(spark, "--report", str(report))
     assert report.exists(), done.stderr
     return done, json.loads(report.read_text())["runs"]
 
@@ -75,9 +85,9 @@ def test_what_does_not_hold_is_a_line(whole_run, id_):
     assert lines[0].startswith(f"FAILED append-cow {id_}: {BAD[id_][1]}")
 
 
-def test_a_run_without_failures_ends_well(cases):
+def test_a_run_without_failures_ends_well(cases, spark):
     kinds = [kind.name for kind in BUILT]
-    done = run("--cases", str(cases), "--only", "upsert", "--tables", ",".join(kinds))
+    done = run(spark, "--cases", str(cases), "--only", "upsert", "--tables", ",".join(kinds))
     assert done.returncode == 0, done.stderr
     count = len(kinds)
     assert done.stdout.startswith(
@@ -93,7 +103,13 @@ def test_a_run_without_failures_ends_well(cases):
     ],
 )
 def test_what_can_not_run_is_said(cases, arguments, message):
-    done = run("--cases", str(cases), *arguments)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.acceptance", "--cases", str(cases), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -111,10 +127,10 @@ NOT_UNDERSTOOD = {
 }
 
 
-def test_a_case_that_is_not_understood_fails_beside_the_others(tmp_path):
+def test_a_case_that_is_not_understood_fails_beside_the_others(spark, tmp_path):
     path = tmp_path / "cases.jsonl"
     path.write_text("\n".join(map(json.dumps, [*NOT_UNDERSTOOD.values(), GOOD[0]])) + "\n{no JSON")
-    done = run("--cases", str(path))
+    done = run(spark, "--cases", str(path))
     *failures, last = done.stdout.splitlines()
     for message, document in NOT_UNDERSTOOD.items():
         line = next(each for each in failures if f" {document['id']}" in each)
@@ -124,7 +140,7 @@ def test_a_case_that_is_not_understood_fails_beside_the_others(tmp_path):
     assert done.returncode == 1
 
 
-def test_what_nobody_can_check_is_told_apart(tmp_path):
+def test_what_nobody_can_check_is_told_apart(spark, tmp_path):
     rules = {"spark_v2": True, "ansi_effective": False}
     documents = [
         case("category", "DELETE FROM target WHERE nothing = 1", {"category": "weather"}),
@@ -133,7 +149,7 @@ def test_what_nobody_can_check_is_told_apart(tmp_path):
     ]
     path = tmp_path / "cases.jsonl"
     path.write_text("\n".join(map(json.dumps, documents)))
-    done = run("--cases", str(path))
+    done = run(spark, "--cases", str(path))
     assert done.stdout.splitlines()[:-1] == [
         "UNCHECKED append-cow category: category 'weather' is not known",
         "FAILED append-cow no error: target changed; expected a final error, got no error",

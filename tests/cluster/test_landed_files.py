@@ -21,6 +21,7 @@ MERGE = Behaviour(
 )
 
 
+@pytest.mark.by_turns(2, 0)
 def test_csv_with_bad_records(merges: ClusterMerges, tmp_path: Path) -> None:
     landing = tmp_path / "landing"
     landing.mkdir()

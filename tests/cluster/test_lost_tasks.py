@@ -45,6 +45,7 @@ def _check_once(merge: ClusterMerge, lost: Path) -> None:
     assert set(ids.values()) == {1}
 
 
+@pytest.mark.by_turns(2, 0)
 @pytest.mark.parametrize(
     "victim",
     [
@@ -66,6 +67,7 @@ def test_killed_sink_task_is_run_again(merges: ClusterMerges, victim: str) -> No
     assert expected in reasons
 
 
+@pytest.mark.by_turns(2, 1)
 def test_speculative_copy_of_a_slow_sink_task(merges: ClusterMerges) -> None:
     aggressive = {
         "spark.speculation": "true",

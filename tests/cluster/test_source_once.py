@@ -67,6 +67,7 @@ def _check(rows: list[dict[str, Any]], source: dict[int, dict[str, Any]]) -> Non
             assert row["p"] == ("heads" if made["coin"] else "tails")
 
 
+@pytest.mark.by_turns(2, 1)
 @pytest.mark.parametrize(
     "moment",
     [

@@ -90,6 +90,7 @@ def _cases() -> Iterator[object]:
                 yield pytest.param(behaviour, connector, id=f"{behaviour}-{connector}")
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("behaviour", "connector"), list(_cases()))
 def test_a_dry_run_has_the_counts_of_the_real_run(

@@ -23,6 +23,7 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.sql(ROWS_OF_ALL_TYPES).coalesce(1)
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("size", [TINY, LARGE], ids=["copied", "encoded"])
 def test_spark_reads_the_same_rows_from_files_of_its_own(
     spark: SparkSession, frame: DataFrame, tmp_path: Path, size: int

@@ -21,6 +21,7 @@ from spark_jobs.datafiles.rolling_writer import NewFiles
 from tests.datafiles.parquet_files import layouts, require_consistent
 from tests.datafiles.strategies import types
 from tests.datafiles.test_rewrite_property import same
+from tests.support.turns import examples
 
 LOCAL = pafs.LocalFileSystem()
 
@@ -49,7 +50,9 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 
 @pytest.mark.slow
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_the_new_file_has_all_rows_in_order(tmp_path: Path, data: Any) -> None:

@@ -22,6 +22,7 @@ from spark_jobs.datafiles.parquet.stored_values import decimals
 from tests.datafiles.parquet_files import Layout, layouts
 from tests.datafiles.strategies import samples
 from tests.datafiles.test_rewrite_property import same
+from tests.support.turns import examples
 
 LOCAL = pafs.LocalFileSystem()
 _KEYS = {
@@ -57,7 +58,9 @@ def ascending(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 @pytest.mark.slow
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_rows_of_any_type_in_any_layout(tmp_path: Path, data: Any) -> None:

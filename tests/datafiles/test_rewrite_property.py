@@ -18,13 +18,16 @@ from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.statistics import ColumnStatistics
 from tests.datafiles.strategies import Sample, samples
+from tests.support.turns import examples
 
 LOCAL = pafs.LocalFileSystem()
 
 
 @pytest.mark.slow
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(sample=samples())
 def test_a_rewritten_file_holds_what_a_list_computation_says(

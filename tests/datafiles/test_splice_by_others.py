@@ -67,6 +67,7 @@ def changes() -> dict[str, FileChanges]:
     }
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("change", sorted(changes()))
 @pytest.mark.parametrize("writer", sorted(WRITERS))
 def test_spark_reads_the_same_rows_from_a_file_of_its_own(

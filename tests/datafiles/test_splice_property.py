@@ -18,6 +18,7 @@ from spark_jobs.datafiles.parquet.splice import splice
 from tests.datafiles.parquet_files import layouts, require_consistent
 from tests.datafiles.strategies import samples
 from tests.datafiles.test_rewrite_property import changes_of, expected_rows, same
+from tests.support.turns import examples
 
 LOCAL = pafs.LocalFileSystem()
 _CODECS = [Compression(), Compression("snappy", None), Compression("none", None)]
@@ -25,7 +26,9 @@ _CODECS = [Compression(), Compression("snappy", None), Compression("none", None)
 
 @pytest.mark.slow
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_a_spliced_file_holds_what_a_whole_rewrite_holds(tmp_path: Path, data: Any) -> None:

@@ -26,6 +26,7 @@ def landing(make_table: Callable[..., Harness], tmp_path: Path) -> Landing:
     return new_landing(make_table, tmp_path)
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"])
 @pytest.mark.parametrize("calendar", ["LEGACY", "CORRECTED"])
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Kolkata"])

@@ -312,6 +312,7 @@ def test_a_large_file_is_read_in_parts(landing: Landing, monkeypatch: pytest.Mon
     refused(again, "VALUE_NOT_STORABLE", "line 1002, column id: 'x'")
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("format_", ["csv", "json", "text"])
 def test_a_line_of_many_megabytes_needs_a_higher_limit(landing: Landing, format_: str) -> None:
     text = "x" * 70_000_000

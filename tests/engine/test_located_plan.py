@@ -121,6 +121,7 @@ def outcome(result: JobResult, harness: Harness) -> tuple[Any, ...]:
     return result.status, told, counts, readable(harness.state().rows)
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("kind", ["append-cow", "append-dv"])
 @pytest.mark.parametrize("name", [*STATEMENTS, *FAILING])
 def test_the_outcome_is_that_of_the_general_plan(

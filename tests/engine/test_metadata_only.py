@@ -26,6 +26,7 @@ def run(behaviour: Behaviour, harness: Harness) -> Metrics:
 
 
 @pytest.mark.slow
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("connector", COPY_ON_WRITE)
 @pytest.mark.parametrize(
     ("statement", "scanned", "removed", "rows"),

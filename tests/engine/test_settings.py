@@ -48,6 +48,7 @@ _CARELESS = (
 _BY_NAME = {behaviour.name: behaviour for behaviour in BEHAVIOURS}
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),

@@ -198,6 +198,7 @@ class Racing:
         return getattr(self.real, name)
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",

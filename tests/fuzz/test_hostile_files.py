@@ -16,7 +16,7 @@ from tests.fuzz.exercise import exercise
 from tests.fuzz.runner import run
 from tests.fuzz.warehouse import attack, attacked_copy, build
 
-SECONDS = 30
+SECONDS = 15
 # However slow the machine is: a seed is the same attack everywhere.
 LEAST_ATTACKS = 70
 # Of their own kind: each showed a defect once.

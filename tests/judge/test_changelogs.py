@@ -129,6 +129,7 @@ def make(spark, warehouse):
     return lambda options: Table(spark, warehouse, options)
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", REWRITING)
 def test_a_rewrite_writes_what_it_changes(make, kind):
     table = make(REWRITING[kind])
@@ -145,6 +146,7 @@ def test_a_rewrite_writes_what_it_changes(make, kind):
     assert table.snapshot().commit_kind == "OVERWRITE"
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", REWRITING)
 def test_an_upsert_writes_what_it_changes(make, kind):
     table = make(REWRITING[kind])

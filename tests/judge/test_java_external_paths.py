@@ -28,6 +28,7 @@ VECTORS = {"deletion-vectors.enabled": "true"}
 BUCKETS = {"bucket": "2", "bucket-key": "id"}
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", [{}, VECTORS, {**BUCKETS, **VECTORS}], ids=repr)
 def test_statements_on_a_table_with_files_elsewhere(spark, warehouse, tmp_path, kind):
     roots = [tmp_path / "first root %20", tmp_path / "second"]

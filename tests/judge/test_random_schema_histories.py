@@ -27,9 +27,10 @@ from tests.judge.altered_table import ATOMIC, AlteredTable, Field
 from tests.judge.merging import delete, merge, overwrite, update
 from tests.judge.writer import JavaTable
 from tests.support.judged_values import differences, from_arrow
+from tests.support.turns import EVERYTHING, part
 
-COUNT = int(os.environ.get("MERGE_HISTORIES", "3"))
-FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", "1"))
+COUNT = int(os.environ.get("MERGE_HISTORIES", "3" if EVERYTHING else "1"))
+FIRST = int(os.environ.get("MERGE_HISTORIES_SEED", 1 + part(3)))
 VECTORS = {"deletion-vectors.enabled": "true"}
 BUCKETS = {"bucket": "2", "bucket-key": "id"}
 ORC = {"file.format": "orc"}

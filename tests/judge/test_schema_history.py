@@ -150,6 +150,7 @@ def check(warehouse, expected):
     assert not differences(rows_by_java(warehouse), expected)
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_statements_on_an_altered_table(spark, warehouse, name):
     table = old_table(warehouse, *TABLES[name])

@@ -135,6 +135,7 @@ def levels(warehouse):
     return sorted(entry.file.level for entry in entries_of(warehouse.table("d.t")))
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("level", [0, 5])
 @pytest.mark.parametrize("kind", KEYS)
 def test_java_goes_on_with_files_of_each_type_of_key(warehouse, kind, level):
@@ -219,6 +220,7 @@ def test_a_stream_reads_appended_records(warehouse):
     assert changelog_from_java(warehouse.path, "d.t", 1) == [("+I", row), ("-D", row)]
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_in_manifests_are_javas_byte_for_byte(warehouse, kind):
     table = made(warehouse, {"k": f"{kind} NOT NULL", "x": "STRING NOT NULL"}, key=("k", "x"))

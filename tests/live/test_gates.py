@@ -111,6 +111,7 @@ def test_a_deferred_sensor_that_times_out_tells_what_it_saw_last(server):
     assert xcoms["xcom_entries"] == []
 
 
+@pytest.mark.by_turns(2, 0)
 def test_a_waiting_sensor_goes_on_when_the_store_is_back(server, store):
     """The client behind a look tries again by itself and gives up after some nine seconds."""
     table = TableFiles(store.bucket, "far").create()
@@ -137,6 +138,7 @@ def log_of_gate(client):
     return client.log("on_s3", "run", "gate", 1)
 
 
+@pytest.mark.by_turns(2, 1)
 def test_a_watcher_sees_every_snapshot_once(server, triggerer):
     table = TableFiles(server.folder / "warehouse", "watched").create()
     table.add()

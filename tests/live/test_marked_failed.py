@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import psutil
+import pytest
 
 from tests.live.orders import BEFORE, ONCE, SLOWLY
 from tests.live.sabotage import pause_after_commit
@@ -41,6 +42,7 @@ def names_of(processes):
     return found
 
 
+@pytest.mark.by_turns(2, 0)
 def test_marked_failed_after_it_had_published(orders):
     """Clearing asks for new work, which would count twice: somebody has to decide."""
     table = orders(value=SLOWLY)

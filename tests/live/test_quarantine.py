@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from airflow_provider_merge.operators.sources import file_source
 from tests.live.orders import BEFORE, ONCE, SLOWLY, THRICE, TWICE
 from tests.live.sabotage import kill_job, pause_after_commit, pause_when
@@ -23,6 +25,7 @@ BAD = [
 RUN = "manual:1"
 
 
+@pytest.mark.by_turns(2, 0)
 def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
     landing, quarantine = tmp_path / "landing", tmp_path / "quarantine"
     landing.mkdir()

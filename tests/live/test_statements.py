@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.live.orders import BEFORE, SLOWLY, SOURCE, TASK
 from tests.live.sabotage import kill_job
 from tests.live.waiting import wait_for
@@ -40,6 +42,7 @@ with DAG("{dag_id}_list", schedule=None, start_date=datetime(2024, 1, 1)):
 AFTER = {1: 1101, 2: 221}
 
 
+@pytest.mark.by_turns(2, 1)
 def test_killed_in_the_middle(orders):
     table = orders()
     text = _DAG.format(dag_id=table.dag_id, task=TASK, source=SOURCE, value=SLOWLY)

@@ -7,6 +7,8 @@ Airflow makes of their schedules.
 
 from __future__ import annotations
 
+import pytest
+
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
 from tests.live.waiting import wait_for
@@ -57,6 +59,7 @@ for path in Path(warehouse, "shop.db", "events", "snapshot").glob("snapshot-*"):
 _IDS = "print(sorted((row['day'].day, row['id']) for row in tables.read(connector, name)))"
 
 
+@pytest.mark.by_turns(2, 0)
 def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_python):
     table = Table(server, server.folder / "warehouse", spark_python, "orders")
     table.python(_NIGHTS)
@@ -112,6 +115,7 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
     assert not list(server.folder.glob("tmp/merge-job-*")), "request files are removed"
 
 
+@pytest.mark.by_turns(2, 1)
 def test_what_is_worth_it_is_compacted(server, spark_python):
     table = Table(server, server.folder / "warehouse", spark_python, "events")
     table.python(_EVENTS)

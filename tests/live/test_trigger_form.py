@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
 from tests.live.waiting import wait_for
@@ -39,6 +41,7 @@ print(json.dumps(sorted([str(row["flight_date"]), row["origin"], row["flights"]]
 """
 
 
+@pytest.mark.by_turns(2, 1)
 def test_what_a_person_chooses_is_replaced(server, spark_python, browser):
     table = Table(server, server.folder / "warehouse", spark_python, "daily_summary")
     table.python(_TABLES.format(days=[JANUARY, *FEBRUARY]))

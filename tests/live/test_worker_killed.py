@@ -28,6 +28,7 @@ def test_before_the_commit(orders):
     assert table.rows() == ONCE
 
 
+@pytest.mark.by_turns(2, 1)
 def test_after_the_commit(orders):
     table = orders(retries=2, value=SLOWLY)
     table.trigger("run")

@@ -1,6 +1,7 @@
 """Snapshots expire on an object store: in bulk, and told when the store refuses.
 
-A run takes the quarter of the requests that can fail whose turn it is (``MERGE_TESTS_TURN``).
+A run takes the quarter of the requests that can fail whose turn it is (``MERGE_TESTS_TURN``), and
+of the two servers one for each test.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from tests.support.paimon_tables import NAME, begin, create, overwrite, read, sn
 from tests.support.proxy import Plan, Proxy, proxy_before
 from tests.support.stores import ObjectStore
 from tests.support.turns import has_turn
+
+pytestmark = pytest.mark.by_turns(2)
 
 EXPIRE = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
 

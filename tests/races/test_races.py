@@ -45,6 +45,7 @@ def test_writers_that_race_lose_and_double_nothing(
     assert set(report.failures) <= {"COMMIT_CONFLICT"}
 
 
+@pytest.mark.by_turns(2, 0)
 @pytest.mark.parametrize(
     "marks",
     [
@@ -101,6 +102,7 @@ def test_a_compactor_beside_writers_of_this_project_and_of_java(
     assert set(report.compactions) <= {"committed", "unchanged", "COMMIT_CONFLICT"}
 
 
+@pytest.mark.by_turns(2, 1)
 def test_writers_that_race_on_a_rest_catalog_lose_and_double_nothing(
     tmp_path: Path, rest: RestCatalog, capsys: pytest.CaptureFixture[str]
 ) -> None:

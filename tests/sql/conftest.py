@@ -9,5 +9,7 @@ from hypothesis import settings
 settings.register_profile("sql", deadline=None, derandomize=True, database=None)
 settings.load_profile("sql")
 
-# Airflow's environment has a package pyspark, but no Spark.
-collect_ignore = ["test_against_spark.py"] if importlib.util.find_spec("airflow") else []
+# Airflow's environment has a package pyspark, but no Spark; random texts are tried there only.
+collect_ignore = [
+    "test_against_spark.py" if importlib.util.find_spec("airflow") else "test_fuzz.py",
+]

@@ -1,11 +1,13 @@
 """The real S3 server: versitygw, built once into ``.tools/s3`` with Go, and served from a folder.
 
-Go decides from where it downloads, and checks the module against its public checksums. Without Go,
-or when the module cannot be fetched, there is a reason to skip, which the suites' summary shows.
+``make test`` has it built before the suites start; a test that finds none builds it. Go decides
+from where it downloads, and checks the module against its public checksums. Without Go, or when the
+module cannot be fetched, there is a reason to skip, which the suites' summary shows.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -46,9 +48,14 @@ def gateway_program() -> Path:
     if go is None:
         raise GatewayMissingError(f"there is no go to build {MODULE}: install Go 1.24 or newer")
     TOOLS.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
-        _build(go, folder)
-        Path(folder, "versitygw").replace(program)
+    # Suites that run at the same time wait for the one that builds it.
+    with (TOOLS / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if program.exists():
+            return program
+        with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
+            _build(go, folder)
+            Path(folder, "versitygw").replace(program)
     return program
 
 

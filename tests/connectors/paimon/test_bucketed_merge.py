@@ -30,7 +30,7 @@ from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.spi.connector import Connector
 from tests.support.paimon_tables import NAME, append, append_with_pypaimon, create, read
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.by_turns(2)]
 
 BUCKETS = "5"
 SOURCE = """

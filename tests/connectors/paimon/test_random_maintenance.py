@@ -17,7 +17,7 @@ from tests.support.turns import has_turn
 
 _SEEDS = 40
 _CHUNK = 10
-_PARTS = 2
+_PARTS = 4
 
 
 @pytest.mark.slow
