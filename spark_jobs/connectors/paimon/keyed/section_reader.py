@@ -260,7 +260,9 @@ class _Reading:
         if self.key_values:
             return set()
         columns = pa.schema(self.fields({}))
-        held = [max(held_bytes(each.path, each.row_count, columns) for _, each in run) for run in runs]
+        held = [
+            max(held_bytes(each.path, each.row_count, columns) for _, each in run) for run in runs
+        ]
         return runs_to_spill(held, _HELD_BYTES)
 
     def records(self, index: int, file: RunFile, most: BatchSize) -> Iterator[pa.Table]:
@@ -322,8 +324,9 @@ class _Reading:
 def _runs_of(files: Sequence[RunFile]) -> list[_RunFiles]:
     numbered = sorted(enumerate(files), key=lambda each: (each[1].level, each[1].first))
     runs: list[_RunFiles] = []
-    for level, members in groupby(numbered, key=lambda each: each[1].level):
-        runs += [tuple(members)] if level else [(each,) for each in members]
+    for level, grouped in groupby(numbered, key=lambda each: each[1].level):
+        members = tuple(grouped)
+        runs += [members] if level else [(each,) for each in members]
     return runs
 
 
