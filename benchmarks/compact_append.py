@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.compact_append [--mb N] [--rows N] [--runs N]``, in ``.venv-spark``. The
 table has N MB of line items in files of 300,000 to 500,000 rows (8 to 14 MB), each of one row
-group; a compaction makes files of 128 MB. The plain plan reads the files with Spark, coalesces
+group and written as this project's statements write them; a compaction makes files of 128 MB. The
+plain plan reads the files with Spark, coalesces
 them to as many partitions as it is to write files, and writes parquet with the same codec; it
 commits nothing. Prints the seconds of both in turns, the ratio, the peak memory of Python workers,
 whether both have the same rows, and how many row groups were copied without decoding.
@@ -20,19 +21,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from benchmarks import lineitem
 from benchmarks.comparison import ROOT, Comparison, copy_of, files_of, session, timed
-from spark_jobs.connectors.paimon.library import data_files, table_paths
+from spark_jobs.connectors.paimon.library import data_files, table_paths, table_schema
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.datafiles.statistics import ColumnStatistics
+from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.writer import ParquetFileWriter
 
 TABLE = TableName("bench", "lineitem")
 TARGET = "128 mb"
@@ -53,7 +55,7 @@ class Bench:
     @property
     def master(self) -> Path:
         """The warehouse that every run starts from."""
-        return ROOT / f"append-{self.size}-{self.most}"
+        return ROOT / f"small-files-{self.size}-{self.most}"
 
     def prepare(self) -> None:
         """Write the table unless an earlier call did; each snapshot adds 20 files."""
@@ -98,13 +100,12 @@ class Bench:
 
 def _file(table: object, folder: Path, first: int, rows: int) -> object:
     """A new file of one row group, with the ids from ``first`` on."""
-    content: pa.Table = lineitem.rows_between(first, first + rows)
-    path = folder / f"data-{uuid.uuid4()}-0.parquet"
-    pq.write_table(content, path, compression="zstd", row_group_size=rows)
-    ids = ColumnStatistics(first, first + rows - 1, 0)
-    unknown = ColumnStatistics(None, None, None)
-    known = {name: ids if name == "id" else unknown for name, _ in lineitem.COLUMNS}
-    return data_files.new_data_file(table, str(path), path.stat().st_size, rows, known)
+    schema = table_schema.arrow_schema(table)
+    path = str(folder / f"data-{uuid.uuid4()}-0.parquet")
+    writer = ParquetFileWriter(pafs.LocalFileSystem(), path, schema, Compression())
+    writer.write_row_group(lineitem.rows_between(first, first + rows).cast(schema))
+    written = writer.finish()
+    return data_files.new_data_file(table, path, written.size, rows, written.statistics)
 
 
 def _commit(table: object, files: list[object]) -> None:

@@ -15,7 +15,7 @@ from airflow_provider_merge.checks.assignable import Assignable, of_insert, of_m
 from airflow_provider_merge.checks.expressions import Name, literal_type, names_in, value_of
 from airflow_provider_merge.checks.relations import Relation, column_of
 from airflow_provider_merge.checks.type_families import family_of, is_storable
-from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.compaction import CompactSpec, require_named
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -55,6 +55,7 @@ class StatementCheck:
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH, EXPRESSION_INVALID.
         NotSupportedError: a new column has a reserved name.
+        RequestError: a partition to compact has no name.
     """
 
     target: Relation
@@ -115,6 +116,8 @@ class StatementCheck:
             _check_assignments(spec.assignments, Assignable(target), [target], "UPDATE")
 
     def _partitions(self, spec: PartitionStatement | CompactSpec) -> None:
+        if isinstance(spec, CompactSpec):
+            require_named(spec.partitions, self.partition_keys or ())
         if isinstance(spec, DropPartitionsSpec | CompactSpec):
             for index, partition in enumerate(spec.partitions):
                 self._keys(partition, f"partitions[{index}]")

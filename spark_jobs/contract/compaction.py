@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, get_args
 
@@ -32,7 +32,8 @@ PARTITION_COUNTS: Final = (
 class CompactSpec:
     """Put the rows of partitions into fewer files, without changing them.
 
-    ``partitions`` are specs of the partitions to compact; empty: all. ``mode`` ``minor`` rewrites
+    ``partitions`` are specs of the partitions to compact; empty: all. An empty spec is all of a
+    table that has no partition columns, and of no other. ``mode`` ``minor`` rewrites
     what is worth it, ``full`` all that is not yet as a compaction leaves it. Sizes are texts with a
     unit (``128 mb``). ``target_file_size``: the size of new files. ``min_files``: ``minor`` puts
     files together from this number on. ``small_file_share``: the share (0 to 1) of the target size
@@ -57,9 +58,7 @@ class CompactSpec:
 
     def __post_init__(self) -> None:
         for index, partition in enumerate(self.partitions):
-            name = f"partitions[{index}]"
-            require(bool(partition), f"{name}: is empty", "To compact all partitions, name none.")
-            require_partition(partition, name)
+            require_partition(partition, f"partitions[{index}]")
         modes = get_args(CompactMode)
         require(self.mode in modes, f"mode: {self.mode!r} is not one of: {', '.join(modes)}")
         for name in ("target_file_size", "max_bytes"):
@@ -76,6 +75,20 @@ class CompactSpec:
         for name in ("small_file_share", "deleted_share"):
             share = getattr(self, name)
             require(share is None or 0 <= share <= 1, f"{name}: {share} is not from 0 to 1")
+
+
+def require_named(partitions: Sequence[PartitionSpec], keys: Sequence[str]) -> None:
+    """Check that no spec of a table with the partition columns ``keys`` is empty.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    for index, partition in enumerate(partitions):
+        require(
+            bool(partition) or not keys,
+            f"partitions[{index}]: is empty",
+            f"Name values of {', '.join(keys)}. To compact all partitions, leave partitions out.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reads chosen rows of a data file and their positions, one row group at a time.
+"""Reads chosen rows of a data file and their positions, by row groups or in smaller batches.
 
 Key columns are decoded first; if no row of a row
 group has a wanted key, no other column of it is read. The other columns are decoded one after
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.decoded_rows import BatchSize
 from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
@@ -27,17 +28,19 @@ class FileScan:
 
     ``probes`` are by column name; only rows that all of them find are read. ``mappings``, by column
     name, are for files that do not have the table's columns, such as those of an older schema.
+    ``most``: the size of the batches to read, without probes; None: row groups.
     """
 
     filesystem: pafs.FileSystem
     fields: Sequence[pa.Field]
     probes: Mapping[str, KeyProbe]
     mappings: Mapping[str, FieldMapping] | None = None
+    most: BatchSize | None = None
 
     def rows(
         self, path: str, deleted: Positions, row_count: int | None = None
     ) -> Iterator[tuple[Positions, pa.Table]]:
-        """Positions (from 0) and columns of the chosen rows, for each row group that has any.
+        """Positions (from 0) and columns of the chosen rows, for each row group or batch with any.
 
         Rows at the positions ``deleted`` (ascending) are left out. The file must have ``row_count``
         rows, if it is known: the end of an Avro file may be missing without a trace.
@@ -47,9 +50,10 @@ class FileScan:
         """
         with self.filesystem.open_input_file(path) as stream:
             start = 0
-            for group in row_groups(path, stream, self._recorded()):
-                yield from self._rows_of(group, start, _within(deleted, start, group.row_count))
-                start += group.row_count
+            for part in self._parts(path, stream, deleted):
+                yield from self._rows_of(part, start, _within(deleted, start, part.row_count))
+                start += part.row_count
+                del part
         if row_count not in (None, start):
             raise pa.ArrowInvalid(f"it has {start} rows, but should have {row_count}")
 
@@ -72,6 +76,20 @@ class FileScan:
                 if start > positions[-1]:
                     return
         raise pa.ArrowInvalid(f"it has {start} rows, none at position {positions[-1]}")
+
+    def _parts(self, path: str, stream: pa.NativeFile, deleted: Positions) -> Iterator[RowGroup]:
+        """The row groups, or the batches of those that are not wholly deleted."""
+        names = [stored for field in self.fields if (stored := self._stored(field.name))]
+        start = 0
+        for group in row_groups(path, stream, self._recorded(), self.most):
+            count = group.row_count
+            gone = len(_within(deleted, start, count))
+            if self.most is None or gone == count or not names:
+                yield group
+            else:
+                yield from group.parts(names, self.most)
+            start += count
+            del group
 
     def _rows_of(
         self, group: RowGroup, start: int, deleted: Positions

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from spark_jobs.datafiles.decoded_rows import BatchSize, DecodedRows
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.recorded_columns import require_recorded
 
@@ -65,18 +66,27 @@ class Stripe:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column for all rows."""
-        if name not in self._names:
-            raise pa.ArrowInvalid(f"it has no column {name}")
-        return pa.chunked_array([self._read([self._names.index(name)]).column(0)])
+        return pa.chunked_array([self._read([self._index_of(name)]).column(0)])
 
     def values(self, name: str, decoded: pa.Array) -> pa.Array:
         """The rows as they are decoded."""
         del name
         return decoded
 
+    def parts(self, names: Sequence[str], most: BatchSize) -> Iterator[DecodedRows]:
+        """The rows in batches; pyarrow decodes the stripe as a whole."""
+        columns = [self._index_of(name) for name in names]
+        rows = DecodedRows(pa.Table.from_batches([self._read(columns)]))
+        yield from rows.parts(names, most)
+
     def table(self) -> pa.Table:
         """All columns of all rows."""
         return pa.Table.from_batches([self._file.read_stripe(self._number)])
+
+    def _index_of(self, name: str) -> int:
+        if name not in self._names:
+            raise pa.ArrowInvalid(f"it has no column {name}")
+        return self._names.index(name)
 
     def _read(self, columns: Sequence[int]) -> pa.RecordBatch:
         return self._file.read_stripe(self._number, columns=list(columns))

@@ -55,7 +55,6 @@ REPORT = CompactionReport(
         ({"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         ({"partitions": {"day": 1}}, "partitions: expected a list of partitions, found dict"),
         ({"partitions": []}, "partitions: is an empty list"),
-        ({"partitions": [{}]}, "partitions[0]: is empty"),
         ({"partitions": [{"day": 1.5}]}, "partitions[0].day: float is not a partition value"),
         ({"rewrite_share": 0.5}, "rewrite_share: is of no use here: rows stay the same"),
         ({"isolation": "snapshot"}, "isolation: is of no use here"),
@@ -69,7 +68,7 @@ def test_wrong_input_is_named_when_the_dag_is_parsed(parameters, problem):
 
 def test_parameters_become_the_statement():
     parameters = {
-        "partitions": [{"day": "2026-01-31"}, {"day": None}],
+        "partitions": [{"day": "2026-01-31"}, {"day": None}, {"day": ""}, {}],
         "mode": "full",
         "target_file_size": "256 mb",
         "min_files": "10",
@@ -82,7 +81,7 @@ def test_parameters_become_the_statement():
     }
     operator = CompactOperator(**TARGET, **parameters, session_time_zone="Europe/Paris")
     assert operator.statement() == CompactSpec(
-        partitions=({"day": "'2026-01-31'"}, {"day": "NULL"}),
+        partitions=({"day": "'2026-01-31'"}, {"day": "NULL"}, {"day": "''"}, {}),
         mode="full",
         target_file_size="256 mb",
         min_files=10,
@@ -151,24 +150,50 @@ def test_the_log_tells_files_and_bytes():
     assert "seconds" in xcom_value(done)
 
 
-@pytest.mark.parametrize(
-    ("partition", "problem"),
-    [
-        ({"id": 1}, "partitions[0]: id is not a partition column of shop.orders"),
-        ({"hour": 1}, "partitions[0]: hour is not a column of shop.orders"),
-    ],
-)
-def test_a_wrong_partition_column_is_told_before_spark_starts(warehouse, partition, problem):
-    TableFiles(warehouse, "orders").create()
-    operator = CompactOperator(**TARGET, partitions=[partition])
+def check(operator):
+    """What is checked before Spark starts."""
     request = SimpleNamespace(
         target=TableName("shop", "orders"), table=TableName("shop", "orders"),
         statement=operator.statement(), sources=(), options=JobOptions(), dry_run=False,
         origin=SimpleNamespace(try_number=1),
     )  # fmt: skip
+    operator.require_valid(request, MetadataCheck(PaimonHook("paimon_default"), True))
+
+
+@pytest.mark.parametrize(
+    ("partition", "code", "problem"),
+    [
+        ({"id": 1}, "COLUMN_NOT_FOUND", "id is not a partition column of shop.orders"),
+        ({"hour": 1}, "COLUMN_NOT_FOUND", "hour is not a column of shop.orders"),
+        ({}, "REQUEST_INVALID", "is empty"),
+    ],
+)
+def test_a_wrong_partition_is_told_before_spark_starts(warehouse, partition, code, problem):
+    TableFiles(warehouse, "orders").create()
+    operator = CompactOperator(**TARGET, partitions=[{"day": "2026-01-31"}, partition])
     with pytest.raises(JobError) as raised:
-        operator.require_valid(request, MetadataCheck(PaimonHook("paimon_default"), True))
-    assert (raised.value.code.name, raised.value.message) == ("COLUMN_NOT_FOUND", problem)
+        check(operator)
+    assert raised.value.code.name == code
+    assert raised.value.message == f"partitions[1]: {problem}"
+
+
+def test_facts_of_a_table_without_partitions_are_what_to_compact(warehouse):
+    TableFiles(warehouse, partition_keys=()).create().add()
+    (facts,) = PaimonHook("paimon_default").compaction_facts("shop.orders")
+    operator = CompactOperator(**TARGET, partitions=[dict(facts.values)])
+    check(operator)
+    assert operator.statement() == CompactSpec(partitions=({},))
+
+
+def test_facts_of_a_partition_with_an_empty_text_are_what_to_compact(warehouse):
+    table = TableFiles(warehouse, day_type="STRING").create()
+    for value in ("", None, "x"):
+        table.add({value: 1})
+    facts = PaimonHook("paimon_default").compaction_facts("shop.orders")
+    operator = CompactOperator(**TARGET, partitions=[dict(each.values) for each in facts])
+    check(operator)
+    found = {each["day"] for each in operator.statement().partitions}
+    assert found == {"''", "NULL", "'x'"}
 
 
 def test_the_snapshot_of_a_group_is_no_result(warehouse):

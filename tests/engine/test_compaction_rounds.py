@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.compaction.compaction_run import ROUNDS
 from spark_jobs.spi.connector import Connector
 from tests.engine.compaction_lake import Lake, in_turn, names, nothing, report_of
 from tests.support.compaction_runs import compact
 from tests.support.paimon_tables import (
     append,
+    create,
     data_files,
     read,
     snapshot_ids,
@@ -214,18 +218,53 @@ def test_a_spec_without_a_match_is_told(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("partition", "problem"),
+    ("partition", "code", "problem"),
     [
-        ({"id": "1"}, "partitions[0]: id is not a partition column of shop.orders"),
-        ({"x": "1"}, "partitions[0]: x is not a column of shop.orders"),
+        ({"id": "1"}, "COLUMN_NOT_FOUND", "id is not a partition column of shop.orders"),
+        ({"x": "1"}, "COLUMN_NOT_FOUND", "x is not a column of shop.orders"),
+        ({}, "REQUEST_INVALID", "is empty"),
     ],
 )
 def test_a_spec_that_names_no_partition_column(
-    lake: Lake, partition: dict[str, str], problem: str
+    lake: Lake, partition: dict[str, str], code: str, problem: str
 ) -> None:
     result = lake.compact(CompactSpec(partitions=(partition,)))
     assert result.error is not None
-    assert (result.error.code, result.error.message) == ("COLUMN_NOT_FOUND", problem)
+    assert (result.error.code, result.error.message) == (code, f"partitions[0]: {problem}")
+    assert lake.files == {0: 6, 1: 7, 2: 8}
+
+
+def compacted(warehouse: Path, keys: Sequence[str], spec: CompactSpec) -> JobResult:
+    """The compaction of a table whose column ``p`` is empty, NULL and ``x`` in six files each."""
+    catalog = CatalogSpec("paimon", str(warehouse))
+    connector = open_connector(catalog, {})
+    create(connector, {"id": "int", "p": "string"}, keys)
+    for number in range(6):
+        append(connector, [{"id": number, "p": p} for p in ("", None, "x")], f"op-{number}")
+    before = read(connector)
+    result = compact(connector, catalog, spec)
+    assert read(connector) == before
+    return result
+
+
+def test_the_empty_spec_of_a_table_without_partitions(tmp_path: Path) -> None:
+    result = compacted(tmp_path, (), CompactSpec(partitions=({},)))
+    assert (result.status, result.warnings) == ("committed", ())
+    assert report_of(result).files_before == 6
+
+
+def test_the_empty_spec_of_a_table_without_files(tmp_path: Path) -> None:
+    catalog = CatalogSpec("paimon", str(tmp_path))
+    connector = open_connector(catalog, {})
+    create(connector, {"id": "int"})
+    result = compact(connector, catalog, CompactSpec(partitions=({},)))
+    assert (result.status, result.warnings) == ("unchanged", ())
+
+
+def test_the_partition_of_an_empty_text(tmp_path: Path) -> None:
+    result = compacted(tmp_path, ("p",), CompactSpec(partitions=({"p": "''"},)))
+    assert (result.status, result.warnings) == ("committed", ())
+    assert [each.values for each in report_of(result).partitions] == [{"p": ""}]
 
 
 def test_a_dry_run_leaves_nothing(lake: Lake) -> None:

@@ -58,15 +58,17 @@ _ENTRY = {
 
 @dataclass
 class TableFiles:
-    """The table ``<warehouse>/shop.db/<name>``, partitioned by the DATE column ``day``.
+    """The table ``<warehouse>/shop.db/<name>``, partitioned by the column ``day``.
 
-    Data can only be added to a table that is partitioned so.
+    Data can only be added to a table that is partitioned so, or not at all. ``day_type`` is DATE or
+    STRING.
     """
 
     warehouse: Path
     name: str = "orders"
     latest: int = 0
     partition_keys: Sequence[str] = ("day",)
+    day_type: str = "DATE"
     more_columns: Mapping[str, str] = field(default_factory=dict)
     _base: list[dict[str, Any]] = field(default_factory=list)
 
@@ -77,7 +79,7 @@ class TableFiles:
     def create(self, **options: str) -> TableFiles:
         columns = [
             {"id": 0, "name": "id", "type": "BIGINT"},
-            {"id": 1, "name": "day", "type": "DATE"},
+            {"id": 1, "name": "day", "type": self.day_type},
         ]
         keys = list(self.partition_keys)
         columns += [{"id": 2, "name": each, "type": "INT"} for each in keys[1:]]
@@ -100,14 +102,15 @@ class TableFiles:
 
     def add(
         self,
-        rows: Mapping[str, int] | None = None,
+        rows: Mapping[str | None, int] | None = None,
         *,
         kind: str = "APPEND",
         time_millis: int | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> int:
         """Commit files with so many rows by day; the id of the snapshot."""
-        entries = [_entry(day, count) for day, count in (rows or {"2026-01-31": 1}).items()]
+        counts = (rows or {"2026-01-31": 1}).items()
+        entries = [_entry(self._partition(day), count) for day, count in counts]
         base = self._list(self._base)
         manifest = {
             "_FILE_NAME": self._avro("manifest", _ENTRY, entries),
@@ -148,6 +151,11 @@ class TableFiles:
         del self._base[snapshot_id:]
         self.latest = snapshot_id
 
+    def _partition(self, day: str | None) -> bytes:
+        if not self.partition_keys:
+            return _row(0)
+        return _row(1, _text(day) if self.day_type == "STRING" else _date(day))
+
     def _list(self, manifests: list[dict[str, Any]]) -> str:
         return self._avro("manifest-list", _LIST, manifests)
 
@@ -166,7 +174,7 @@ class TableFiles:
         part.replace(path)
 
 
-def _entry(day: str, rows: int) -> dict[str, Any]:
+def _entry(partition: bytes, rows: int) -> dict[str, Any]:
     file = {
         "_FILE_NAME": f"data-{uuid.uuid4()}.parquet",
         "_FILE_SIZE": 100,
@@ -177,12 +185,26 @@ def _entry(day: str, rows: int) -> dict[str, Any]:
         "_CREATION_TIME": 0,
         "_DELETE_ROW_COUNT": 0,
     }
-    return {"_KIND": 0, "_PARTITION": _row(day), "_BUCKET": 0, "_FILE": file}
+    return {"_KIND": 0, "_PARTITION": partition, "_BUCKET": 0, "_FILE": file}
 
 
-def _row(day: str) -> bytes:
-    days = (date.fromisoformat(day) - date(1970, 1, 1)).days
-    return struct.pack(">i", 1) + bytes(8) + struct.pack("<q", days)
+def _row(arity: int, value: bytes | None = b"") -> bytes:
+    """Paimon's binary row of at most one value; None: NULL."""
+    nulls = bytes([0, value is None, *bytes(6)])
+    return struct.pack(">i", arity) + nulls + (bytes(8) if value is None else value)
+
+
+def _date(day: str | None) -> bytes | None:
+    if day is None:
+        return None
+    return struct.pack("<q", (date.fromisoformat(day) - date(1970, 1, 1)).days)
+
+
+def _text(text: str | None) -> bytes | None:
+    """Up to seven bytes, then their number."""
+    if text is None:
+        return None
+    return text.encode().ljust(7, b"\0") + bytes([0x80 | len(text.encode())])
 
 
 def _stats(entries: list[dict[str, Any]]) -> dict[str, bytes]:

@@ -16,8 +16,8 @@ from airflow_provider_merge.exceptions import invalid
 _PLAIN = (str, int, Decimal, dt.date)
 
 
-def partition_spec(field: str, value: Any) -> dict[str, str]:
-    """The contract's spec: SQL text by column.
+def partition_spec(field: str, value: Any, *, blank: bool = False) -> dict[str, str]:
+    """The contract's spec: SQL text by column. ``blank``: a text may be empty.
 
     Raises:
         RequestError: REQUEST_INVALID, naming the place below ``field``.
@@ -27,17 +27,20 @@ def partition_spec(field: str, value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         problem = f"expected a dict of partition column → value, found {type(value).__name__}"
         raise invalid(field, problem)
-    return {str(name): _literal(f"{field}.{name}", each) for name, each in value.items()}
+    return {
+        str(name): _literal(f"{field}.{name}", each, blank=blank) for name, each in value.items()
+    }
 
 
-def partition_specs(field: str, value: Any) -> tuple[dict[str, str], ...]:
-    """The contract's specs of a list of dicts; raises like ``partition_spec``."""
+def partition_specs(field: str, value: Any, *, blank: bool = False) -> tuple[dict[str, str], ...]:
+    """The contract's specs of a list of dicts, as of ``partition_spec``."""
     if not isinstance(value, list | tuple):
         raise invalid(field, f"expected a list of partitions, found {type(value).__name__}")
-    return tuple(partition_spec(f"{field}[{index}]", each) for index, each in enumerate(value))
+    named = ((f"{field}[{index}]", each) for index, each in enumerate(value))
+    return tuple(partition_spec(name, each, blank=blank) for name, each in named)
 
 
-def _literal(field: str, value: Any) -> str:
+def _literal(field: str, value: Any, *, blank: bool) -> str:
     if value is None:
         return "NULL"
     if not isinstance(value, _PLAIN):
@@ -47,7 +50,7 @@ def _literal(field: str, value: Any) -> str:
             "Use text, a whole number, a Decimal, a date, true or false, or None.",
         )
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if not text.strip():
+    if not blank and not text.strip():
         raise invalid(field, "is empty", "Check the template; None means NULL.")
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

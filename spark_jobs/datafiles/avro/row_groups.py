@@ -14,7 +14,7 @@ from spark_jobs.avro.container import AvroFile
 from spark_jobs.avro.decoding import BlockDecoder
 from spark_jobs.avro.schemas import AvroSchema
 from spark_jobs.datafiles.avro.columns import ColumnBuilders
-from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.decoded_rows import DecodedRows
 from spark_jobs.errors import NotSupportedError
 
 # The limit for one part of a header, and for one block.
@@ -24,39 +24,18 @@ _BUFFER_BYTES: Final = 1024 * 1024
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 
 
-class RowGroup:
-    """Some consecutive rows, decoded. Implements ``row_groups.RowGroup``."""
-
-    def __init__(self, rows: pa.StructArray) -> None:
-        self._table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
-        self.row_count: int = len(rows)
-
-    def may_hold(self, name: str, probe: KeyProbe) -> bool:
-        """True: Avro files have no statistics."""
-        del name, probe
-        return True
-
-    def column(self, name: str) -> pa.ChunkedArray:
-        """A column for all rows."""
-        return self._table.column(name)
-
-    def values(self, name: str, decoded: pa.Array) -> pa.Array:
-        """The rows as they are decoded."""
-        del name
-        return decoded
-
-    def table(self) -> pa.Table:
-        """The columns of all rows."""
-        return self._table
-
-
 def row_count(stream: pa.NativeFile) -> int:
     """The number of rows of the file, by its blocks."""
     return sum(block.records for block in _opened(stream)[0].blocks())
 
 
-def row_groups(stream: pa.NativeFile, recorded: Iterable[pa.Field]) -> Iterator[RowGroup]:
+def row_groups(
+    stream: pa.NativeFile, recorded: Iterable[pa.Field], group_bytes: int | None = None
+) -> Iterator[DecodedRows]:
     """The rows of the file with the columns ``recorded``.
+
+    A row group has at least ``group_bytes`` in Arrow form, unless it is the last one; None: as many
+    as those of new files.
 
     Raises:
         pa.ArrowInvalid: the file does not hold these columns of its schema.
@@ -66,15 +45,22 @@ def row_groups(stream: pa.NativeFile, recorded: Iterable[pa.Field]) -> Iterator[
     file, schema = _opened(stream)
     build = ColumnBuilders(schema).record(schema.fields, recorded)
     decoder = BlockDecoder(file.schema)
+    least = _GROUP_BYTES if group_bytes is None else group_bytes
     pending, size = [], 0
     for block in file.blocks():
         pending.append(build(decoder.records(block)))
         size += pending[-1].nbytes
-        if size >= _GROUP_BYTES:
-            yield RowGroup(pa.concat_arrays(pending))
+        if size >= least:
+            yield _group(pending)
             pending, size = [], 0
     if pending:
-        yield RowGroup(pa.concat_arrays(pending))
+        yield _group(pending)
+
+
+def _group(blocks: list[pa.StructArray]) -> DecodedRows:
+    rows = pa.concat_arrays(blocks)
+    blocks.clear()
+    return DecodedRows(pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)]))
 
 
 def _opened(stream: pa.NativeFile) -> tuple[AvroFile, AvroSchema]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.datafiles.decoded_rows import BatchSize, DecodedRows, gathered, slices
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
@@ -14,9 +16,20 @@ from spark_jobs.datafiles.parquet.options import low_cardinality_columns
 from spark_jobs.datafiles.parquet.stored_values import as_stored, logical
 from spark_jobs.datafiles.recorded_columns import require_recorded
 
+# What pyarrow holds of a column while it decodes it step by step: a page and a dictionary.
+_READER_BYTES: Final = 1024 * 1024
+# How much of a column chunk is fetched at once then, if not all of it. One for each column is open.
+_BUFFER_BYTES: Final = 512 * 1024
+# Dictionaries may make many bytes of few.
+_STEP_ROWS: Final = 16_384
+_LEAST_WIDTH: Final = 8
+
 
 def row_groups(
-    path: str, stream: pa.NativeFile, recorded: Collection[pa.Field]
+    path: str,
+    stream: pa.NativeFile,
+    recorded: Collection[pa.Field],
+    most: BatchSize | None = None,
 ) -> Iterator[RowGroup]:
     """The row groups of the file, set up to decode as little as possible.
 
@@ -24,14 +37,14 @@ def row_groups(
         pa.ArrowInvalid: the file does not hold the columns ``recorded`` of its schema.
         NotSupportedError: one of them has INT96 timestamps that cannot be read rightly.
     """
-    file, stored_types = _opened(stream, recorded)
+    file, stored_types = _opened(stream, recorded, in_parts=most is not None)
     int96.refuse(path, file.schema, [field.name for field in recorded])
     for number in range(file.num_row_groups):
         yield RowGroup(file, number, stored_types)
 
 
 class RowGroup:
-    """One row group. Implements ``file_scan.RowGroup``."""
+    """One row group. Implements ``row_groups.RowGroup``."""
 
     def __init__(
         self, file: pq.ParquetFile, number: int, stored_types: Mapping[str, pa.DataType]
@@ -52,28 +65,54 @@ class RowGroup:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column for all rows, as decoded."""
-        # By index: in a column name, pyarrow takes dots for paths to nested fields.
-        leaves = list(self._leaves(name))
-        reader = self._file.reader
-        return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)[0]
+        return self._read(list(self._leaves(name)))[0]
 
     def values(self, name: str, decoded: pa.Array) -> pa.Array:
         """Some rows of a column, from those of ``column``."""
         kind = self._stored_types.get(name)
         return decoded if kind is None else logical(decoded, kind)
 
+    def parts(self, names: Sequence[str], most: BatchSize) -> Iterator[DecodedRows]:
+        """The rows in batches, decoded step by step unless they are few.
+
+        Raises:
+            pa.ArrowInvalid: its columns do not have as many rows as it has.
+        """
+        leaves = [leaf for name in names for leaf in self._leaves(name)]
+        found = 0
+        for table in self._batches(leaves, most):
+            found += table.num_rows
+            yield DecodedRows(table, self.values)
+            del table
+        if found != self.row_count:
+            raise pa.ArrowInvalid(f"a row group has {found} rows, not {self.row_count}")
+
+    def _batches(self, leaves: Sequence[int], most: BatchSize) -> Iterator[pa.Table]:
+        size = sum(map(self._size_of, leaves))
+        if size <= max(most.size, len(leaves) * _READER_BYTES):
+            return slices(self._read(leaves), most)
+        step = min(most.rows_of(size, self.row_count), _STEP_ROWS)
+        steps = self._file.reader.iter_batches(
+            step, row_groups=[self._number], column_indices=leaves, use_threads=False
+        )
+        return gathered(steps, most)
+
+    def _read(self, leaves: Sequence[int]) -> pa.Table:
+        # By index: in a column name, pyarrow takes dots for paths to nested fields.
+        reader = self._file.reader
+        return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)
+
+    def _size_of(self, leaf: int) -> int:
+        """About the bytes of a leaf in Arrow form."""
+        chunk = self._metadata.column(leaf)
+        return max(int(chunk.total_uncompressed_size), int(chunk.num_values) * _LEAST_WIDTH)
+
     def _leaves(self, name: str) -> range:
-        start = 0
-        for field in self._file.schema_arrow:
-            count = _leaf_count(field.type)
-            if field.name == name:
-                return range(start, start + count)
-            start += count
-        raise pa.ArrowInvalid(f"it has no column {name}")
+        return _leaves(self._file.schema_arrow, name)
 
 
 def _opened(
-    stream: pa.NativeFile, recorded: Collection[pa.Field]
+    stream: pa.NativeFile, recorded: Collection[pa.Field], *, in_parts: bool
 ) -> tuple[pq.ParquetFile, Mapping[str, pa.DataType]]:
     """The file, and the types of columns that it decodes as they are stored."""
     try:
@@ -84,8 +123,30 @@ def _opened(
         plain = pq.ParquetFile(stream)
         columns, metadata, types = plain.schema_arrow, plain.metadata, {}
     require_recorded(columns, recorded)
-    texts = low_cardinality_columns(metadata, metadata.schema.to_arrow_schema())
+    schema = metadata.schema.to_arrow_schema()
+    if in_parts:
+        leaves = [leaf for field in recorded for leaf in _leaves(schema, field.name)]
+        size = _buffer_size(metadata, leaves)
+        return pq.ParquetFile(stream, metadata=metadata, buffer_size=size), types
+    texts = low_cardinality_columns(metadata, schema)
     return pq.ParquetFile(stream, metadata=metadata, read_dictionary=texts), types
+
+
+def _buffer_size(metadata: pq.FileMetaData, leaves: Sequence[int]) -> int:
+    """The bytes of a column to fetch at once; 0: all of a row group, because they are few."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    sizes = (sum(group.column(leaf).total_compressed_size for leaf in leaves) for group in groups)
+    return _BUFFER_BYTES if max(sizes, default=0) > len(leaves) * _BUFFER_BYTES else 0
+
+
+def _leaves(schema: pa.Schema, name: str) -> range:
+    start = 0
+    for field in schema:
+        count = _leaf_count(field.type)
+        if field.name == name:
+            return range(start, start + count)
+        start += count
+    raise pa.ArrowInvalid(f"it has no column {name}")
 
 
 def _leaf_count(kind: pa.DataType) -> int:

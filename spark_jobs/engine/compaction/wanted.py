@@ -33,7 +33,7 @@ class WantedPartitions:
             f"partitions[{index}]: the table has no partition "
             f"{sql_conditions({name: each.value for name, each in spec.items()})}"
             for index, spec in enumerate(self.specs)
-            if index not in self.matched
+            if spec and index not in self.matched
         ]
 
 

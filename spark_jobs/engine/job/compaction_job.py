@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
+from spark_jobs.contract.compaction import (
+    CompactedPartition,
+    CompactionReport,
+    CompactSpec,
+    require_named,
+)
 from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import operation_properties
@@ -103,8 +108,9 @@ class CompactionJob:
         """The partitions that the statement names.
 
         Raises:
-            AnalysisError, DataError: a partition spec that does not fit the table.
+            AnalysisError, DataError, RequestError: a partition spec that does not fit the table.
         """
+        require_named(self.spec.partitions, table.partition_keys)
         with self.progress.phase("analyze"):
             moment = StatementTime(self.spark)
             specs = PartitionSpecs(table, SparkConstants(self.spark, table, moment))

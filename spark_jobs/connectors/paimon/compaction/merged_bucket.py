@@ -81,6 +81,8 @@ class MergedBucket:
             self._writer.write(columns, rows.column(SEQUENCE_NUMBER), kinds)
             if self._changelog is not None and self._owed is not None:
                 self._record(self._changelog, self._owed, window, rows, len(files))
+            # Before the next window is read.
+            del window, rows, columns, kinds
 
     def close_file(self) -> None:
         """Let the next section begin a new file."""

@@ -2,14 +2,18 @@
 
 The files of one level above 0 do not overlap and form one sorted run; each file of level 0 is a run
 of its own. Rows up to the smallest last key of all runs' current rows form a window, which is
-merged as a whole. At most one row group of each run is in memory.
+merged as a whole. Each run has one batch in memory. What readers of files hold beside it is bounded
+by copying runs to the local disk (``spilled_runs``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -25,9 +29,12 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
     UPDATE_BEFORE_KIND,
     VALUE_KIND,
 )
-from spark_jobs.connectors.paimon.keyed.key_order import is_ascending, rows_up_to
+from spark_jobs.connectors.paimon.keyed.key_order import is_ascending
 from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.sorted_runs import SortedRun, parts
+from spark_jobs.connectors.paimon.keyed.spilled_runs import held_bytes, runs_to_spill, spilled
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.decoded_rows import BatchSize
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
@@ -39,7 +46,11 @@ POSITION_BITS: Final = 40
 
 Levels = npt.NDArray[np.int64]
 
-_WINDOW_ROWS: Final = 131_072
+_WINDOW_ROWS: Final = 65_536
+# Of all runs' batches together, in Arrow form.
+_WINDOW_BYTES: Final = 24 * 2**20
+# Of all readers of files together.
+_HELD_BYTES: Final = 32 * 2**20
 
 _OF_ROWS: Final = (pa.field(SEQUENCE_NUMBER, pa.int64()), pa.field(POSITION, pa.int64()))
 _SYSTEM: Final = (
@@ -63,6 +74,10 @@ class RunFile(NamedTuple):
     delete_count: int | None
     vector: VectorLocation | None = None
     schema_id: int | None = None
+
+
+# The files of a run in key order, with their indexes in the section.
+_RunFiles = tuple[tuple[int, RunFile], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +116,10 @@ class SectionReader:
         reading = _Reading(self, tuple(columns), key_values or {})
         for window in reading.windows(files, ()):
             merged = self.merged(window, columns)
+            del window
             if merged.num_rows:
                 yield merged
+            del merged
 
     def windows(
         self, files: Sequence[RunFile], others: Sequence[Iterator[pa.Table]] = ()
@@ -143,9 +160,11 @@ class SectionReader:
             CatalogError: DATA_FILE_UNREADABLE: the file is damaged.
         """
         reading = _Reading(self, tuple(self.schema.columns.names), {})
+        most = BatchSize(_WINDOW_BYTES, self.window_rows)
         with reading_file(file.path):
-            for records in reading.records(0, file):
+            for records in reading.records(0, file, most):
                 yield records.drop_columns([POSITION])
+                del records
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,34 +217,60 @@ class _Reading:
         """The records of all runs, cut at the same keys."""
         key = self.reader.schema.key
         levels = np.array([*(file.level for file in files), 0], np.int64)
-        numbered = sorted(enumerate(files), key=lambda each: (each[1].level, each[1].first))
-        chunks = []
-        for level, members in groupby(numbered, key=lambda each: each[1].level):
-            found = tuple(members)
-            chunks += [self.chunks(each) for each in ([found] if level else [(f,) for f in found])]
-        runs = [_Run(each, key) for each in chunks]
-        runs += [_Run(each, key, is_unique=False) for each in others]
-        for parts, is_one_run in _windows(runs, key):
-            yield Window(pa.concat_tables(parts), levels, is_one_run)
+        found = _runs_of(files)
+        sizes = self._batch_sizes(found, len(others))
+        spills = self._to_spill(found)
+        with TemporaryDirectory(prefix="runs-") if spills else nullcontext() as folder:
+            folders = [folder if index in spills else None for index in range(len(found))]
+            chunks = map(self.chunks, found, sizes, folders)
+            runs = [SortedRun(each, key) for each in chunks]
+            runs += [SortedRun(each, key, is_unique=False) for each in others]
+            for records, is_one_run in parts(runs, key):
+                yield Window(records, levels, is_one_run)
+                # Before more is read.
+                del records
 
-    def chunks(self, files: Sequence[tuple[int, RunFile]]) -> Iterator[pa.Table]:
-        """The records of a run in key order."""
+    def chunks(self, run: _RunFiles, most: BatchSize, folder: str | None) -> Iterator[pa.Table]:
+        """The records of a run in key order, by way of copies in ``folder`` if there is one."""
         last: pa.Table | None = None
-        for index, file in files:
+        for index, file in run:
             with reading_file(file.path):
-                for records in self.records(index, file):
-                    keys = records.select(list(self.reader.schema.key))
-                    both = keys if last is None else pa.concat_tables([last, keys])
-                    self._require_ascending(file, both)
-                    last = keys.slice(keys.num_rows - 1)
-                    for start in range(0, records.num_rows, self.reader.window_rows):
-                        yield records.slice(start, self.reader.window_rows)
+                found = self.records(index, file, most)
+                if folder is not None:
+                    found = spilled(found, Path(folder, f"{index}.arrow"))
+                for records in found:
+                    last = self._last_key(file, records, last)
+                    for start in range(0, records.num_rows, most.rows):
+                        yield records.slice(start, most.rows)
+                    del records
 
-    def records(self, index: int, file: RunFile) -> Iterator[pa.Table]:
-        """The live records of a file."""
+    def _batch_sizes(self, runs: Sequence[_RunFiles], others: int) -> list[BatchSize]:
+        """A share of the window for each run: alike in one half, by their rows in the other.
+
+        So a run ends few windows, whether it has a few rows beside many or as many as others.
+        """
+        half = _WINDOW_BYTES // 2
+        rows = [sum(file.row_count for _, file in run) for run in runs]
+        alike = half // max(len(runs) + others, 1)
+        sizes = [alike + half * count // max(sum(rows), 1) for count in rows]
+        return [BatchSize(size, self.reader.window_rows) for size in sizes]
+
+    def _to_spill(self, runs: Sequence[_RunFiles]) -> set[int]:
+        """The runs that are copied first; none if only some of their rows are wanted."""
+        if self.key_values:
+            return set()
+        columns = pa.schema(self.fields({}))
+        held = [
+            max(held_bytes(each.path, each.row_count, columns) for _, each in run) for run in runs
+        ]
+        return runs_to_spill(held, _HELD_BYTES)
+
+    def records(self, index: int, file: RunFile, most: BatchSize) -> Iterator[pa.Table]:
+        """The live records of a file, in batches unless they are probed."""
         probes = {name: KeyProbe(values) for name, values in self.key_values.items()}
         fields = self.fields(probes)
-        scan = FileScan(self.reader.filesystem, fields, probes, self._mappings(file))
+        sizes = None if probes else most
+        scan = FileScan(self.reader.filesystem, fields, probes, self._mappings(file), sizes)
         deleted = np.zeros(0, dtype=np.int64)
         if file.vector is not None:
             deleted = read_vector(self.reader.filesystem, file.vector)
@@ -237,6 +282,8 @@ class _Reading:
                 raise _wrong_delete_count(file, retracting)
             places = pa.array(positions + (index << POSITION_BITS), pa.int64())
             yield columns.append_column(POSITION, places)
+            # Before more is read.
+            del positions, columns, places
         is_whole = not probes and file.vector is None
         if is_whole and file.delete_count is not None and retracting < file.delete_count:
             raise _wrong_delete_count(file, retracting)
@@ -259,14 +306,28 @@ class _Reading:
         found = {each.field.name: each for each in self.reader.mappings[file.schema_id]}
         return found | {field.name: FieldMapping(field, field) for field in _SYSTEM}
 
-    def _require_ascending(self, file: RunFile, records: pa.Table) -> None:
-        if not is_ascending(records, self.reader.schema.key):
+    def _last_key(self, file: RunFile, records: pa.Table, before: pa.Table | None) -> pa.Table:
+        """The last key of records, which must ascend from the key ``before`` them."""
+        keys = records.select(list(self.reader.schema.key))
+        both = keys if before is None else pa.concat_tables([before, keys])
+        if not is_ascending(both, self.reader.schema.key):
             raise CatalogError(
                 ErrorCode.DATA_FILE_UNREADABLE,
                 f"the keys of {file.path} do not ascend, or overlap with those of another file of "
                 f"level {file.level}",
                 "Look for who wrote the file; this statement changed nothing.",
             )
+        # Not a slice, which would keep all keys.
+        return keys.take(pa.array([keys.num_rows - 1]))
+
+
+def _runs_of(files: Sequence[RunFile]) -> list[_RunFiles]:
+    numbered = sorted(enumerate(files), key=lambda each: (each[1].level, each[1].first))
+    runs: list[_RunFiles] = []
+    for level, grouped in groupby(numbered, key=lambda each: each[1].level):
+        members = tuple(grouped)
+        runs += [members] if level else [(each,) for each in members]
+    return runs
 
 
 def _require_within(file: RunFile, deleted: Positions) -> None:
@@ -291,61 +352,6 @@ def _wrong_delete_count(file: RunFile, found: int) -> CatalogError:
         f"{file.delete_count}: engines do not agree on whether the rows are deleted",
         "Look for who wrote the file; this statement changed nothing.",
     )
-
-
-class _Run:
-    """The records of a sorted run, of which some are current.
-
-    ``is_unique``: no key occurs twice.
-    """
-
-    def __init__(
-        self, chunks: Iterator[pa.Table], key: Sequence[str], *, is_unique: bool = True
-    ) -> None:
-        self._chunks = chunks
-        self._key = key
-        self.is_unique = is_unique
-        self.current: pa.Table | None = None
-        self._advance()
-
-    def last_key(self) -> tuple[Any, ...]:
-        """The last key of the current records."""
-        assert self.current is not None  # noqa: S101
-        end = self.current.num_rows - 1
-        return tuple(self.current.column(name)[end] for name in self._key)
-
-    def taken(self, key: Sequence[Any]) -> pa.Table | None:
-        """The current records up to ``key``, which is at most ``last_key``, and go on."""
-        assert self.current is not None  # noqa: S101
-        count = rows_up_to(self.current, self._key, key)
-        if not count:
-            return None
-        found = self.current.slice(0, count)
-        self.current = self.current.slice(count)
-        if not self.current.num_rows:
-            self._advance()
-        return found
-
-    def _advance(self) -> None:
-        self.current = next(self._chunks, None)
-        while self.current is not None and not self.current.num_rows:
-            self.current = next(self._chunks, None)
-
-
-def _windows(runs: Sequence[_Run], key: Sequence[str]) -> Iterator[tuple[list[pa.Table], bool]]:
-    """The records of all runs, cut at the same keys, and whether no key occurs twice."""
-    live = [run for run in runs if run.current is not None]
-    while live:
-        end = min((run.last_key() for run in live), key=lambda each: tuple(map(_comparable, each)))
-        parts = [(part, run) for run in live if (part := run.taken(end)) is not None]
-        is_one_run = len(parts) == 1 and parts[0][1].is_unique
-        yield [part for part, _ in parts], is_one_run
-        live = [run for run in live if run.current is not None]
-
-
-def _comparable(scalar: pa.Scalar) -> Any:
-    """A Python value in the order of the key; times as numbers, because Python lacks some."""
-    return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()
 
 
 def _conformed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

@@ -24,9 +24,12 @@ from spark_jobs.connectors.paimon.keyed.section_reader import (
     RunFile,
     SectionReader,
 )
+from spark_jobs.datafiles.decoded_rows import BatchSize
 
 # In Arrow bytes.
 _BUFFER_BYTES: Final = 64 * 2**20
+# Of a run, about this is in memory at once.
+_BATCH_BYTES: Final = 2 * 2**20
 
 
 @dataclass(slots=True)
@@ -105,7 +108,9 @@ class WaitingRecords:
             order = pc.sort_indices(records.select([name for name, _ in by]), sort_keys=by)
             path = self._folder / f"{number}-{len(bucket.runs)}.arrow"
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, records.schema) as sink:
-                sink.write_table(records.take(order), self._reader.window_rows)
+                most = BatchSize(_BATCH_BYTES, self._reader.window_rows)
+                rows = most.rows_of(records.nbytes, records.num_rows)
+                sink.write_table(records.take(order).combine_chunks(), rows)
             bucket.runs.append(path)
             bucket.pending, bucket.size = [], 0
 

@@ -50,6 +50,8 @@ class KeyedScan:
         for section in parts:
             for window in self.reader.rows(section.files, names, self.keys):
                 yield from self._batches(section.ordinal, window)
+                # Before more is read.
+                del window
 
     def _batches(self, ordinal: int, window: pa.Table) -> Iterator[pa.RecordBatch]:
         columns = [_conformed(window.column(field.name), field) for field in self.fields]
