@@ -4,11 +4,11 @@
 [--sizes 1,4] [--rounds 3] [--paimon-jar PATH] [--table FILE] [--plot FILE]``, in ``.venv-spark``.
 
 This project has a process with a Spark session of its own, all others share another one; only one
-engine works at a time, and they take turns. Every round starts from the same table: as many files
-of the same rows for each engine. Before the first round, which is not timed, the files leave the
-cache of the machine: it tells the bytes that an engine reads, and the rows of all are compared
-after it. The jars come from Maven. ``paimon`` needs ``--paimon-jar``, and does not share its
-session with ``iceberg`` or ``delta``.
+engine works at a time, and they take turns. Every round starts from the same table: for each engine
+as many files of the same rows, 20 times the size. Before the first round, which is not timed, the
+files leave the cache of the machine: it tells the bytes that an engine reads, and the rows of all
+are compared after it. The jars come from Maven. ``paimon`` needs ``--paimon-jar``, and does not
+share its session with ``iceberg`` or ``delta``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from benchmarks import lineitem
 from benchmarks.natives import report, sessions, works
 from benchmarks.natives.data import FOLDER, Data
 from benchmarks.natives.report import Measured
@@ -70,7 +71,12 @@ def main() -> None:
         with _RESULTS.open("w") as kept:
             for size in parsed.sizes:
                 for work in parsed.works:
-                    for found in _measure(running, Data(parsed.rows * size), work, parsed.rounds):
+                    for found in _measure(
+                        running,
+                        Data(parsed.rows * size, lineitem.FILES * size),
+                        work,
+                        parsed.rounds,
+                    ):
                         kept.write(json.dumps(asdict(found)) + "\n")
                         kept.flush()
                         results.append(found)

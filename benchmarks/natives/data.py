@@ -1,7 +1,6 @@
 """The rows of tables and sources: parquet files below ``.bench/natives``, from which all load.
 
-A table of ``rows`` rows has twenty files per ten million rows, at least twenty. Everything follows
-from row numbers, so each run measures the same work.
+Everything follows from row numbers, so each run measures the same work.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "many": ("part",),
 }
 _WIDE: Final = 200
-_ROWS_PER_FILE: Final = 500_000
 # A prime that no number of rows here shares: multiples of it scatter ids.
 _STEP: Final = 7919 * 31
 _NEW_VALUES: Final = "(id % 1000)::DECIMAL(15, 2) AS price, 'upd ' || id AS comment"
@@ -45,9 +43,13 @@ _KEYS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Tables and sources of one size."""
+    """Tables and sources of one size.
+
+    A table has ``rows`` rows in ``files`` files; the wide one has a tenth of the rows.
+    """
 
     rows: int
+    files: int = lineitem.FILES
 
     def __post_init__(self) -> None:
         if math.gcd(self.rows, _STEP) != 1 or self.rows % 1000:
@@ -56,12 +58,7 @@ class Data:
     @property
     def folder(self) -> Path:
         """Where they are."""
-        return FOLDER / str(self.rows)
-
-    @property
-    def files(self) -> int:
-        """The number of files of each table."""
-        return max(lineitem.FILES, self.rows // _ROWS_PER_FILE)
+        return FOLDER / f"{self.rows}-{self.files}"
 
     def table(self, name: str) -> list[Path]:
         """The files of a table, written unless they are there."""
@@ -124,11 +121,11 @@ class Data:
             f"FROM range({count}) r(i)"
         )
 
-    def _ranges(self, rows: int, files: int) -> Iterator[tuple[int, int]]:
-        return ((n * rows // files, (n + 1) * rows // files) for n in range(files))
+    def _ranges(self, rows: int) -> Iterator[tuple[int, int]]:
+        return ((n * rows // self.files, (n + 1) * rows // self.files) for n in range(self.files))
 
     def _lineitem(self) -> Iterator[pa.Table]:
-        return (lineitem.rows_between(*ids) for ids in self._ranges(self.rows, self.files))
+        return (lineitem.rows_between(*ids) for ids in self._ranges(self.rows))
 
     def _keys(self) -> Iterator[pa.Table]:
         for part in self._lineitem():
@@ -146,7 +143,7 @@ class Data:
             yield duckdb.from_arrow(part).project(f"* REPLACE ({_NEW_VALUES})").to_arrow_table()
 
     def _wide(self) -> Iterator[pa.Table]:
-        return (wide_rows(*ids) for ids in self._ranges(self.rows // 10, lineitem.FILES))
+        return (wide_rows(*ids) for ids in self._ranges(self.rows // 10))
 
 
 def wide_rows(low: int, high: int) -> pa.Table:
