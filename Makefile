@@ -117,6 +117,10 @@ lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all v
 bench: setup ## Measure merges on generated tables
 	@$(SPARK_VENV)/bin/python -m benchmarks.merge $(BENCH_ARGS)
 
+.PHONY: bench-natives
+bench-natives: setup ## Measure this project beside Iceberg, Delta Lake and plain Spark
+	@$(SPARK_VENV)/bin/python -m benchmarks.natives $(BENCH_ARGS)
+
 .PHONY: clean
 clean: ## Remove everything that the commands made
 	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) .venv-compat-* .tools .demo .bench .test dist build \

@@ -27,11 +27,12 @@ from spark_jobs.run import run
 ROOT = Path(".bench").absolute()
 
 
-def session(heap: str = "6g") -> SparkSession:
-    """Two local cores and one heap, as both sides get them."""
+def session(heap: str = "6g", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Two local cores and one heap, as both sides get them; ``settings`` are added."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.config(map=dict(settings or {}))
+        .master("local[2]")
         .appName("benchmark")
         .config("spark.driver.memory", heap)
         .config("spark.sql.shuffle.partitions", str(lineitem.FILES))
@@ -52,7 +53,10 @@ def append(
     file_format: str = "parquet",
     options: Mapping[str, str] | None = None,
 ) -> None:
-    """One commit with one file, into a Paimon append table that is made if it is not there."""
+    """One commit with one file, into a Paimon append table that is made if it is not there.
+
+    Without rows, the table is only made.
+    """
     from pypaimon import CatalogFactory, Schema
 
     catalog = CatalogFactory.create({"warehouse": str(warehouse)})
@@ -61,6 +65,8 @@ def append(
     given |= {"file.format": file_format, **(options or {})}
     schema = Schema.from_pyarrow_schema(rows.schema, partition_keys=list(keys), options=given)
     catalog.create_table(str(name), schema, ignore_if_exists=True)
+    if not rows.num_rows:
+        return
     builder = catalog.get_table(str(name)).new_batch_write_builder()
     write, commit = builder.new_write(), builder.new_commit()
     write.write_arrow(rows)

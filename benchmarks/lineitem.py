@@ -31,7 +31,7 @@ SELECT i AS id,
            [1 + (hash(i + 11) % 4)::BIGINT] AS shipinstruct,
        ['TRUCK', 'MAIL', 'SHIP', 'AIR', 'RAIL'][1 + (hash(i + 12) % 5)::BIGINT] AS shipmode,
        'comment ' || md5(i::VARCHAR)[:20] AS comment
-FROM range({low}, {high}) t(i)
+FROM ({ids}) t(i)
 """
 
 # Five of six keys exist in the target, scattered over all of it; the others are new.
@@ -71,7 +71,12 @@ def target_files(rows: int) -> Iterator[pa.Table]:
 
 def rows_between(low: int, high: int) -> pa.Table:
     """The rows with these ids, without the last one."""
-    return duckdb.sql(_TARGET.format(low=low, high=high)).to_arrow_table()
+    return duckdb.sql(rows_of(f"FROM range({low}, {high})")).to_arrow_table()
+
+
+def rows_of(ids: str) -> str:
+    """A query of duckdb for the rows whose ids a query of one column has."""
+    return _TARGET.format(ids=ids)
 
 
 def write_changes(path: Path, rows: int, changes: int) -> None:

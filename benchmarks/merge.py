@@ -111,19 +111,19 @@ class Bench:
         return time.perf_counter() - started, out
 
 
-def enable_vectors(warehouse: Path) -> None:
-    """Let the table mark deleted rows from now on."""
+def enable_vectors(warehouse: Path, name: TableName = TABLE) -> None:
+    """Let a table mark deleted rows from now on."""
     from pypaimon import CatalogFactory
     from pypaimon.schema.schema_change import SchemaChange
 
     change = SchemaChange.set_option("deletion-vectors.enabled", "true")
-    CatalogFactory.create({"warehouse": str(warehouse)}).alter_table(str(TABLE), [change], False)
+    CatalogFactory.create({"warehouse": str(warehouse)}).alter_table(str(name), [change], False)
 
 
-def marked_rows(warehouse: Path) -> pa.Table:
+def marked_rows(warehouse: Path, name: TableName = TABLE) -> pa.Table:
     """The rows that deletion vectors mark: ``path`` (string) and ``row`` (bigint)."""
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
-    table = connector.metadata.load_table(TABLE)
+    table = connector.metadata.load_table(name)
     vectors = pinned_table(table).vectors
     marked = [pa.table({"path": pa.array([], pa.string()), "row": pa.array([], pa.int64())})]
     for file in connector.metadata.plan_files(table):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.metadata.retained import retained_snapshots
-from benchmarks.planning import FIRST_DAY, NAME, create_table, fill_table
+from tests.support.many_files import FIRST_DAY, NAME, create_table, fill_table
 
 DAYS, FILES_PER_DAY, SNAPSHOTS, ROUNDS = 1000, 20, 1000, 5
 

@@ -69,7 +69,7 @@ def prepare(programs: Sequence[str] = PROGRAMS, jars: Sequence[Jar] = ()) -> Too
         raise JudgeMissingError("there is no pyspark, whose jars the judge needs")
     hadoop = Path(spec.origin).parent / "jars"  # which the bundle leaves out
     TOOLS.mkdir(parents=True, exist_ok=True)
-    fetched = [str(_fetched(jar)) for jar in (BUNDLE, *jars)]
+    fetched = [str(fetched_jar(jar)) for jar in (BUNDLE, *jars)]
     libraries = os.pathsep.join([*fetched, f"{hadoop}{os.sep}*"])
     return Toolchain(java, f"{_classes(javac, libraries, programs)}{os.pathsep}{libraries}")
 
@@ -82,7 +82,7 @@ def _tool(name: str) -> str:
     return found
 
 
-def _fetched(jar: Jar) -> Path:
+def fetched_jar(jar: Jar) -> Path:
     """The file, of the pinned content."""
     file = TOOLS / jar.file_name
     if file.exists() and _sha256(file) == jar.sha256:

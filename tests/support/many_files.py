@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,8 +43,8 @@ def create_table(warehouse: Path) -> Connector:
     return connector
 
 
-def fill_table(connector: Connector, days: int, files_per_day: int) -> None:
-    """Add days of files in one commit; a file has ids of its own, ten of them.
+def fill_table(connector: Connector, days: int, files_per_day: int, commits: int = 1) -> None:
+    """Add days of files in some commits; a file has ids of its own, ten of them.
 
     All files of a day are one parquet file under several names, so only the first one of a day
     holds the ids that the statistics tell; that is enough for statements on these.
@@ -48,16 +52,17 @@ def fill_table(connector: Connector, days: int, files_per_day: int) -> None:
     from pypaimon.write.commit_message import CommitMessage
 
     table = connector.metadata.load_table(NAME).native.table
-    messages = []
-    for number in range(days):
-        day = FIRST_DAY + dt.timedelta(days=number)
-        folder = Path(table_paths.bucket_directory(table, (day,), 0))
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [_file(table, folder, day, file) for file in range(files_per_day)]
-        messages.append(CommitMessage((day,), 0, files))
-    commit = table.new_batch_write_builder().new_commit()
-    commit.commit(messages)
-    commit.close()
+    for part in range(commits):
+        messages = []
+        for number in range(part * days // commits, (part + 1) * days // commits):
+            day = FIRST_DAY + dt.timedelta(days=number)
+            folder = Path(table_paths.bucket_directory(table, (day,), 0))
+            folder.mkdir(parents=True, exist_ok=True)
+            files = [_file(table, folder, day, file) for file in range(files_per_day)]
+            messages.append(CommitMessage((day,), 0, files))
+        commit = table.new_batch_write_builder().new_commit()
+        commit.commit(messages)
+        commit.close()
 
 
 def _file(table: object, folder: Path, day: dt.date, number: int) -> object:
@@ -77,12 +82,35 @@ def _file(table: object, folder: Path, day: dt.date, number: int) -> object:
     return data_files.new_data_file(table, str(path), path.stat().st_size, ROWS, statistics)
 
 
-def update_one_day(spark: SparkSession, warehouse: Path, operation_id: str) -> JobResult:
-    """MERGE a source of one day and three keys, two of which the day's first file holds."""
-    query = f"SELECT DATE '{FIRST_DAY}' AS day, id FROM VALUES (1L), (2L), (-1L) AS s(id)"
+def update_days(
+    spark: SparkSession, warehouse: Path, operation_id: str, days: int = 1
+) -> JobResult:
+    """MERGE a source of some days and three keys each, two of which the day's first file holds."""
+    query = (
+        f"SELECT date_add(DATE '{FIRST_DAY}', CAST(d.id AS INT)) AS day, s.id "
+        f"FROM range({days}) d CROSS JOIN VALUES (1L), (2L), (-1L) AS s(id)"
+    )
     action = UpdateAction((Assignment("n", "t.n + 1"),))
     spec = MergeSpec(
         "s", "t.day = s.day AND t.id = s.id", (MergeCase("matched", action),), "t", "s"
     )
     catalog = CatalogSpec("paimon", str(warehouse))
     return run(JobRequest(operation_id, NAME, catalog, spec, (SqlSource("s", query),)), spark)
+
+
+@contextmanager
+def manifest_reads() -> Iterator[Counter[str]]:
+    """How often each manifest is read, by name."""
+    from pypaimon.manifest.manifest_file_manager import ManifestFileManager
+
+    read, reads = ManifestFileManager.read, Counter[str]()
+
+    def counted(self: Any, name: str, *arguments: Any, **options: Any) -> Any:
+        reads[name] += 1
+        return read(self, name, *arguments, **options)
+
+    ManifestFileManager.read = counted
+    try:
+        yield reads
+    finally:
+        ManifestFileManager.read = read

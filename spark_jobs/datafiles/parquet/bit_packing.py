@@ -47,17 +47,34 @@ def bit_packed(values: Integers, width: int) -> bytes:
 
 def _bit_packed_block(values: Integers, width: int) -> bytes:
     groups = -(-len(values) // _GROUP)
-    padded = np.zeros(groups * _GROUP, dtype=np.uint64)
+    size = 8 if width <= 8 else 16 if width <= 16 else 32
+    padded = np.zeros(groups * _GROUP, dtype=f"<u{size // 8}")
     padded[: len(values)] = values
-    by_place = np.ascontiguousarray(padded.reshape(groups, _GROUP).T)
+    pieces, bits = _paired(padded, size, width)
+    in_group = len(pieces) // groups
+    by_place = pieces.reshape(groups, in_group).T
     words = np.zeros((-(-_GROUP * width // _WORD), groups), dtype="<u8")
-    for place in range(_GROUP):
-        word, shift = divmod(place * width, _WORD)
+    for place in range(in_group):
+        word, shift = divmod(place * bits, _WORD)
         words[word] |= by_place[place] << np.uint64(shift)
-        if shift + width > _WORD:
+        if shift + bits > _WORD:
             words[word + 1] |= by_place[place] >> np.uint64(_WORD - shift)
     as_bytes = np.ascontiguousarray(words.T).view(np.uint8)
     return as_bytes[:, :width].tobytes()
+
+
+def _paired(values: Integers, size: int, bits: int) -> tuple[Integers, int]:
+    """Numbers of a word each, in which several values stand side by side, and the bits they take.
+
+    ``values`` are of ``size`` bits each, of which ``bits`` are used. Two neighbours are read as one
+    number of twice the size, and its halves moved together, until a number is as long as a word.
+    """
+    while size < _WORD:
+        pairs = values.view(f"<u{size // 4}")
+        kind = pairs.dtype.type
+        values = pairs & kind((1 << size) - 1) | pairs >> kind(size) << kind(bits)
+        size, bits = 2 * size, 2 * bits
+    return values, bits
 
 
 def varint(number: int) -> bytes:

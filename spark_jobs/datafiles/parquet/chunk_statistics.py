@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Context, Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -23,6 +24,9 @@ from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.thrift import FALSE, Struct
 from spark_jobs.datafiles.statistics import ColumnStatistics, StatisticsCollector
 
+# The bytes of numbers that Arrow holds as parquet stores them.
+_NUMBERS: Final = {footers.INT32: 4, footers.INT64: 8}
+_EXACT: Final = Context(prec=38)
 _EXACTNESS: Final = (StatisticsField.MAX_IS_EXACT, StatisticsField.MIN_IS_EXACT)
 
 
@@ -43,6 +47,7 @@ class ChunkStatistics:
         collector: StatisticsCollector | None = None,
     ) -> None:
         self._source = source
+        self._has_orders = source.has_column_orders
         self._columns = columns
         self._collector = StatisticsCollector() if collector is None else collector
         self._bounds: dict[str, list[bytes]] = {}
@@ -63,7 +68,7 @@ class ChunkStatistics:
             self._collector.add_nulls(column.name, found.null_count)
             return
         meta = chunks[0].meta
-        trusted = values is not None or self._source.has_column_orders
+        trusted = values is not None or self._has_orders
         bounds = _exact_bounds(column.elements[0], meta) if trusted else None
         if bounds is None or pa.types.is_floating(column.field.type):
             self._collector.add_column(column.name, self._decoded(column, chunks, rows))
@@ -77,7 +82,7 @@ class ChunkStatistics:
         for column in self._columns:
             raw = self._bounds.pop(column.name, [])
             if raw:
-                values = _typed(column.elements[0], raw)
+                values = _typed(column, raw)
                 self._collector.add_column(column.name, pa.chunked_array([values]))
         return self._collector.result()
 
@@ -115,7 +120,23 @@ def _exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:
     return present if len(present) == len(bounds) else None
 
 
-def _typed(element: Struct, raw: Sequence[bytes]) -> pa.Array:
-    if number(element, ElementField.TYPE) == footers.BOOLEAN:
+def _typed(column: TopColumn, raw: Sequence[bytes]) -> pa.Array:
+    """Bounds as an array of the column's type."""
+    element, kind = column.elements[0], column.field.type
+    stored_as = number(element, ElementField.TYPE)
+    if stored_as == footers.BOOLEAN:
         return pa.array([value != b"\0" for value in raw], pa.bool_())
+    if stored_as == footers.BYTE_ARRAY and kind in (pa.string(), pa.binary()):
+        return pa.array(raw, pa.binary()).view(kind)
+    if stored_as in _NUMBERS and all(len(value) == _NUMBERS[stored_as] for value in raw):
+        if pa.types.is_decimal128(kind):
+            return _decimals([int.from_bytes(v, "little", signed=True) for v in raw], kind)
+        if pa.types.is_temporal(kind) or kind in (pa.int32(), pa.int64()):
+            return pa.Array.from_buffers(kind, len(raw), [None, pa.py_buffer(b"".join(raw))])
+    if stored_as == footers.FIXED_LEN_BYTE_ARRAY and pa.types.is_decimal128(kind):
+        return _decimals([int.from_bytes(v, "big", signed=True) for v in raw], kind)
     return plain_values.decoded(element, plain_values.joined(element, raw), len(raw))
+
+
+def _decimals(unscaled: Sequence[int], kind: pa.Decimal128Type) -> pa.Array:
+    return pa.array([_EXACT.scaleb(Decimal(each), -kind.scale) for each in unscaled], kind)

@@ -37,6 +37,7 @@ _LOGICAL = (
     ElementField.LOGICAL_TYPE,
 )
 _SIGN = 0x80
+_LONG = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +252,28 @@ def _signed_statistics(values: pa.ChunkedArray) -> Struct:
         return statistics
     width = values.type.byte_width
     raw = np.concatenate([_bytes_of(chunk, width) for chunk in present.chunks])
+    low, high = _extremes_of_long(raw) if width > _LONG else _extremes_of_short(raw)
+    statistics[StatisticsField.MAX_VALUE] = thrift.binary(high)
+    statistics[StatisticsField.MIN_VALUE] = thrift.binary(low)
+    return statistics
+
+
+def _extremes_of_short(raw: np.ndarray) -> tuple[bytes, bytes]:
+    """The least and the greatest of numbers that fit 64 bits, which they fill from the left."""
+    filled = np.zeros((len(raw), _LONG), dtype=np.uint8)
+    filled[:, : raw.shape[1]] = raw
+    numbers = filled.view(">i8")[:, 0].astype(np.int64)
+    return raw[numbers.argmin()].tobytes(), raw[numbers.argmax()].tobytes()
+
+
+def _extremes_of_long(raw: np.ndarray) -> tuple[bytes, bytes]:
     raw[:, 0] ^= _SIGN  # Now they sort as unsigned bytes.
     shifted = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(width), len(raw), [None, pa.py_buffer(raw)]
+        pa.binary(raw.shape[1]), len(raw), [None, pa.py_buffer(raw)]
     )
     extremes = pc.min_max(shifted)
-    for field, name in ((StatisticsField.MAX_VALUE, "max"), (StatisticsField.MIN_VALUE, "min")):
-        first, *rest = extremes[name].as_py()
-        statistics[field] = thrift.binary(bytes([first ^ _SIGN, *rest]))
-    return statistics
+    (low, *low_rest), (high, *high_rest) = extremes["min"].as_py(), extremes["max"].as_py()
+    return bytes([low ^ _SIGN, *low_rest]), bytes([high ^ _SIGN, *high_rest])
 
 
 def _bytes_of(array: pa.FixedSizeBinaryArray, width: int) -> np.ndarray:

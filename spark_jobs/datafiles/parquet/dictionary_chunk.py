@@ -5,7 +5,7 @@ Only the indices are decoded and packed again, so that no values are compared or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,7 +34,10 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _PAGE_BYTES: Final = 1024 * 1024
 _PAGE_ROWS: Final = 1024 * 1024
 _BLOCK: Final = 64 * 1024
+# The size of a chunk, as a share of what its values take without a dictionary.
+_WORTH_A_DICTIONARY: Final = 0.6
 _WIDTHS: Final = {footers.INT32: 4, footers.INT64: 8}
+_PLAIN_WIDTHS: Final = {**_WIDTHS, footers.FLOAT: 4, footers.DOUBLE: 8}
 # pyarrow's codec names by their numbers in ColumnMetaData.
 _CODECS: Final = {0: "none", 1: "snappy", 2: "gzip", 6: "zstd"}
 
@@ -59,11 +62,27 @@ class _Dictionary:
         return max(1, (self.count - 1).bit_length())
 
 
+def keeps_dictionary(column: TopColumn, metas: Sequence[Struct]) -> bool:
+    """Whether a column's chunks, encoded anew, should have dictionaries as they have now.
+
+    A number that is little longer than its index is better stored itself.
+    """
+    if not any(map(footers.is_all_dictionary, metas)):
+        return False
+    element, meta = column.elements[0], metas[0]
+    stored_as = number(element, ElementField.TYPE)
+    width = _PLAIN_WIDTHS.get(stored_as) or number(element, ElementField.TYPE_LENGTH)
+    if not column.is_flat or not width:
+        return True
+    plain = width * number(meta, MetaField.NUM_VALUES)
+    return number(meta, MetaField.UNCOMPRESSED_SIZE) < _WORTH_A_DICTIONARY * plain
+
+
 def can_lose_rows(column: TopColumn, meta: Struct, compression: Compression) -> bool:
     """Whether ``without_rows`` supports the chunk's type, and the chunk has the wanted codec."""
     return (
         column.is_flat
-        and footers.is_all_dictionary(meta)
+        and keeps_dictionary(column, [meta])
         and _CODECS.get(number(meta, MetaField.CODEC, -1)) == compression.codec
         and _has_known_order(column)
     )

@@ -117,6 +117,7 @@ class GroupWriter:
         chunks: list[EncodedChunk] = []
         try:
             statistics = ChunkStatistics(group.footer, self.form.columns, self._statistics)
+            is_ordered = group.footer.has_column_orders
             for column, source in zip(self.form.columns, group.columns, strict=True):
                 if source is None:
                     chunks += encoded[column.name]
@@ -124,7 +125,6 @@ class GroupWriter:
                     continue
                 copied = group.chunks(source)
                 statistics.add(column, copied, group.row_count, None)
-                is_ordered = group.footer.has_column_orders
                 chunks += copied if is_ordered else map(_without_bounds, copied)
             statistics.result()
         except pa.ArrowException:

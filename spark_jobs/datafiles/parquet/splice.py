@@ -24,7 +24,11 @@ from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_ro
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet.chunk_statistics import ChunkStatistics
 from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window
-from spark_jobs.datafiles.parquet.dictionary_chunk import can_lose_rows, without_rows
+from spark_jobs.datafiles.parquet.dictionary_chunk import (
+    can_lose_rows,
+    keeps_dictionary,
+    without_rows,
+)
 from spark_jobs.datafiles.parquet.footer import (
     MAGIC,
     MISUNDERSTOOD,
@@ -204,7 +208,7 @@ class _Splicer:
                 return [chunk], None
         codec = self._codecs[column.name]
         values = self._changed(column.name, codec.decode(window, metas, rows), keep, local)
-        return codec.encode(values, any(map(footers.is_all_dictionary, metas))), values
+        return codec.encode(values, keeps_dictionary(column, metas)), values
 
     def _converted(
         self,
