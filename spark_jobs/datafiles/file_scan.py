@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.conform import conform
-from spark_jobs.datafiles.decoded_rows import BatchSize
+from spark_jobs.datafiles.decoded_rows import BatchSize, DecodedRows
 from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.key_probe import KeyProbe
@@ -84,10 +84,12 @@ class FileScan:
         for group in row_groups(path, stream, self._recorded(), self.most):
             count = group.row_count
             gone = len(_within(deleted, start, count))
-            if self.most is None or gone == count or not names:
+            if self.most is None or gone == count:
                 yield group
-            else:
+            elif names:
                 yield from group.parts(names, self.most)
+            else:
+                yield from DecodedRows(pa.table({"": pa.nulls(count)})).parts(names, self.most)
             start += count
             del group
 
