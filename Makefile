@@ -68,7 +68,8 @@ test-live: setup setup-classes ## Run the tests on a live Airflow server only
 .PHONY: test-property
 test-property: setup ## Run N=… random statements, from SEED=… or from the first seed never run
 	@$(SPARK_VENV)/bin/python -m tests.property --statements $(or $(N),300) \
-		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) $(if $(MINUTES),--minutes $(MINUTES))
+		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLAN),--plan $(PLAN))
 
 .PHONY: test-races
 test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1), then check it

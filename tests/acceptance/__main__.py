@@ -27,6 +27,7 @@ from tests.acceptance.cases import BadCaseError, Case, load_cases
 from tests.acceptance.report import Entry, last_line, read_refused, write_report
 from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
+from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
 from tests.support.table_kinds import BUILT, KEYED, KINDS, TableKind, named_kinds
 
@@ -47,13 +48,16 @@ def main(arguments: list[str] | None = None, spark: SparkSession | None = None) 
         return 2
     started = time.monotonic()
     entries = []
-    for entry in _entries(kinds, runs, spark):
-        entries.append(entry)
-        if entry.outcome in ("failed", "unchecked"):
-            print(entry.line(), flush=True)
+    with forced_plan(parsed.plan) as tally:
+        for entry in _entries(kinds, runs, spark):
+            entries.append(entry)
+            if entry.outcome in ("failed", "unchecked"):
+                print(entry.line(), flush=True)
     seconds = time.monotonic() - started
     if parsed.report:
         write_report(Path(parsed.report), entries, seconds)
+    if parsed.plan != "auto":
+        print(tally)
     print(last_line(entries, seconds))
     return int(any(entry.outcome == "failed" for entry in entries))
 
@@ -70,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"file with one case per line; default: ${CASES_VARIABLE}",
     )
     parser.add_argument("--tables", default="append-cow", help=f"of: {', '.join(KINDS)}")
+    parser.add_argument(
+        "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
+    )
     parser.add_argument("--only", action="append", default=[], help="id of a case; repeatable")
     parser.add_argument("--report", help="file for the results as JSON")
     return parser

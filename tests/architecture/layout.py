@@ -39,6 +39,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.insert.insert_pass",
     "spark_jobs.engine.merge.located_writer",
     "spark_jobs.engine.merge.lookup_join",
+    "spark_jobs.engine.merge.prepared_changes",
     "spark_jobs.engine.merge.source_lookup",
     "spark_jobs.engine.insert.insert_writer",
     "spark_jobs.engine.insert.task_clusters",

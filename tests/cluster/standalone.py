@@ -91,7 +91,8 @@ class Cluster:
 class Submission:
     """One spark-submit, in a folder of its own that knows the project only as a zip.
 
-    ``points``: where a process of the job stops, see ``executor_python``.
+    ``points``: where a process of the job stops, see ``executor_python``; ``plan``: the physical
+    plan of its merge, empty: the one that suits it.
     """
 
     folder: Path
@@ -100,6 +101,7 @@ class Submission:
     conf: Mapping[str, str] = field(default_factory=dict)
     points: tuple[str, ...] = ()
     executor_python: Path = EXECUTOR_PYTHON
+    plan: str = ""
 
     def start(self) -> subprocess.Popen[bytes]:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -116,13 +118,14 @@ class Submission:
             command += ["--conf", f"{name}={value}"]
         command += ["--py-files", str(job / "spark_jobs.zip"), "--name", "merge"]
         command += [str(job / "main.py"), "--request", str(job / "request.json")]
+        faults = {"FAULT_FOLDER": str(self.faults), "PYTHONPATH": str(FAULTS)}
+        if self.plan:
+            faults["FAULT_PLAN"] = self.plan
         with self.log.open("wb") as output:
             return subprocess.Popen(
                 command,
                 cwd=self.folder / "cwd",
-                env=clean_environment(
-                    **_CLASS_ARCHIVE, FAULT_FOLDER=str(self.faults), PYTHONPATH=str(FAULTS)
-                ),
+                env=clean_environment(**_CLASS_ARCHIVE, **faults),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

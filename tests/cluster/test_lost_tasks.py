@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.engine.merge.plan_limits import Plan
 from tests.cluster.merging import ClusterMerge, ClusterMerges
 from tests.cluster.processes import ancestor, kill, wait_for
+from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.support.walking import files_below
 
 (_MERGE,) = (each for each in BEHAVIOURS if each.name == "all kinds of clauses together")
+(_PREPARED,) = (each for each in BEHAVIOURS if each.name == "clauses that read only the source")
 
 
 def _open_file(merge: ClusterMerge) -> Path:
@@ -68,7 +71,19 @@ def test_killed_sink_task_is_run_again(merges: ClusterMerges, victim: str) -> No
 
 
 @pytest.mark.by_turns(2, 1)
-def test_speculative_copy_of_a_slow_sink_task(merges: ClusterMerges) -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "plan"),
+    [
+        (_MERGE, "join"),
+        # The same writer, at the end of another kind of task.
+        pytest.param(_PREPARED, "located", marks=pytest.mark.extended),
+        pytest.param(_PREPARED, "prepared", marks=pytest.mark.extended),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_speculative_copy_of_a_slow_sink_task(
+    merges: ClusterMerges, behaviour: Behaviour, plan: Plan
+) -> None:
     aggressive = {
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
@@ -77,7 +92,7 @@ def test_speculative_copy_of_a_slow_sink_task(merges: ClusterMerges) -> None:
         "spark.speculation.minTaskRuntime": "100ms",
     }
     # It waits until the job ends; only the copy that Spark starts beside it can end the stage.
-    merge = merges.start(_MERGE, points=("sink",), conf=aggressive)
+    merge = merges.start(behaviour, points=("sink",), conf=aggressive, plan=plan)
     merge.submission.hit("sink")
     slow = _open_file(merge)
 

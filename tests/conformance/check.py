@@ -48,7 +48,7 @@ def check(
     *,
     has_session: bool = True,
     **options: Any,
-) -> None:
+) -> JobResult:
     """Run the behaviour on a fresh table and compare outcome, files and metrics."""
     before = harness.state()
     request = request_of(behaviour, harness, **options)
@@ -59,7 +59,7 @@ def check(
     if behaviour.fails is not None:
         check_failure(result, behaviour.fails)
         check_untouched(before, after)
-        return
+        return result
     assert result.error is None, result.error
     assert readable(after.rows) == readable(behaviour.expected_rows)
     stay = staying(behaviour, harness, before, after)
@@ -67,12 +67,13 @@ def check(
     if not behaviour.changes:
         assert (result.status, result.new_snapshot_id) == ("unchanged", None)
         check_untouched(before, after)
-        return
+        return result
     assert result.status == "committed"
     assert result.base_snapshot_id == before.snapshot_id
     assert result.new_snapshot_id == after.snapshot_id == (before.snapshot_id or 0) + 1
     check_files(behaviour, before, after, stay)
     assert after.operations == {f"{OPERATION_ID}.json"}
+    return result
 
 
 def check_verdict(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.connectors import HARNESSES, KEYED_HARNESSES
+from tests.conformance.connectors import HARNESSES, KEYED_HARNESSES, PLANNED_HARNESSES
 from tests.conformance.harness import Harness
 from tests.conformance.tables import SeedTable
 
@@ -32,7 +32,7 @@ def make_table(
     """A function that gives a fresh copy of a filled table."""
 
     def make(connector: str, table: SeedTable, *, partitioned: bool) -> Harness:
-        harness = {**HARNESSES, **KEYED_HARNESSES}[connector]
+        harness = {**HARNESSES, **KEYED_HARNESSES, **PLANNED_HARNESSES}[connector]
         key = (connector, table.name, partitioned)
         if key not in seeds:
             seeds[key] = tmp_path_factory.mktemp("seed")

@@ -1,6 +1,7 @@
 """The connectors that all behaviours hold for: a new one needs its harness and a line here.
 
-Paimon is there once for each kind of table, and again with files that pyarrow reads.
+Paimon is there once for each kind of table, again with files that pyarrow reads, and again with
+each physical plan.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
+from tests.support.forced_plans import Forced
 from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
@@ -21,17 +23,18 @@ HARNESSES: dict[str, Callable[..., Harness]] = {
     **{kind.name: partial(PaimonHarness, kind=kind) for kind in BUILT},
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
-    "append-cow-located": partial(PaimonHarness, kind=APPEND_COW),
-    "append-dv-located": partial(PaimonHarness, kind=APPEND_DV),
-    "bucketed-dv-located": partial(PaimonHarness, kind=BUCKETED_DV),
+}
+_FORCED: tuple[Forced, ...] = ("join", "located", "prepared")
+_PLANNED = [(kind, plan) for kind in (APPEND_COW, APPEND_DV, BUCKETED_DV) for plan in _FORCED]
+# Connectors whose merges run under one plan wherever it can run them.
+PLANS: dict[str, Forced] = {f"{kind.name}-{plan}": plan for kind, plan in _PLANNED}
+PLANNED_HARNESSES: dict[str, Callable[..., Harness]] = {
+    f"{kind.name}-{plan}": partial(PaimonHarness, kind=kind) for kind, plan in _PLANNED
 }
 # Limits under which a connector runs: small tables get a dynamic filter too.
 LIMITS = {
     "append-cow-pyarrow": PlanLimits(filter_share=1000.0),
     "append-dv-pyarrow": PlanLimits(filter_share=1000.0),
-    "append-cow-located": PlanLimits(located_share=1000.0),
-    "append-dv-located": PlanLimits(located_share=1000.0),
-    "bucketed-dv-located": PlanLimits(located_share=1000.0),
 }
 KEYED_HARNESSES: dict[str, Callable[..., Harness]] = {
     kind.name: partial(PaimonHarness, kind=kind) for kind in KEYED

@@ -18,14 +18,21 @@ from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import BEHAVIOURS, clauses, filtered, overwrites
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import COPY_ON_WRITE, HARNESSES, LIMITS
+from tests.conformance.connectors import (
+    COPY_ON_WRITE,
+    HARNESSES,
+    LIMITS,
+    PLANNED_HARNESSES,
+    PLANS,
+)
+from tests.support.forced_plans import forced_plan
 from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
 _PLAIN_PARTS = 4
 _PARTS = 30
 # Of each pair one has a turn.
-_ALIKE = ((BUCKETED_COW.name, BUCKETED_DV.name), ("append-dv-pyarrow", "append-dv-located"))
+_ALIKE = ((BUCKETED_COW.name, BUCKETED_DV.name), ("append-dv-pyarrow", "append-dv-prepared"))
 # Errors of the analysis.
 _REFUSED = {
     ErrorCode.AMBIGUOUS_REFERENCE,
@@ -40,7 +47,9 @@ _REFUSED = {
 
 def _cases() -> Iterator[object]:
     for number, behaviour in enumerate(BEHAVIOURS):
-        for connector in HARNESSES:
+        for connector in (*HARNESSES, *PLANNED_HARNESSES):
+            if connector in PLANS and behaviour.statement is not None:
+                continue
             if not (EVERYTHING or _is_chosen(behaviour, number, connector)):
                 continue
             for partitioned in _layouts(behaviour, number, connector):
@@ -70,8 +79,8 @@ def _layouts(behaviour: Behaviour, number: int, connector: str) -> tuple[bool, .
     kind = KINDS.get(connector)
     if EVERYTHING:
         return (True,) if behaviour.needs_partitions else (True, False)
-    if connector in LIMITS:
-        chosen = connector in ("append-dv-pyarrow", "append-dv-located")
+    if connector in LIMITS or connector in PLANS:
+        chosen = connector in ("append-dv-pyarrow", "append-dv-prepared")
         reads = chosen and behaviour not in overwrites.BEHAVIOURS
         return (True,) if reads else ()
     if kind is not None and kind.buckets is not None:
@@ -92,7 +101,9 @@ def test_behaviour(
     behaviour: Behaviour, connector: str, partitioned: bool, make_table: MakeTable
 ) -> None:
     harness = make_table(connector, behaviour.table, partitioned=partitioned)
-    check(behaviour, harness, LIMITS.get(connector))
+    with forced_plan(PLANS.get(connector, "auto")) as tally:
+        result = check(behaviour, harness, LIMITS.get(connector))
+    tally.require_ran(result)
 
 
 def test_every_behaviour_has_a_name_of_its_own() -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
 
-from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import MergeCase
-from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge import located_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.write.derivation import by_position
@@ -27,15 +23,13 @@ from tests.conformance.behaviour import (
     not_matched,
     update,
 )
-from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS
+from tests.engine.outcomes import run, same_outcome
 
 pytestmark = pytest.mark.slow
 
 LOCATED = PlanLimits(plan="located")
-JOIN = PlanLimits(plan="join")
 
 _VALUES = """
     (101, 101, 'a', DATE'2020-01-01', 1), (102, 999, 'b', DATE'1500-01-01', 2),
@@ -109,18 +103,6 @@ FAILING = {
 }
 
 
-def run(behaviour: Behaviour, harness: Harness, limits: PlanLimits) -> JobResult:
-    request = request_of(behaviour, harness)
-    return Job(request, harness.spark, harness.open(), limits=limits).run()
-
-
-def outcome(result: JobResult, harness: Harness) -> tuple[Any, ...]:
-    metrics, error = result.metrics, result.error
-    counts = (metrics.matched, metrics.inserted, metrics.updated, metrics.deleted)
-    told = error and (error.code, error.message)
-    return result.status, told, counts, readable(harness.state().rows)
-
-
 @pytest.mark.by_turns(2)
 @pytest.mark.parametrize("kind", ["append-cow", "append-dv"])
 @pytest.mark.parametrize("name", [*STATEMENTS, *FAILING])
@@ -128,16 +110,11 @@ def test_the_outcome_is_that_of_the_general_plan(
     name: str, kind: str, make_table: MakeTable
 ) -> None:
     behaviour = {**STATEMENTS, **FAILING}[name]
-    found = []
-    for limits in (JOIN, LOCATED):
-        harness = make_table(kind, ORDERS, partitioned=True)
-        result = run(behaviour, harness, limits)
-        found.append(outcome(result, harness))
-        shutil.rmtree(harness.warehouse)
-        assert result.error or result.metrics.plan == f"{limits.plan}: it is asked for"
 
-    assert found[0] == found[1]
-    assert found[0][0] == ("failed" if name in FAILING else "committed")
+    status, plans = same_outcome(behaviour, kind, make_table, "join", "located")
+
+    assert status == ("failed" if name in FAILING else "committed")
+    assert name in FAILING or plans[1] == "located: it is asked for"
 
 
 @pytest.mark.parametrize(

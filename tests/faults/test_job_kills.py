@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_jobs.contract.request import JobRequest, Origin
+from spark_jobs.engine.merge.plan_limits import Plan
 from spark_jobs.run import run
 from tests.cluster.processes import kill_tree, wait_for
 from tests.cluster.standalone import Submission
@@ -22,6 +23,7 @@ from tests.conformance.check import OPERATION_ID, readable, request_of
 from tests.conformance.harness import TARGET
 from tests.conformance.paimon_harness import PaimonHarness
 from tests.faults.looking import Seen, look
+from tests.support.forced_plans import forced_plan
 from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT, TableKind
 from tests.support.turns import has_turn
 from tests.support.walking import files_below
@@ -29,7 +31,9 @@ from tests.support.walking import files_below
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-(_MERGE,) = (each for each in BEHAVIOURS if each.name == "all kinds of clauses together")
+# What every plan can run.
+(_MERGE,) = (each for each in BEHAVIOURS if each.name == "clauses that read only the source")
+_PLANS: tuple[Plan, ...] = ("prepared", "located", "join")
 _GUARD = f"consumer-merge-{OPERATION_ID}"
 
 Wait = Callable[[Submission, str, Path], None]
@@ -85,16 +89,23 @@ def table_of_kills(pytestconfig: pytest.Config) -> Iterator[list[str]]:
         sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
 
-_CASES = [(moment, kind) for moment in _KILLS for kind in (APPEND_COW, APPEND_DV)]
+_CASES = [
+    (moment, kind, plan) for kind in (APPEND_COW, APPEND_DV) for plan in _PLANS for moment in _KILLS
+]
 
 
 @pytest.mark.parametrize(
-    ("moment", "kind"),
+    ("moment", "kind", "plan"),
     [case for number, case in enumerate(_CASES) if has_turn(number, len(_CASES))],
     ids=lambda each: str(getattr(each, "name", each)),
 )
 def test_killed_job(
-    moment: str, kind: TableKind, spark: SparkSession, tmp_path: Path, table_of_kills: list[str]
+    moment: str,
+    kind: TableKind,
+    plan: Plan,
+    spark: SparkSession,
+    tmp_path: Path,
+    table_of_kills: list[str],
 ) -> None:
     point, wait, expected = _KILLS[moment]
     harness = _table(spark, tmp_path, kind)
@@ -106,6 +117,7 @@ def test_killed_job(
         "local[2]",
         points=(point,),
         executor_python=Path(sys.executable),
+        plan=plan,
     )
     before = look(warehouse, str(TARGET))
 
@@ -117,9 +129,11 @@ def test_killed_job(
 
     assert not _result(warehouse).is_file()
     _result(warehouse).unlink(missing_ok=True)
-    left, then = _retried(spark, harness, request, before)
+    with forced_plan(plan):
+        left, then = _retried(spark, harness, request, before)
     assert _state(left) == expected
-    table_of_kills.append(f"{kind.name:<13}{moment:<48} table {expected}, next try {then}")
+    where = f"{kind.name:<13}{plan:<10}{moment:<48}"
+    table_of_kills.append(f"{where} table {expected}, next try {then}")
 
 
 # The moments above are where a kill can make a difference.
@@ -131,10 +145,16 @@ def test_job_killed_at_any_time(
     chance = random.Random(seed)
     kind = chance.choice(BUILT)
     seconds = chance.uniform(3, 25)
+    plan = chance.choice(_PLANS)
     harness = _table(spark, tmp_path, kind)
     request = request_of(_MERGE, harness)
     submission = Submission(
-        tmp_path / "job", request, "local[2]", points=(), executor_python=Path(sys.executable)
+        tmp_path / "job",
+        request,
+        "local[2]",
+        points=(),
+        executor_python=Path(sys.executable),
+        plan=plan,
     )
     before = look(harness.warehouse, str(TARGET))
 
@@ -146,7 +166,9 @@ def test_job_killed_at_any_time(
 
     left, then = _retried(spark, harness, request, before)
     moment = f"{seconds:.1f} s after its start"
-    table_of_kills.append(f"{kind.name:<13}{moment:<48} table {_state(left)}, next try {then}")
+    table_of_kills.append(
+        f"{kind.name:<13}{plan:<10}{moment:<48} table {_state(left)}, next try {then}"
+    )
 
 
 def _table(spark: SparkSession, tmp_path: Path, kind: TableKind) -> PaimonHarness:

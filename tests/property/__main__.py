@@ -1,6 +1,7 @@
 """Runs random statements until enough have been: ``make test-property N=3000 [SEED=7]``.
 
-Each seed is a table with three statements. The ledger (``.property/seeds.jsonl``) gets a line per
+Each seed is a table with three statements. ``PLAN=prepared`` lets all merges run under that plan
+where it can run them. The ledger (``.property/seeds.jsonl``, one for each plan) gets a line per
 seed, so that a run that was ended goes on where it stopped: with a seed, those of its range are run
 that were not run with this commit; without one, seeds that were never run at all. The exit code is
 1 when a seed failed; what fails is told as the smallest chain that still does.
@@ -25,6 +26,7 @@ from tests.property.cases import KINDS, STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
+from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
 from tests.support.table_kinds import named_kinds
 
@@ -40,10 +42,15 @@ def main() -> int:
     parser.add_argument("--statements", type=int, required=True, help="how many to run")
     parser.add_argument("--seed", type=int, help="the first; default: the first never run")
     parser.add_argument("--kinds", help="only seeds of these kinds of tables, with commas")
+    parser.add_argument(
+        "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
+    )
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
-    parser.add_argument("--ledger", type=Path, default=ROOT / ".property" / "seeds.jsonl")
+    parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
-    ledger, commit = Ledger(parsed.ledger), current_commit()
+    of_plan = "seeds" if parsed.plan == "auto" else f"seeds-{parsed.plan}"
+    path = parsed.ledger or ROOT / ".property" / f"{of_plan}.jsonl"
+    ledger, commit = Ledger(path), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
     kinds = named_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
     fitting = (seed for seed in itertools.count(first) if kind_of(seed) in kinds)
@@ -51,7 +58,10 @@ def main() -> int:
     missing = ledger.missing(seeds, commit)
     print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
-    _run(missing, ledger, commit, deadline)
+    with forced_plan(parsed.plan) as tally:
+        _run(missing, ledger, commit, deadline)
+    if parsed.plan != "auto":
+        print(tally)
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]
     print(summary(runs))
     return int(any(run.failure for run in runs))

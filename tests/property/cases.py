@@ -16,6 +16,7 @@ from tests.oracle.merge import Merge, TableColumn, key_of
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.grammar import BEYOND_INT, TYPES, VALUES
 from tests.property.statements import dml, insert_rows, merge, spoiled
+from tests.support.forced_plans import FORCED, Forced
 from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, KEYED, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
@@ -70,11 +71,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Chain:
-    """Statements that run one after another on one table; ``limits`` say how they are planned."""
+    """Statements that run one after another on one table.
+
+    ``limits`` say how they are planned, ``plan`` which plan merges have where it can run them.
+    """
 
     table: Table
     steps: tuple[Step, ...]
     limits: PlanLimits = field(default_factory=PlanLimits)
+    plan: Forced = "auto"
 
 
 def kind_of(seed: int) -> TableKind:
@@ -97,10 +102,9 @@ def random_chain(seed: int) -> Chain:
     if extra.random() < 0.5:
         steps.insert(extra.randint(0, len(steps)), _insert_step(extra, table))
     # From a generator of its own: the tables and statements of a seed stay what they were.
-    filters = PlanLimits(filter_share=1000.0)
-    located = PlanLimits(filter_share=1000.0, located_share=1000.0)
-    limits = random.Random(f"filter {seed}").choice([PlanLimits(), filters, located])
-    return Chain(table, tuple(steps), limits)
+    how = random.Random(f"plan {seed}")
+    limits = how.choice([PlanLimits(), PlanLimits(filter_share=1000.0, located_share=1000.0)])
+    return Chain(table, tuple(steps), limits, how.choice(FORCED))
 
 
 def _table(chance: random.Random) -> Table:

@@ -23,6 +23,7 @@ from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow
 from tests.property.requests import request_of
 from tests.property.shrink import smallest
 from tests.property.sql import SOURCE
+from tests.support.forced_plans import forced_plan
 from tests.support.metadata_verdict import require_no_other_verdict
 from tests.support.table_kinds import FOLDER
 
@@ -65,7 +66,7 @@ class Runner:
         chain = random_chain(seed)
         self.census.seeds.append(seed)
         try:
-            for met in self.results(chain):
+            for met, _ in self.results(chain):
                 self.census.add(met)
         except Exception as error:
             found = smallest(chain, self._fails)
@@ -76,8 +77,8 @@ class Runner:
         for _ in self.results(chain):
             pass
 
-    def results(self, chain: Chain) -> Iterator[set[str]]:
-        """Run statement by statement; yields what each has met."""
+    def results(self, chain: Chain) -> Iterator[tuple[set[str], JobResult]]:
+        """Run statement by statement; yields what each has met, and its result."""
         table = self._create(chain.table)
         rows = chain.table.rows
         for number, step in enumerate(chain.steps, start=1):
@@ -89,7 +90,7 @@ class Runner:
             _compare(before, after, result, expected, outcome, has_key=_has_key(chain.table))
             if isinstance(step.statement, Merge) and not result.error:
                 assert result.metrics.source_rows == len(step.source)
-            yield features(chain.table, rows, step, outcome) | _work(result)
+            yield features(chain.table, rows, step, outcome) | _work(result), result
             rows = outcome.rows
 
     def _create(self, table: Table) -> PaimonTable | FolderTable:
@@ -116,11 +117,13 @@ class Runner:
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
         request = request_of(step, self.warehouse.path, name, source)
-        if isinstance(table, FolderTable):
-            result = table.run(request, chain.limits)
-        else:
-            connector = open_connector(request.catalog, {})
-            result = Job(request, self.spark, connector, limits=chain.limits).run()
+        with forced_plan(chain.plan) as tally:
+            if isinstance(table, FolderTable):
+                result = table.run(request, chain.limits)
+            else:
+                connector = open_connector(request.catalog, {})
+                result = Job(request, self.spark, connector, limits=chain.limits).run()
+        tally.require_ran(result)
         columns = {each.name: each.type for each in chain.table.columns}
         read = {SOURCE: {each.name: each.type for each in step.source_columns}}
         keys = [chain.table.partition] if chain.table.partition else []
@@ -135,7 +138,9 @@ def _work(result: JobResult) -> set[str]:
         "rewrote files": metrics.files_rewritten > 0,
         "carried rows": metrics.carried > 0,
         "marked rows": metrics.deletion_vectors_added > 0,
+        "join plan": metrics.plan.startswith("join"),
         "located plan": metrics.plan.startswith("located"),
+        "prepared plan": metrics.plan.startswith("prepared"),
     }
     return {name for name, is_met in done.items() if is_met}
 

@@ -16,11 +16,13 @@ class TargetReadSet:
     A target row matches no source row if it fails ``on_predicates`` (the target-only conjuncts of
     ON), or if no source row equals it in one of ``join_keys``. ``by_source_predicates`` are the
     target-only conjuncts of each NOT MATCHED BY SOURCE condition; None without such a clause.
+    ``has_only_keys``: ON is nothing but ``join_keys``.
     """
 
     on_predicates: tuple[Expression, ...]
     join_keys: tuple[JoinKey, ...]
     by_source_predicates: tuple[tuple[Expression, ...], ...] | None
+    has_only_keys: bool = False
 
 
 def target_read_set(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetReadSet:
@@ -38,6 +40,7 @@ def target_read_set(expressions: ExpressionAnalyzer, spec: MergeSpec) -> TargetR
         )
         if by_source
         else None,
+        has_only_keys=all(key is not None for _, key in conjuncts),
     )
 
 

@@ -56,12 +56,15 @@ def with_values(
     values: Mapping[int, Mapping[str, Expression]],
     copied: Collection[str],
     travelling: Sequence[str] = (),
+    *,
+    spreads: bool = True,
 ) -> DataFrame:
     """``joined``'s change columns and the assigned and copied table columns, in the table's order.
 
     ``values[case_number]`` are the expressions to evaluate for a case. Each is evaluated once, and
     only on the rows of its case. ``__merge_spread_seed`` (bigint) depends only on the joined row,
-    not on assigned values, which may be nondeterministic. ``copied`` columns keep the target's
+    not on assigned values, which may be nondeterministic; it is 0 unless ``spreads``, because only
+    new rows need it. ``copied`` columns keep the target's
     value; so do ``travelling`` ones where no case assigns another.
 
     Raises, when the frame is evaluated:
@@ -71,7 +74,7 @@ def with_values(
     old = {name: f"{RESERVED_PREFIX}old_{index}" for index, name in enumerate(travelling)}
     evaluated = joined.selectExpr(
         *change,
-        named(_spread_seed(joined, merge), SPREAD_SEED),
+        named(_spread_seed(joined, merge) if spreads else "0L", SPREAD_SEED),
         *(
             f"CASE WHEN {rows.CASE_NUMBER} = {number} THEN {embedded(value.text)} END"
             f" AS {_raw_name(number, index)}"
@@ -98,7 +101,7 @@ def _raw_name(number: int, index: int) -> str:
 
 
 def _spread_seed(joined: DataFrame, merge: AnalyzedMerge) -> str:
-    """A number that depends on the source row; only new rows need it."""
+    """A number that depends on the source row."""
     source = [column_of(merge.source_alias, name) for name in sorted(merge.source_columns)]
     types = joined.selectExpr(*source).schema.fields if source else []
     hashable = [

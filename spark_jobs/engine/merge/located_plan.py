@@ -3,8 +3,9 @@
 After the page sources of Presto and early Trino that update rows. Target rows are not shuffled. A
 task looks up the keys of the rows that it reads (``lookup_join``); Spark checks ON, evaluates the
 clauses with the same processor as in the general plan, and hands the changes to the sink, all in
-one stage. The source rows that matched none are known afterwards: they go through the NOT MATCHED
-clauses in a second job (``unmatched_rows``).
+one stage. If the clauses are *prepared* (``prepared_clauses``), the task does without Spark. The
+source rows that matched none are known afterwards: they go through the NOT MATCHED clauses in a
+second job (``unmatched_rows``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_writer import LOCATED_SCHEMA, LocatedReport, LocatedWriter
 from spark_jobs.engine.merge.lookup_join import SOURCE_ROW, LookupJoin
+from spark_jobs.engine.merge.prepared_changes import PreparedChanges, columns_of
+from spark_jobs.engine.merge.prepared_clauses import PreparedClauses
 from spark_jobs.engine.merge.source_lookup import (
     OpenLookup,
     SourceLookup,
@@ -54,7 +57,7 @@ class LocatedPlan:
     """One run of the located plan; ``general`` has the statement's parts.
 
     ``keys`` are the join keys to look up. The lookup's files go to ``folder``, which is relative to
-    the workspace ``storage``.
+    the workspace ``storage``. ``prepared``: the clauses, if they are prepared.
     """
 
     general: GeneralPlan
@@ -62,17 +65,21 @@ class LocatedPlan:
     keys: Sequence[JoinKey]
     storage: WarehouseStorage
     folder: str
+    prepared: PreparedClauses | None = None
 
     def run(self, writer: ChangeWriter) -> PlanResult:
         """Compute the changes and store them through ``writer``; nothing is published."""
         general, merge = self.general, self.general.merge
-        names = sorted(merge.source_columns)
-        found = source_rows(self.source, names, self.keys, merge.source_alias, general.moment)
+        found = self._source_rows()
         make_folder(self.storage.filesystem, self._path)
-        lookup, numbers = make_lookup(found.keys, found.rows)
+        payload = self.prepared.changes if self.prepared else found.rows
+        lookup, numbers = make_lookup(found.keys, payload)
         located: list[LocatedReport] = []
         if general.files and len(numbers):
-            located = self._located(writer, lookup, found.schema)
+            if self.prepared:
+                located = self._changed(writer, lookup, self.prepared)
+            else:
+                located = self._evaluated(writer, lookup, found.schema)
         # As with the general plan's anti join, pairs count only if a clause is for them.
         pairs = sum(each.pairs for each in located) if merge.has("matched") else 0
         result = PlanResult([each.report for each in located], pairs)
@@ -82,6 +89,13 @@ class LocatedPlan:
                 left[numbers[each.sources(len(numbers))]] = False
             result.reports.extend(self._inserted(writer, found, left))
         return result
+
+    def _source_rows(self) -> SourceRows:
+        if self.prepared:
+            return self.prepared.source
+        merge, moment = self.general.merge, self.general.moment
+        names = sorted(merge.source_columns)
+        return source_rows(self.source, names, self.keys, merge.source_alias, moment)
 
     @property
     def _path(self) -> str:
@@ -110,7 +124,7 @@ class LocatedPlan:
         """The target columns to read, in the table's order."""
         merge = self.general.merge
         needed = {*merge.on.target_columns, *(key.target_column for key in self.keys)}
-        if merge.has("matched"):
+        if merge.has("matched") and not self.prepared:
             needed |= self.general.processor.every_match().target_columns
         return [name for name in merge.table.column_names if name in needed]
 
@@ -131,32 +145,50 @@ class LocatedPlan:
         assert scanned is not None  # noqa: S101
         return scanned
 
-    def _joined(self, lookup: OpenLookup, schema: StructType) -> DataFrame:
-        """The pairs that ON joins, as the general plan's join would make them."""
-        merge, columns = self.general.merge, self._target_columns
-        scanned = self._scanned(lookup)
+    def _lookup_join(self, lookup: OpenLookup) -> tuple[LookupJoin, int]:
+        """The join of the target's rows with those of ``lookup``, and its number of tasks."""
+        scanned, columns = self._scanned(lookup), self._target_columns
         places = tuple(columns.index(key.target_column) for key in self.keys)
         stored = SourceLookup(self.storage.filesystem, self._path, len(self.keys))
         stored.write(lookup)
-        join = LookupJoin(scanned.function, places, stored)
+        return LookupJoin(scanned.function, places, stored), len(scanned.files)
+
+    def _joined(self, lookup: OpenLookup, schema: StructType) -> DataFrame:
+        """The pairs that ON joins, as the general plan's join would make them."""
+        merge, columns = self.general.merge, self._target_columns
+        join, tasks = self._lookup_join(lookup)
         row_id = StructType([*self._row_id, StructField(SOURCE_ROW, LongType())])
         types: list[DataType] = [*(merge.target_types[name] for name in columns), row_id]
         types += [field.dataType for field in schema]
         fields = [StructField(f"c{index}", kind) for index, kind in enumerate(types)]
-        flat = map_tasks(self.general.spark, len(scanned.files), join, StructType(fields))
+        flat = map_tasks(self.general.spark, tasks, join, StructType(fields))
         return self._qualified(flat, columns, schema.names).where(merge.on.column)
 
-    def _located(
+    def _evaluated(
         self, writer: ChangeWriter, lookup: OpenLookup, schema: StructType
     ) -> list[LocatedReport]:
-        """Change the files."""
-        merge, source_rows = self.general.merge, lookup.rows.num_rows
+        """Change the files; Spark evaluates the clauses."""
         changes = self.general.moment.fixed(self._changes(self._joined(lookup, schema)))
-        named_writer = replace(writer, columns=tuple(changes.columns))
-        is_strict = merge.strict and merge.has("matched")
-        task = LocatedWriter(named_writer, is_strict, source_rows)
+        task = self._task(writer, changes.columns, lookup)
         written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
+
+    def _changed(
+        self, writer: ChangeWriter, lookup: OpenLookup, prepared: PreparedClauses
+    ) -> list[LocatedReport]:
+        """Change the files; ``lookup`` has what is prepared."""
+        join, tasks = self._lookup_join(lookup)
+        task = self._task(writer, columns_of(prepared.assigned), lookup)
+        changes = PreparedChanges(join, task)
+        written = map_tasks(self.general.spark, tasks, changes, LOCATED_SCHEMA).collect()
+        return [LocatedReport.of(row) for row in written]
+
+    def _task(
+        self, writer: ChangeWriter, columns: Sequence[str], lookup: OpenLookup
+    ) -> LocatedWriter:
+        merge, named_writer = self.general.merge, replace(writer, columns=tuple(columns))
+        is_strict = merge.strict and merge.has("matched")
+        return LocatedWriter(named_writer, is_strict, lookup.rows.num_rows)
 
     def _changes(self, joined: DataFrame) -> DataFrame:
         """A change row for every joined pair, with ``SOURCE_ROW`` in its row id."""

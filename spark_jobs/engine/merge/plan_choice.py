@@ -9,6 +9,7 @@ from pyspark.sql.types import NullType
 
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.prepared_clauses import why_not_prepared
 from spark_jobs.engine.merge.processors import RowChangeProcessor
 from spark_jobs.engine.pruning.dynamic_filters import comparable_keys
 from spark_jobs.engine.source.materialized import MaterializedSource
@@ -53,18 +54,22 @@ def chosen_plan(
     obstacle = _obstacle(merge, processor, source, update_layout, limits.broadcast)
     if obstacle is None and not has_arrow_rows:
         obstacle = "the connector reads rows only through Spark"
-    if limits.plan == "located":
-        if obstacle is not None:
+    unprepared = obstacle or why_not_prepared(merge, comparable_keys(merge))
+    if limits.plan is not None:
+        problem = obstacle if limits.plan == "located" else unprepared
+        if problem is not None:
             raise NotSupportedError(
-                f"The plan located cannot run this statement: {obstacle}.",
+                f"The plan {limits.plan} cannot run this statement: {problem}.",
                 "Leave the choice of the plan to the engine.",
             )
-        return PlanChoice("located", "it is asked for")
+        return PlanChoice(limits.plan, "it is asked for")
     if obstacle is not None or source is None:
         return PlanChoice("join", obstacle or "there is no source")
     if source.row_count > limits.located_share * target_rows:
         return PlanChoice("join", "the source has many rows beside the target")
-    return PlanChoice("located", "the source has few rows beside the target")
+    if unprepared is not None:
+        return PlanChoice("located", unprepared)
+    return PlanChoice("prepared", "the clauses read only the source")
 
 
 def _obstacle(
@@ -74,7 +79,7 @@ def _obstacle(
     update_layout: WriteLayout | None,
     broadcast_limit: int,
 ) -> str | None:
-    """Why the located plan cannot run the statement; None: it can."""
+    """Why no task can look target rows up in the source; None: it can."""
     if source is None:
         return "the statement has no source"
     if merge.has("not_matched_by_source"):

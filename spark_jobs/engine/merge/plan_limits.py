@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Plan = Literal["join", "located"]
+# join: Spark joins source and target. located: tasks that read target files look their rows up in
+# the source, and Spark evaluates the clauses on what they find. prepared: the same, but the clauses
+# have been evaluated on the source before.
+Plan = Literal["join", "located", "prepared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +17,11 @@ class PlanLimits:
 
     ``filter_share``: the maximum number of source rows per target row at which the target is read
     with a dynamic filter; with more, the filter would let most rows pass. 0: never.
-    ``located_share``: the same for the located plan. ``plan``: the physical plan of every
-    statement, which fails where that plan cannot run it; None: the one that suits the statement.
+    ``located_share``: the same for the plans ``located`` and ``prepared``. ``plan``: the physical
+    plan of every statement, which fails where that plan cannot run it; None: the one that suits the
+    statement. If clauses cannot be evaluated on some row of the source, which may be one that
+    changes nothing, ``located`` runs in place of ``prepared`` and finds out, even if that is asked
+    for.
     """
 
     broadcast: int = 150 * 1024 * 1024

@@ -115,7 +115,14 @@ class RowChangeProcessor(ABC):
         if self._merge.strict and self._merge.has("matched"):
             keep += f" OR {MATCHED}"
         kept = with_operation(numbered.where(keep), self._merge)
-        valued = with_values(kept, self._merge, self._values, self._copied, self._travelling)
+        valued = with_values(
+            kept,
+            self._merge,
+            self._values,
+            self._copied,
+            self._travelling,
+            spreads=self.writes_inserts,
+        )
         return self._with_split_updates(valued)
 
     def _with_split_updates(self, changes: DataFrame) -> DataFrame:

@@ -64,7 +64,13 @@ def comparable_keys(merge: AnalyzedMerge) -> list[JoinKey]:
     """The join keys that a target row must match to be needed; none if others are needed too."""
     if merge.read_set.by_source_predicates is not None:
         return []
-    return [key for key in merge.read_set.join_keys if _is_comparable(key)]
+    types = merge.target_types
+    return [
+        key
+        for key in merge.read_set.join_keys
+        # Another type than the column's: it is a part of the column, or a cast of it.
+        if key.type == types[key.target_column] and _is_comparable(key)
+    ]
 
 
 def with_key_columns(source: DataFrame, merge: AnalyzedMerge) -> tuple[DataFrame, list[str]]:

@@ -4,7 +4,8 @@
 ``hit-<point>`` and waits to be killed, or for the file ``release``. The points: ``spill`` and
 ``sink`` (a task has written its first file's rows, but not its footer), ``publish`` and
 ``published`` (the driver is about to make, and has just made, the snapshot). Each sink task also
-leaves ``seen-<pid>.json``, which tells what its Python is. The product knows nothing of this.
+leaves ``seen-<pid>.json``, which tells what its Python is. ``FAULT_PLAN`` is the physical plan of
+merges. The product knows nothing of this.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _WRITERS = {
 # What a ``with`` calls at its end.
 _BETWEEN = ("contextlib", "pyarrow.parquet.core")
 _FOOTERS = "spark_jobs.datafiles.parquet.footer"
+_LIMITS = "spark_jobs.engine.merge.plan_limits"
 _UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
 
 
@@ -83,29 +85,45 @@ def _point_of(frame: FrameType | None) -> str | None:
     return None if frame is None else _WRITERS.get(frame.f_globals["__name__"])
 
 
-class _Watching(Loader):
-    """Loads the module that makes the footers of rewritten files."""
+def _watch_footers(module: ModuleType) -> None:
+    module.framed = _watched(module.framed)
 
-    def __init__(self, loader: Loader) -> None:
+
+def _force_plan(module: ModuleType) -> None:
+    limits = module.PlanLimits
+    defaults = dict(zip(limits.__match_args__, limits.__init__.__defaults__, strict=True))
+    defaults["plan"] = os.environ["FAULT_PLAN"]
+    limits.__init__.__defaults__ = tuple(defaults.values())
+
+
+class _Changing(Loader):
+    """Loads a module and changes it."""
+
+    def __init__(self, loader: Loader, change: Callable[[ModuleType], None]) -> None:
         self._loader = loader
+        self._change = change
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        module.framed = _watched(module.framed)
+        self._change(module)
 
 
-class _FooterFinder(MetaPathFinder):
+class _Finder(MetaPathFinder):
+    def __init__(self, wanted: str, change: Callable[[ModuleType], None]) -> None:
+        self._wanted = wanted
+        self._change = change
+
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != _FOOTERS:
+        if name != self._wanted:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        spec.loader = _Watching(spec.loader)
+        spec.loader = _Changing(spec.loader, self._change)
         return spec
 
 
@@ -117,5 +135,7 @@ def _watch_snapshots(event: str, arguments: tuple[object, ...]) -> None:
 
 
 _watch_parquet_writers()
-sys.meta_path.insert(0, _FooterFinder())
+sys.meta_path.insert(0, _Finder(_FOOTERS, _watch_footers))
+if "FAULT_PLAN" in os.environ:
+    sys.meta_path.insert(0, _Finder(_LIMITS, _force_plan))
 sys.addaudithook(_watch_snapshots)

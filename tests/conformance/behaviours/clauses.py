@@ -152,6 +152,21 @@ BEHAVIOURS = [
         smoke=True,
     ),
     Behaviour(
+        "clauses that read only the source",
+        "VALUES (101, 'new'), (122, 'gone'), (1, 'new'), (143, 'other') AS s(id, v)",
+        (
+            matched(delete(), "s.v = 'gone'"),
+            matched(update(v="upper(s.v)")),
+            not_matched(insert(id="s.id", v="s.v", req="'r'", p="'a'")),
+        ),
+        updated={101: {"v": "NEW"}, 143: {"v": "OTHER"}},
+        deleted=frozenset({122}),
+        inserted=(new(1, v="new", p="a"),),
+        source_rows=4,
+        matched=3,
+        smoke=True,
+    ),
+    Behaviour(
         "the first clause whose condition is true applies, NULL is not true",
         "(SELECT id FROM range(100, 110)) AS s",
         (

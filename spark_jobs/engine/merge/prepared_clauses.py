@@ -1,0 +1,120 @@
+"""What the MATCHED clauses do with the match of a source row, evaluated once for each source row.
+
+Only for clauses that read nothing of the target. Spark evaluates them with the same processor as
+for joined rows, on the source alone. So it evaluates them for rows that match nothing, too, which
+may fail where the statement must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import StructField, StructType
+
+from spark_jobs.arrow_types import arrow_type
+from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.engine.merge.cases import SOURCE_PRESENT
+from spark_jobs.engine.merge.source_rows import SourceRows, source_rows
+from spark_jobs.engine.pruning.dynamic_filters import key_value
+from spark_jobs.engine.runtime.names import column_of
+from spark_jobs.engine.runtime.older_spark import collected_as_arrow
+from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.spi import rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+    from spark_jobs.engine.analysis.expressions import JoinKey
+    from spark_jobs.engine.merge.general_plan import GeneralPlan
+    from spark_jobs.engine.source.materialized import MaterializedSource
+
+_PART: Final = f"{RESERVED_PREFIX}part_"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedClauses:
+    """A row for each row of the source.
+
+    ``source`` has the columns that the NOT MATCHED clauses read, ``changes`` the operation, the
+    case number and the ``assigned`` columns of the change row of each match.
+    """
+
+    source: SourceRows
+    changes: pa.Table
+    assigned: tuple[str, ...]
+
+
+def why_not_prepared(merge: AnalyzedMerge, keys: Sequence[JoinKey]) -> str | None:
+    """Why clauses cannot be evaluated on the source alone; None: they can.
+
+    ``keys`` are the join keys that are looked up.
+    """
+    if not merge.read_set.has_only_keys or len(keys) < len(merge.read_set.join_keys):
+        return "ON is more than equalities that can be looked up"
+    matched = [case for case in merge.cases if case.when == "matched"]
+    if any(each.target_columns for case in matched for each in case.expressions):
+        return "a MATCHED clause reads columns of the target"
+    return None
+
+
+def prepared_clauses(
+    general: GeneralPlan, source: MaterializedSource, keys: Sequence[JoinKey]
+) -> PreparedClauses:
+    """Evaluate keys and MATCHED clauses for all rows of ``source``.
+
+    Raises:
+        PySparkException, Py4JError: an expression failed on a row.
+    """
+    merge = general.merge
+    of_inserts = merge.only("not_matched")
+    columns = sorted(of_inserts.source_columns) if of_inserts.cases else []
+    if not merge.has("matched") or not general.files:
+        found = source_rows(source, columns, keys, merge.source_alias, general.moment)
+        return PreparedClauses(found, _no_changes(found.rows.num_rows), ())
+    of_frame = source.frame.schema
+    schema = StructType([StructField(name, of_frame[name].dataType) for name in columns])
+    parts = [*map(key_value, keys), *(column_of(merge.source_alias, name) for name in columns)]
+    frame = _evaluated(general, source, parts)
+    values = collected_as_arrow(general.moment.fixed(frame))
+    kinds = [arrow_type(field.dataType) for field in frame.schema]
+    arrays = [values.column(index).cast(kind) for index, kind in enumerate(kinds)]
+    of_keys = [_array(each) for each in arrays[: len(keys)]]
+    of_source = pa.table(arrays[len(keys) : len(parts)], [f"c{i}" for i in range(len(columns))])
+    found = SourceRows(schema, of_source, of_keys)
+    names = frame.columns[len(parts) :]
+    changes = pa.table(arrays[len(parts) :], names)
+    return PreparedClauses(found, changes, tuple(names[2:]))
+
+
+def _evaluated(general: GeneralPlan, source: MaterializedSource, parts: Sequence[str]) -> DataFrame:
+    """``parts``, then operation, case number and assigned columns, for each row of the source.
+
+    The parts travel as the row id, which a processor leaves as it is.
+    """
+    names = [f"{_PART}{index}" for index in range(len(parts))]
+    row_id = f"struct({', '.join(map(named, parts, names))})"
+    frame = source.frame.alias(general.merge.source_alias)
+    frame = frame.selectExpr("*", named(row_id, rows.ROW_ID), named("TRUE", SOURCE_PRESENT))
+    changes = general.processor.every_match().change_rows(frame)
+    change_columns = (rows.OPERATION, rows.CASE_NUMBER)
+    assigned = [name for name in changes.columns if name in general.merge.target_types]
+    return changes.selectExpr(
+        *(named(f"{rows.ROW_ID}.{name}", name) for name in names),
+        *change_columns,
+        *map(quote, assigned),
+    )
+
+
+def _no_changes(count: int) -> pa.Table:
+    operations = np.full(count, rows.NO_OPERATION, np.int8)
+    cases = np.full(count, rows.NO_CASE, np.int32)
+    return pa.table({rows.OPERATION: operations, rows.CASE_NUMBER: cases})
+
+
+def _array(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
