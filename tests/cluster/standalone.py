@@ -26,10 +26,6 @@ FAULTS = Path(__file__).with_name("executor_python")
 SPARK_HOME = Path(pyspark.__file__).parent
 
 _SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-# How .ci/suites.py spares drivers the loading of Spark's classes, if it does.
-_CLASS_ARCHIVE = {
-    name: os.environ[name] for name in ("SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR") if name in os.environ
-}
 _DEPLOY = "org.apache.spark.deploy"
 
 
@@ -125,7 +121,7 @@ class Submission:
             return subprocess.Popen(
                 command,
                 cwd=self.folder / "cwd",
-                env=clean_environment(**_CLASS_ARCHIVE, **faults),
+                env=clean_environment(**faults),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

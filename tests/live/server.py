@@ -82,6 +82,7 @@ class Server:
 
     def start(self) -> None:
         """Start every component and wait until all of them are healthy."""
+        self.airflow("db", "migrate")
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "airflow", "standalone"],

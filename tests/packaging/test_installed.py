@@ -42,7 +42,7 @@ print(json.dumps(builder.new_read().to_arrow(builder.new_scan().plan().splits())
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
 def database(installation):
     installation.run("-m", "airflow", "db", "migrate")
 
@@ -57,7 +57,6 @@ def test_airflow_shows_the_provider(installation):
 
 # The tutorial runs operators of the wheel as well.
 @pytest.mark.extended
-@pytest.mark.usefixtures("database")
 def test_operators_run_from_a_folder_of_the_user(installation):
     (installation.dags / "users_own.py").write_text(DAG)
 
