@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_jobs.engine.job.statement_job import Job
@@ -19,7 +21,7 @@ def planned(
     monkeypatch: pytest.MonkeyPatch,
     limits: PlanLimits | None = None,
 ) -> tuple[str, int]:
-    """Spark's executed plan of the change rows as text, and the number of files to read."""
+    """The general plan's change rows as Spark plans them, and the number of files to read."""
     plans: list[tuple[str, int]] = []
 
     def look(self: GeneralPlan, writer: ChangeWriter) -> PlanResult:
@@ -31,7 +33,8 @@ def planned(
     with monkeypatch.context() as patch:
         patch.setattr(GeneralPlan, "run", look)
         request = request_of(behaviour, harness)
-        result = Job(request, harness.spark, harness.open(), limits=limits or PlanLimits()).run()
+        join = replace(limits or PlanLimits(), plan="join")
+        result = Job(request, harness.spark, harness.open(), limits=join).run()
     assert result.error is None, result.error
     assert len(plans) == 1
     return plans[0]

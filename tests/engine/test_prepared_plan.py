@@ -12,6 +12,7 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import (
     Behaviour,
+    by_source,
     delete,
     insert,
     insert_all,
@@ -202,3 +203,35 @@ def test_a_plan_that_cannot_run_is_an_error(
     assert result.error is not None
     assert result.error.code == ErrorCode.NOT_SUPPORTED.name
     assert reason in result.error.message
+
+
+@pytest.mark.parametrize(
+    ("source", "clause", "plan"),
+    [
+        ("VALUES (101, 'x') AS s(id, v)", matched(update(v="s.v")), "prepared"),
+        ("VALUES (101, 'x') AS s(id, v)", matched(update(v="t.v")), "located"),
+        ("VALUES (101, 'x') AS s(id, v)", by_source(delete()), "join"),
+        ("(SELECT id, 'x' AS v FROM range(90, 390))", matched(update(v="s.v")), "join"),
+    ],
+)
+def test_the_plan_suits_the_statement(
+    source: str, clause: MergeCase, plan: str, make_table: MakeTable
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+
+    result = run(Behaviour("", source, (clause,)), harness, PlanLimits(located_share=0.25))
+
+    assert result.error is None, result.error
+    assert result.metrics.plan.startswith(f"{plan}: ")
+
+
+def test_a_part_of_a_column_is_not_looked_up(make_table: MakeTable) -> None:
+    on = "t.attrs['a'] = s.number"
+    behaviour = Behaviour("", "VALUES (13) AS s(number)", (matched(delete()),), on, NESTED)
+    harness = make_table("append-cow", NESTED, partitioned=True)
+
+    result = run(behaviour, harness, PlanLimits(filter_share=1000.0, located_share=1000.0))
+
+    assert result.error is None, result.error
+    reason = "join: ON compares no columns whose values can be looked up"
+    assert (result.metrics.deleted, result.metrics.plan) == (1, reason)
