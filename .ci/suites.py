@@ -7,7 +7,7 @@ share it, and its Spark session. At most three run at a time. All that a process
 mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
 Long lists of tests are taken by turns (tests/support/turns.py): MERGE_TESTS_TURN says which part
-runs; without it the commit does.
+runs; without it the first one does.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -336,16 +336,6 @@ def slowest(suites: list[Suite]) -> str:
     return "\n".join(["", f"the {len(lines)} slowest tests:", *lines])
 
 
-def turn() -> str:
-    """A number that a commit always has, and others hardly; 0 outside of a repository."""
-    command = ["git", "rev-parse", "--short=7", "HEAD"]
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return "0"
-    return str(int(done.stdout.strip() or "0", 16))
-
-
 def main(arguments: list[str]) -> int:
     """Runs the selected suites; see the module docstring."""
     if not arguments or arguments[0] not in _SELECTION:
@@ -355,10 +345,8 @@ def main(arguments: list[str]) -> int:
     if run == "all":
         os.environ["MERGE_TESTS"] = "all"
     else:
-        chosen = os.environ.setdefault("MERGE_TESTS_TURN", turn())
-        print(
-            f"Of lists that are taken by turns, the part of MERGE_TESTS_TURN={chosen}", flush=True
-        )
+        turn = os.environ.get("MERGE_TESTS_TURN", "0")
+        print(f"Of lists that are taken by turns, the part of MERGE_TESTS_TURN={turn}", flush=True)
     outcomes = run_all(suites, run)
     print(summary(outcomes), flush=True)
     print(slowest(suites), flush=True)

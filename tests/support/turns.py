@@ -1,9 +1,9 @@
 """Long lists of tests, of which a run takes a part: the first one, or one that is asked for.
 
-``MERGE_TESTS_TURN`` names the part by a number; `make test` takes one that follows from the commit,
-and prints it. `make test-all` leaves out nothing. A test says by ``by_turns(parts)``, a mark, that
-a run takes one of so many parts of its cases, or asks ``has_turn`` itself. The cases of a table are
-numbered along its diagonals: each row and each column has some in every part.
+``MERGE_TESTS_TURN`` names the part by a number. `make test-all` leaves out nothing. A test says by
+``by_turns(parts)``, a mark, that a run takes one of so many parts of its cases, or asks
+``has_turn`` itself. The cases of a table are numbered along its diagonals: each row and each column
+has some in every part.
 """
 
 from __future__ import annotations
