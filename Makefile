@@ -43,7 +43,7 @@ setup-classes: setup
 # Not part of setup: servers that tests build or fetch if they are not there, each for itself.
 .PHONY: setup-servers
 setup-servers: setup
-	@$(SPARK_VENV)/bin/python -m tests.support.servers
+	@$(SPARK_VENV)/bin/python -m tests.servers
 
 .PHONY: setup-tests
 setup-tests: setup

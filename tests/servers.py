@@ -1,4 +1,4 @@
-"""Builds and fetches the servers that tests need: ``python -m tests.support.servers``.
+"""Builds and fetches the servers that tests need: ``python -m tests.servers``.
 
 ``make test`` calls it before the suites start, which would wait for each other's downloads. What
 is missing on this machine is said and is no failure: the tests that need it are skipped.
