@@ -44,6 +44,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 }
 _SHARE = 1000
 _COMPARED = 3
+_WARM_UP = 10
 
 # Four of five keys exist, scattered over the whole table; the others are new.
 _CHANGES = """
@@ -182,6 +183,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parsed = parser.parse_args()
     spark = session()
+    # The first merges of a JVM are slower than all that follow.
+    for kind in parsed.kinds:
+        Bench(spark, kind, parsed.rows, _WARM_UP, _WARM_UP).run(compacts=True)
     for kind in parsed.kinds:
         bench = Bench(spark, kind, parsed.rows, parsed.merges, parsed.every)
         compacted, left = bench.run(compacts=True), bench.run(compacts=False)

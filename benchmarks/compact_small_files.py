@@ -4,8 +4,8 @@
 ``.venv-spark``. The table has 200 files of 1,000 rows in each of 50 partitions, which ten snapshots
 added; a compaction makes one file of each partition. Prints the seconds of scans before and after,
 those of the compaction by phase, the peak memory of the Python driver, the size of the JVM's heap,
-and what a second run does. The scans: Spark reads all columns or one of the files, which is how
-engines scan a table; this project reads all columns or one in its tasks; pypaimon reads all.
+and what a second run does. The scans: Spark's own reader, and this project's in Spark tasks, read
+all columns or one of the files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from benchmarks import keyed_tables
 from benchmarks.comparison import ROOT, files_of, session, timed
 from spark_jobs.connectors.paimon.library import data_files, table_paths
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
@@ -105,13 +104,6 @@ def by_this_project(spark: SparkSession, warehouse: Path, columns: Sequence[str]
     rows.write.format("noop").mode("overwrite").save()
 
 
-def by_pypaimon(_: SparkSession, warehouse: Path, __: Sequence[str]) -> None:
-    """Planning, and reading in this process, batch by batch."""
-    builder = keyed_tables.paimon_table(warehouse, TABLE).new_read_builder()
-    for _batch in builder.new_read().to_arrow_batch_reader(builder.new_scan().plan().splits()):
-        pass
-
-
 _ALL = tuple(column.name for column in COLUMNS)
 _ONE = ("amount",)
 _SCANS = {
@@ -119,7 +111,6 @@ _SCANS = {
     "Spark, one column": (by_spark, _ONE),
     "this project, all columns": (by_this_project, _ALL),
     "this project, one column": (by_this_project, _ONE),
-    "pypaimon, all columns": (by_pypaimon, _ALL),
 }
 
 
