@@ -117,7 +117,8 @@ public final class WritePaimon {
 
     private static void carryOut(JsonNode request) throws Exception {
         Options options = new Options();
-        options.set("warehouse", "file:" + request.get("warehouse").asText());
+        String warehouse = request.get("warehouse").asText();
+        options.set("warehouse", warehouse.startsWith("/") ? "file:" + warehouse : warehouse);
         options.set("cache-enabled", "false");
         CatalogContext context = CatalogContext.create(options, new LinkingFileIO.Loader(), null);
         try (Catalog catalog = CatalogFactory.createCatalog(context)) {
