@@ -118,9 +118,11 @@ public final class WritePaimon {
     private static void carryOut(JsonNode request) throws Exception {
         Options options = new Options();
         String warehouse = request.get("warehouse").asText();
-        options.set("warehouse", warehouse.startsWith("/") ? "file:" + warehouse : warehouse);
+        boolean isLocal = warehouse.startsWith("/");
+        options.set("warehouse", isLocal ? "file:" + warehouse : warehouse);
         options.set("cache-enabled", "false");
-        CatalogContext context = CatalogContext.create(options, new LinkingFileIO.Loader(), null);
+        CatalogContext context =
+                CatalogContext.create(options, isLocal ? new LinkingFileIO.Loader() : null, null);
         try (Catalog catalog = CatalogFactory.createCatalog(context)) {
             Identifier name = Identifier.fromString(request.get("table").asText());
             String mode = request.get("mode").asText();
