@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from types import TracebackType
 
 import psutil
 
 from airflow_provider_merge.submit.processes import OPERATION
+from benchmarks.sampler import Sampler
 
 _INTERVAL = 0.03
 # A process that has just been made may not have its own program and variables yet.
 _UNTIL_EXEC = 1.0
 
 
-class CpuTime:
+class CpuTime(Sampler):
     """Counts the processes that jobs start, and those below ``roots`` (pids).
 
     A process counts with what it had used when it was last seen, up to 0.03 s before its end.
@@ -29,21 +28,7 @@ class CpuTime:
         self._used: dict[tuple[int, float], tuple[str, float]] = {}
         self._counted: dict[int, psutil.Process] = {}
         self._others: set[int] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def __enter__(self) -> CpuTime:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
+        super().__init__(_INTERVAL)
 
     @property
     def seconds(self) -> float:
@@ -57,12 +42,12 @@ class CpuTime:
             found[kind] = found.get(kind, 0.0) + used
         return found
 
-    def _sample(self) -> None:
-        while not self._stop.wait(_INTERVAL):
-            for process in self._processes():
-                with suppress(psutil.Error):
-                    times, key = process.cpu_times(), (process.pid, process.create_time())
-                    self._used[key] = (process.name(), times.user + times.system)
+    def sample(self) -> None:
+        """See ``Sampler``."""
+        for process in self._processes():
+            with suppress(psutil.Error):
+                times, key = process.cpu_times(), (process.pid, process.create_time())
+                self._used[key] = (process.name(), times.user + times.system)
 
     def _processes(self) -> list[psutil.Process]:
         below = {child.pid for root in self._roots for child in psutil.Process(root).children(True)}

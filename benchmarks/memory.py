@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
-from types import TracebackType
+
+from benchmarks.sampler import Sampler
 
 _INTERVAL = 0.05
 
 
-class PeakMemory:
+class PeakMemory(Sampler):
     """Samples the resident memory of this process's ``pyspark`` workers."""
 
     def __init__(self) -> None:
         self.largest_worker = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
+        super().__init__(_INTERVAL)
 
-    def __enter__(self) -> PeakMemory:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._stop.wait(_INTERVAL):
-            self.largest_worker = max([self.largest_worker, *_worker_sizes()])
+    def sample(self) -> None:
+        """See ``Sampler``."""
+        self.largest_worker = max([self.largest_worker, *_worker_sizes()])
 
 
 def _worker_sizes() -> list[int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Final
+
+from benchmarks.sampler import Sampler
 
 _INTERVAL: Final = 0.1
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -47,7 +47,7 @@ class Counters:
         )
 
 
-class Peak:
+class Peak(Sampler):
     """Samples the memory of ``root`` and all below it, in bytes.
 
     ``java``: what is resident; ``python``: the same, with shared pages counted once; ``together``:
@@ -57,33 +57,19 @@ class Peak:
     def __init__(self, root: int) -> None:
         self.java = self.python = self.together = 0
         self._root = root
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
+        super().__init__(_INTERVAL)
 
-    def __enter__(self) -> Peak:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._stop.wait(_INTERVAL):
-            java = python = 0
-            for pid in _tree(self._root):
-                with suppress(OSError, KeyError):
-                    if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
-                        java += _kilobytes(pid, "status", "VmRSS") * 1024
-                    else:
-                        python += _kilobytes(pid, "smaps_rollup", "Pss") * 1024
-            self.java, self.python = max(self.java, java), max(self.python, python)
-            self.together = max(self.together, java + python)
+    def sample(self) -> None:
+        """See ``Sampler``."""
+        java = python = 0
+        for pid in _tree(self._root):
+            with suppress(OSError, KeyError):
+                if Path(f"/proc/{pid}/comm").read_text().strip() == "java":
+                    java += _kilobytes(pid, "status", "VmRSS") * 1024
+                else:
+                    python += _kilobytes(pid, "smaps_rollup", "Pss") * 1024
+        self.java, self.python = max(self.java, java), max(self.python, python)
+        self.together = max(self.together, java + python)
 
 
 def _kilobytes(pid: int, file: str, name: str) -> int:
