@@ -144,7 +144,8 @@ class _Input:
             rows = reader.read_row_group(number, column_indices=leaves, use_threads=False)
         if rows.num_rows != group.row_count:
             raise pa.ArrowInvalid(f"its columns have {rows.num_rows} and {group.row_count} rows")
-        self._writer.copy_group(group, self._of_table(rows, others))
+        positions = np.arange(self._rows, self._rows + group.row_count)
+        self._writer.copy_group(group, self._of_table(rows, others, positions))
         self._rows += group.row_count
         return True
 
@@ -156,14 +157,18 @@ class _Input:
     def _append_rows(self, rows: pa.Table) -> None:
         """Append the next rows of the file, as decoded."""
         gone = self._changes.of_group(self._rows, rows.num_rows).gone
+        positions = np.arange(self._rows, self._rows + rows.num_rows)
         self._rows += rows.num_rows
         if len(gone):
+            positions = np.delete(positions, gone)
             rows = rows.filter(kept_rows(gone, rows.num_rows))
-        self._writer.add_rows(self._of_table(rows, self._mappings))
+        self._writer.add_rows(self._of_table(rows, self._mappings, positions))
 
-    def _of_table(self, rows: pa.Table, mappings: Sequence[FieldMapping]) -> pa.Table:
+    def _of_table(
+        self, rows: pa.Table, mappings: Sequence[FieldMapping], positions: Positions
+    ) -> pa.Table:
         """Columns of the table, from rows as decoded."""
-        columns = table_columns(rows, mappings)
+        columns = table_columns(rows, mappings, positions)
         for field, column in zip(columns.schema, columns.columns, strict=True):
             require_no_null(field, column, self._source.path)
         return columns

@@ -13,7 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.datafiles.conform import conform, list_offsets
+from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.errors import DataError, ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The values of a BIGINT column where a file stores none: by the row's position (from 0)."""
+
+    first: int
+    step: int
+
+    def filled(self, array: pa.Array, positions: Positions) -> pa.Array:
+        """``array`` of the rows at ``positions``, with values in place of NULLs."""
+        if not array.null_count:
+            return array
+        return pc.coalesce(array, pa.array(self.first + self.step * positions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +37,15 @@ class FieldMapping:
 
     ``source`` is None if the file has none: all values are NULL. ``parts`` are the mappings of a
     struct's fields, of a list's element, or of a map's key and value. Values of a fixed length are
-    padded to ``padded_to`` characters or bytes; 0: as they are.
+    padded to ``padded_to`` characters or bytes; 0: as they are. ``fill`` has the values of rows for
+    which the file stores none.
     """
 
     field: pa.Field
     source: pa.Field | None
     parts: tuple[FieldMapping, ...] = ()
     padded_to: int = 0
+    fill: Fill | None = None
 
     @property
     def is_copy(self) -> bool:
@@ -36,7 +53,9 @@ class FieldMapping:
 
         Values that may be NULL are not stored as required ones are.
         """
-        if self.source is None or self.padded_to or self.source.nullable != self.field.nullable:
+        if self.source is None or self.fill or self.padded_to:
+            return False
+        if self.source.nullable != self.field.nullable:
             return False
         if not self.source.type.equals(self.field.type):
             return False
@@ -61,6 +80,13 @@ class FieldMapping:
             DataError: NOT_NULL_VIOLATION: a required nested value is NULL; names the field.
         """
         return conform(self.arranged(array), self.field.with_nullable(nullable=True))
+
+    def filled(self, values: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:
+        """``values`` of the rows at ``positions``, with those that the file does not store."""
+        if self.fill is None:
+            return values
+        whole = pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
+        return pa.chunked_array([self.fill.filled(whole, positions)])
 
     def missing(self, count: int) -> pa.Array:
         """``count`` NULLs, for a field that the file does not have."""
@@ -96,15 +122,17 @@ def recorded_columns(mappings: Iterable[FieldMapping]) -> list[pa.Field]:
     return [each.source for each in mappings if each.source is not None]
 
 
-def table_columns(rows: pa.Table, mappings: Sequence[FieldMapping]) -> pa.Table:
-    """The table's columns, from those of a file."""
+def table_columns(
+    rows: pa.Table, mappings: Sequence[FieldMapping], positions: Positions
+) -> pa.Table:
+    """The table's columns, from those of a file, of its rows at ``positions``."""
     columns = []
     for each in mappings:
         if each.source is None:
-            columns.append(each.missing(rows.num_rows))
-            continue
-        chunks = [each.values(chunk) for chunk in rows.column(each.source.name).chunks]
-        columns.append(pa.chunked_array(chunks, each.field.type))
+            chunks = [each.missing(rows.num_rows)]
+        else:
+            chunks = [each.values(chunk) for chunk in rows.column(each.source.name).chunks]
+        columns.append(each.filled(pa.chunked_array(chunks, each.field.type), positions))
     return pa.Table.from_arrays(columns, schema=pa.schema(each.field for each in mappings))
 
 

@@ -30,10 +30,11 @@ class ColumnChange:
 class GroupChanges:
     """The changes to the rows of one row group, which are numbered from 0 within it.
 
-    ``gone`` are the deleted rows, ascending. ``columns`` maps a column to its changed rows and the
+    ``start`` is the position of its first row in the file. ``gone`` are the deleted rows, ascending. ``columns`` maps a column to its changed rows and the
     slice of their values in ``ColumnChange.values``; it omits columns without changed rows.
     """
 
+    start: int
     gone: Positions
     columns: Mapping[str, tuple[Positions, slice]]
 
@@ -94,7 +95,7 @@ class FileChanges:
                 local = self.positions[change.rows[low:high]] - start
                 columns[name] = (local, slice(int(low), int(high)))
         gone = self.positions[first:last][self.deleted[first:last]] - start
-        return GroupChanges(gone, columns)
+        return GroupChanges(start, gone, columns)
 
 
 def kept_rows(gone: Positions, row_count: int) -> pa.BooleanArray:

@@ -69,7 +69,7 @@ class FileScan:
             for group in row_groups(path, stream, self._recorded()):
                 chosen = _within(positions, start, group.row_count)
                 if len(chosen):
-                    columns = [self._chosen(group, chosen, field, {}) for field in self.fields]
+                    columns = self._columns(group, start, chosen, {})
                     table = pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
                     yield chosen + start, table
                 start += group.row_count
@@ -109,12 +109,27 @@ class FileScan:
         chosen = np.flatnonzero(live)
         if not len(chosen):
             return
-        columns = [self._chosen(group, chosen, field, probed) for field in self.fields]
+        columns = self._columns(group, start, chosen, probed)
         yield chosen + start, pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
 
     def _may_hold(self, group: RowGroup, name: str, probe: KeyProbe) -> bool:
         stored = self._stored(name)
         return stored is not None and group.may_hold(stored, probe)
+
+    def _columns(
+        self,
+        group: RowGroup,
+        start: int,
+        chosen: Positions,
+        probed: Mapping[str, pa.ChunkedArray],
+    ) -> list[pa.ChunkedArray]:
+        """The columns of the chosen rows of a row group, whose first row is at ``start``."""
+        columns = [self._chosen(group, chosen, field, probed) for field in self.fields]
+        if self.mappings is None:
+            return columns
+        mappings = [self.mappings[field.name] for field in self.fields]
+        filled = zip(mappings, columns, strict=True)
+        return [mapping.filled(column, chosen + start) for mapping, column in filled]
 
     def _chosen(
         self,

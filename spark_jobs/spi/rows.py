@@ -9,7 +9,11 @@ column                        Spark type                     meaning
 ``__merge_case_number``       ``int``                        clause that applies, from 0; -1: none
 ``__merge_row_id``            the connector's struct         target row; NULL in INSERT rows
 ``__merge_from_update``       ``boolean``                    whether it is half of a split UPDATE
+``__merge_moved_from``        the connector's struct         target row that a split UPDATE replaces
+                                                             by this INSERT row; NULL in others
 ============================  =============================  =====================================
+
+The last one is there only if UPDATEs are split and the table's rows have identities.
 
 The numbers are those of Trino's ``ConnectorMergeSink``.
 """
@@ -26,6 +30,7 @@ OPERATION: Final = "__merge_operation"
 CASE_NUMBER: Final = "__merge_case_number"
 ROW_ID: Final = "__merge_row_id"
 FROM_UPDATE: Final = "__merge_from_update"
+MOVED_FROM: Final = "__merge_moved_from"
 
 INSERT: Final = 1
 DELETE: Final = 2

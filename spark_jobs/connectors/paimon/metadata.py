@@ -75,6 +75,7 @@ class PaimonMetadata:
                 partition_keys=schema.partition_keys,
                 snapshot_id=snapshot.id if snapshot else None,
                 key_columns=tuple(schema.primary_keys),
+                has_identities=schema.tracks_rows,
                 native=PinnedTable(table, snapshot, schema),
             )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -154,8 +155,9 @@ def _write(
         start = 0
         for group in groups:
             local = changes.of_group(start, group.num_rows)
+            positions = np.arange(start, start + group.num_rows)
             start += group.num_rows
-            columns = group if mappings is None else table_columns(group, mappings)
+            columns = group if mappings is None else table_columns(group, mappings, positions)
             rows = _changed(columns, local, changes)
             for field, column in zip(rows.schema, rows.columns, strict=True):
                 require_no_null(field, column, source)

@@ -15,12 +15,19 @@ import posixpath
 from collections.abc import Sequence
 from itertools import repeat
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.field_mapping import FieldMapping, require_no_null
-from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
+from spark_jobs.datafiles.file_changes import (
+    FileChanges,
+    GroupChanges,
+    Positions,
+    kept_rows,
+    replace_rows,
+)
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet.chunk_statistics import ChunkStatistics
 from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window
@@ -198,7 +205,8 @@ class _Splicer:
         column = new.column
         updated = column.name in local.columns
         if new.mapping is not None and not new.is_copy:
-            values = self._converted(new.source, new.mapping, window, metas, rows)
+            positions = np.arange(local.start, local.start + rows)
+            values = self._converted(new.source, new.mapping, window, metas, positions)
             return self._encoded(new.mapping.field, values, metas, keep, local)
         if keep is None and not updated:
             return [copied(window, meta) for meta in metas], None
@@ -216,15 +224,18 @@ class _Splicer:
         mapping: FieldMapping,
         window: Window,
         metas: Sequence[Struct],
-        rows: int,
+        positions: Positions,
     ) -> pa.ChunkedArray:
         """The values of a column that the source stores otherwise or does not have."""
+        rows = len(positions)
         if source is None:
-            return pa.chunked_array([mapping.missing(rows)])
+            missing = pa.chunked_array([mapping.missing(rows)])
+            return mapping.filled(missing, positions)
         created_by = self._footer.fields.get(FileField.CREATED_BY)
         codec = ColumnCodec(source, created_by, self._compression, physical=False)
         chunks = codec.decode(window, metas, rows).chunks
-        return pa.chunked_array([mapping.values(each) for each in chunks], mapping.field.type)
+        values = pa.chunked_array([mapping.values(each) for each in chunks], mapping.field.type)
+        return mapping.filled(values, positions)
 
     def _encoded(
         self,

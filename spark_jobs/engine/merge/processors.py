@@ -137,17 +137,24 @@ class RowChangeProcessor(ABC):
             named(operations, rows.OPERATION),
             *(quote(name) for name in columns if name != rows.OPERATION),
             named(split, rows.FROM_UPDATE),
+            *self._moved_from(split),
         )
         without = dict.fromkeys(self._merge.table.column_names, rows.DELETE)
-        without[rows.ROW_ID] = rows.INSERT
+        without |= {rows.ROW_ID: rows.INSERT, rows.MOVED_FROM: rows.DELETE}
         return exploded.selectExpr(
             *(
                 named(f"IF({rows.OPERATION} = {without[name]}, NULL, {quote(name)})", name)
                 if name in without
                 else quote(name)
-                for name in [*columns, rows.FROM_UPDATE]
+                for name in exploded.columns
             )
         )
+
+    def _moved_from(self, split: str) -> list[str]:
+        """The column with the old row of a split UPDATE, for tables whose rows have identities."""
+        if not self._merge.table.has_identities:
+            return []
+        return [named(f"IF({split}, {rows.ROW_ID}, NULL)", rows.MOVED_FROM)]
 
     def _values_of(self, case: AnalyzedCase) -> Mapping[str, Expression]:
         if case.number not in self._split:

@@ -10,11 +10,13 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sinks import keyed_sinks
-from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory, SourceFile
+from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory
+from spark_jobs.connectors.paimon.write.source_file import SourceFile
 from spark_jobs.connectors.paimon.write.table_layout import (
     NamePrefixes,
     new_file_layout,
@@ -69,6 +71,7 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
             mappings=target.mappings,
             assigned_columns=write.assigned_columns,
             layout=new_file_layout(target, sinks_write_to, write.target_file_size),
+            tracks_rows=target.tracks_rows,
         )
     is_first = write.dry_run or guard_base(filesystem, table, write.operation.operation_id)
     return MergeHandle(sinks, PaimonMerge(target, write, prefixes, is_first))
@@ -121,5 +124,6 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             vector=table.vectors.get(entry.file.file_name),
             directory=table.bucket_directory(place) if is_external else None,
             schema_id=table.mapped_schema(entry),
+            identity=RowIdentity.of(entry.file) if table.tracks_rows else None,
         )
     return found

@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.row_tracking import (
+    ROW_ID,
+    SEQUENCE_NUMBER,
+    stored_numbers,
+    stores_ids,
+)
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.library import data_files, manifest_files
 from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
@@ -44,6 +50,8 @@ def added_file(
 ) -> Any:
     """The entry that adds a file of an append table, whose rows have the sequence ``numbers``.
 
+    If the file stores numbers itself, it has those.
+
     Raises:
         CatalogError: DATA_FILE_UNREADABLE: the file that it replaces lacked a column.
     """
@@ -58,6 +66,10 @@ def added_file(
             f"the file that {path} replaces has no column {missing[0]}, which its schema has",
             "Look for who changed the file or the schema; this statement changed nothing.",
         )
+    stored = None
+    if stores_ids(statistics):
+        stored = [*(column.name for column in table.schema.columns), ROW_ID, SEQUENCE_NUMBER]
+        numbers = stored_numbers(statistics)
     new = data_files.new_data_file(
         table.table,
         path,
@@ -67,6 +79,7 @@ def added_file(
         numbers,
         is_external=table.external is not None,
         is_compacted=is_compacted,
+        stored_columns=stored,
     )
     buckets = table.total_buckets(place.partition)
     return manifest_files.added_entry(table.table, place, new, buckets)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds, merge_manifests
+from spark_jobs.connectors.paimon.commit.row_ids import Numbered, numbered
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.library import manifest_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
@@ -68,6 +69,7 @@ class SnapshotWriter:
 
     def __init__(self, table: PinnedTable, commit: Commit) -> None:
         self._table = table.table
+        self._tracks_rows = table.tracks_rows
         self._thresholds = Thresholds.of(table.table, table.options)
         self._commit = commit
 
@@ -91,8 +93,9 @@ class SnapshotWriter:
     def _written(self, change: Change, previous: Any | None, names: list[str]) -> NewSnapshot:
         token = uuid.uuid4()
         size = self._thresholds.target_size
+        added = self._numbered(change.entries, previous)
         delta = manifest_files.write_manifests(
-            self._table, change.entries, size, f"manifest-{token}"
+            self._table, added.entries, size, f"manifest-{token}"
         )
         names += [each.file_name for each in delta]
         listed = manifest_files.listed_manifests(self._table, previous)
@@ -120,11 +123,19 @@ class SnapshotWriter:
             previous,
             lists,
             index_manifest,
-            change.entries,
+            added.entries,
             change.changelog,
             change.kind,
             self._commit.user,
             self._commit.identifier,
             self._commit.properties,
+            added.next_row_id,
         )
-        return NewSnapshot(snapshot, change.entries, names)
+        return NewSnapshot(snapshot, added.entries, names)
+
+    def _numbered(self, entries: Sequence[Any], previous: Any | None) -> Numbered:
+        next_row_id = previous.next_row_id if previous else None
+        if not self._tracks_rows:
+            return Numbered(entries, next_row_id)
+        snapshot_id = previous.id + 1 if previous else 1
+        return numbered(entries, snapshot_id, next_row_id or 0)

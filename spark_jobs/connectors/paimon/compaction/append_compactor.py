@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity, with_identity
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
@@ -29,7 +31,8 @@ class AppendFile(NamedTuple):
     """A data file of a part.
 
     ``ordinal`` is the index in ``PinnedTable.located_entries``, ``size`` is in bytes.
-    ``schema_id`` is None if its columns are the table's.
+    ``schema_id`` is None if its columns are the table's. ``identity`` tells its rows' ids, if the
+    table tracks them.
     """
 
     ordinal: int
@@ -38,6 +41,7 @@ class AppendFile(NamedTuple):
     size: int
     vector: VectorLocation | None = None
     schema_id: int | None = None
+    identity: RowIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,12 @@ class AppendCompactor:
     """Compacts the parts of one plan. Implements ``part_compactor.Compactor``.
 
     ``name_prefix`` begins the names of all files that it creates, and of no other files.
+    ``columns`` are the table's; files of the ``layout`` have ids, too, if the table tracks rows.
     ``mappings`` are by id of an older schema.
     """
 
     name_prefix: str
+    columns: pa.Schema
     layout: NewFileLayout
     mappings: Mapping[int, tuple[FieldMapping, ...]]
 
@@ -104,8 +110,13 @@ class AppendCompactor:
             deleted = np.empty(0, np.int64)
             if file.vector is not None:
                 deleted = vector_of(file.vector, vectors[file.vector])
-            mappings = None if file.schema_id is None else self.mappings[file.schema_id]
-            yield InputFile(file.path, file.row_count, deleted, mappings)
+            yield InputFile(file.path, file.row_count, deleted, self._mappings_of(file))
+
+    def _mappings_of(self, file: AppendFile) -> tuple[FieldMapping, ...] | None:
+        found = None if file.schema_id is None else self.mappings[file.schema_id]
+        if file.identity is None:
+            return found
+        return with_identity(found, self.columns, file.identity)
 
 
 def _fragment(part: AppendPart, written: WrittenFile | None) -> Fragment:

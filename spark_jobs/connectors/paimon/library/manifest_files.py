@@ -221,6 +221,7 @@ def new_snapshot(
     user: str,
     identifier: int,
     properties: Mapping[str, str],
+    next_row_id: int | None,
 ) -> Any:
     """The snapshot after ``previous`` that adds and removes the files of ``entries``.
 
@@ -253,5 +254,6 @@ def new_snapshot(
         watermark=previous.watermark if previous else None,
         statistics=previous.statistics if previous and keeps_statistics else None,
         index_manifest=index_manifest,
+        next_row_id=next_row_id,
         properties=dict(properties) or None,
     )

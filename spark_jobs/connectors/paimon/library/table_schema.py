@@ -45,7 +45,20 @@ class PaimonSchema:
     @property
     def marks_rows(self) -> bool:
         """Whether deletion vectors mark deleted rows (option ``deletion-vectors.enabled``)."""
-        return self.options.get("deletion-vectors.enabled", "false").lower() == "true"
+        return self._is_on("deletion-vectors.enabled")
+
+    @property
+    def tracks_rows(self) -> bool:
+        """Whether each row has an id, which it keeps (option ``row-tracking.enabled``)."""
+        return self._is_on("row-tracking.enabled")
+
+    @property
+    def evolves_columns(self) -> bool:
+        """Whether files may hold only some columns (option ``data-evolution.enabled``)."""
+        return self._is_on("data-evolution.enabled")
+
+    def _is_on(self, option: str) -> bool:
+        return self.options.get(option, "false").strip().lower() == "true"
 
 
 class CheckedSchemas:
@@ -98,6 +111,15 @@ def schema_id(table: Any) -> int:
 def field_ids(table: Any) -> tuple[int, ...]:
     """The ids of the table's columns."""
     return tuple(field.id for field in table.table_schema.fields)
+
+
+def column_names_of(table: Any, schema_id: int) -> list[str]:
+    """The names of the columns of a schema.
+
+    Raises:
+        FileNotFoundError: there is no such schema.
+    """
+    return [field.name for field in table.schema_manager.get_schema(schema_id).fields]
 
 
 def columns_of(table: Any, schema_id: int) -> list[Any] | None:

@@ -10,8 +10,9 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
 from spark_jobs.connectors.paimon.format.hash_index import HASH
 from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
+from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
-from spark_jobs.connectors.paimon.library import data_files
+from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
@@ -108,14 +109,25 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
         problem = "is neither a parquet nor an ORC nor an Avro file"
     elif file.file_name.startswith(("_", ".")):
         problem = "has a name that Spark takes for a hidden file"
-    elif file.write_cols is not None or file.first_row_id is not None:
+    elif not table.evolves_columns and _lacks_columns(table, file):
         problem = "holds only some columns of its rows (data evolution)"
+    elif table.tracks_rows and not RowIdentity.of(file).is_known:
+        problem = "does not tell the ids of its rows (option row-tracking.enabled)"
     else:
         return
     raise NotSupportedError(
         f"Data file {file.file_name} of {name} at {table.path} {problem}; this is not supported.",
         _COMPACT,
     )
+
+
+def _lacks_columns(table: PinnedTable, file: Any) -> bool:
+    """Whether a file holds only some of its schema's columns."""
+    if not table.tracks_rows:
+        return file.write_cols is not None or file.first_row_id is not None
+    if file.write_cols is None:
+        return False
+    return not set(table_schema.column_names_of(table.table, file.schema_id)) <= {*file.write_cols}
 
 
 def _orc_problem(table: PinnedTable, entry: Any) -> str:

@@ -58,6 +58,7 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
     """
     refuse_primary_key(name, schema)
     _refuse_options(name, schema, "read")
+    _refuse_wrong_tracking(name, schema)
     _refuse_names(name, schema)
     _refuse_partition_types(name, schema)
 
@@ -101,6 +102,24 @@ def _refuse_options(name: TableName, schema: PaimonSchema, use: Use) -> None:
             f"{name} {refusal.reason} (option {option} = {value}), which is not supported.",
             refusal.remedy,
         )
+
+
+def _refuse_wrong_tracking(name: TableName, schema: PaimonSchema) -> None:
+    """Refuse what Paimon refuses beside row tracking."""
+    if not schema.tracks_rows:
+        return
+    bucket = schema.options.get("bucket", "-1")
+    if schema.primary_keys:
+        problem = "has a primary key"
+    elif bucket != "-1":
+        problem = f"has fixed buckets (option bucket = {bucket})"
+    else:
+        return
+    raise NotSupportedError(
+        f"{name} tracks rows (option row-tracking.enabled) and {problem}: Paimon allows only one "
+        "of them.",
+        "Unset one of the two.",
+    )
 
 
 def _refuse_wrong_share(name: TableName, schema: PaimonSchema) -> None:

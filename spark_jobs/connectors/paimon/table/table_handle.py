@@ -115,6 +115,16 @@ class PinnedTable:
         return self.schema.marks_rows
 
     @property
+    def tracks_rows(self) -> bool:
+        """Whether each row has an id, which it keeps (option ``row-tracking.enabled``)."""
+        return self.schema.tracks_rows
+
+    @property
+    def evolves_columns(self) -> bool:
+        """Whether files may hold only some columns (option ``data-evolution.enabled``)."""
+        return self.schema.evolves_columns
+
+    @property
     def path(self) -> str:
         """The table's directory."""
         return filesystem_path(table_paths.table_path(self.table))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
 from spark_jobs.connectors.paimon.format.partition_path import PartitionLayout
+from spark_jobs.connectors.paimon.format.row_tracking import with_tracking
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
@@ -35,6 +36,10 @@ class NewFileLayout:
     external: ExternalPaths | None
     bucketed: bool
 
+    def of_tracked_rows(self) -> NewFileLayout:
+        """The layout of files that store the ids of their rows."""
+        return replace(self, files=replace(self.files, schema=with_tracking(self.files.schema)))
+
     def outside(self, directory: str, number: int) -> str:
         """The directory for file ``number``, given its ``directory`` inside the table."""
         if self.external is None:
@@ -56,6 +61,11 @@ class NewRowsWriter:
         self._writer: RollingWriter[BucketKey, WrittenFile] = RollingWriter(
             layout.files, lambda place: layout.files.open(new_path(layout.bucket_directory(place)))
         )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the files."""
+        return self._layout.files.schema
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Take rows with all columns of the table, in any order, and their bucket if ``bucketed``.

@@ -10,17 +10,16 @@ import posixpath
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.vectors import (
-    VectorIndexWriter,
-    VectorLocation,
-    read_vector,
-)
+from spark_jobs.connectors.paimon.format.row_tracking import with_identity, without_numbers
+from spark_jobs.connectors.paimon.format.vectors import VectorIndexWriter, read_vector
+from spark_jobs.connectors.paimon.write.moved_rows import MovedRows
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter, in_bucket
+from spark_jobs.connectors.paimon.write.source_file import SourceFile
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.parquet.rewrite import rewrite
@@ -33,25 +32,6 @@ from spark_jobs.datafiles.values import encode_value
 from spark_jobs.spi.writes import Fragment
 
 
-class SourceFile(NamedTuple):
-    """A file that the statement may change; ``size`` is in bytes.
-
-    ``place`` numbers the buckets of all partitions, which may share folders; ``bucket`` is the
-    number within the partition. ``directory`` is the table directory for files that replace or
-    accompany this one; None: beside it. ``schema_id`` is None if its columns are the table's. A
-    tuple, because every task unpickles all files of the statement.
-    """
-
-    path: str
-    row_count: int
-    size: int
-    place: int
-    bucket: int
-    vector: VectorLocation | None = None
-    directory: str | None = None
-    schema_id: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class PaimonSinkFactory:
     """Makes the sinks of one write.
@@ -60,7 +40,8 @@ class PaimonSinkFactory:
     number. ``name_prefix`` begins the names of all data files that sinks of this write create, and
     of no other files. ``index_prefix`` does the same for index files, which belong in
     ``index_directory`` (None: beside the data files). A file is rewritten if the share of its rows
-    that are deleted or updated is above ``rewrite_share``; None: always.
+    that are deleted or updated is above ``rewrite_share``; None: always. ``tracks_rows``: rows have
+    ids, which updated rows keep.
     """
 
     name_prefix: str
@@ -71,6 +52,7 @@ class PaimonSinkFactory:
     mappings: Mapping[int, tuple[FieldMapping, ...]]
     assigned_columns: tuple[tuple[str, ...], ...]
     layout: NewFileLayout
+    tracks_rows: bool = False
 
     def open(self, task_key: str) -> PaimonMergeSink:
         """A sink with unique file names; ``task_key`` differs between attempts of a task."""
@@ -87,6 +69,11 @@ class PaimonMergeSink:
         self._fragments: list[Fragment] = []
         self._filesystem = factory.layout.files.filesystem
         self._new_rows = NewRowsWriter(factory.layout, self._new_path)
+        # Rows that have ids are in files of their own.
+        self._old_rows = self._new_rows
+        if factory.tracks_rows:
+            self._old_rows = NewRowsWriter(factory.layout.of_tracked_rows(), self._new_path)
+        self._moved_rows = MovedRows(self._filesystem, factory.files)
         self._vectors = VectorIndexWriter(
             self._filesystem, factory.index_directory, self._new_index_path
         )
@@ -94,7 +81,7 @@ class PaimonMergeSink:
             factory.layout.files.schema,
             factory.assigned_columns,
             self._change_file,
-            self._new_rows.write,
+            self._insert,
         )
 
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
@@ -112,15 +99,20 @@ class PaimonMergeSink:
                     deletion_vectors_added=len(index.vectors),
                 )
             )
-        for place, written in self._new_rows.finish():
+        for place, written in self._written_rows():
             document = {"removed": None, "added": _file_document(written, place)}
             fragment = Fragment(document, files_added=1, bytes_added=written.size)
             self._fragments.append(fragment)
         return self._fragments
 
+    def _written_rows(self) -> list[tuple[BucketKey, WrittenFile]]:
+        written = self._new_rows.finish()
+        return written if self._old_rows is self._new_rows else [*written, *self._old_rows.finish()]
+
     def abort(self) -> None:
         """Remove all files of this sink."""
         self._new_rows.close_quietly()
+        self._old_rows.close_quietly()
         for path in self._paths:
             try:
                 self._filesystem.delete_file(path)
@@ -134,7 +126,10 @@ class PaimonMergeSink:
         return read_row(self._filesystem, file.path, position, columns, mappings)
 
     def _mappings_of(self, file: SourceFile) -> tuple[FieldMapping, ...] | None:
-        return None if file.schema_id is None else self._factory.mappings[file.schema_id]
+        found = None if file.schema_id is None else self._factory.mappings[file.schema_id]
+        if file.identity is None:
+            return found
+        return with_identity(found, self._factory.layout.files.schema, file.identity)
 
     def _new_path(self, directory: str) -> str:
         number = len(self._paths)
@@ -148,8 +143,20 @@ class PaimonMergeSink:
         self._paths.append(posixpath.join(directory, name))
         return self._paths[-1]
 
+    def _insert(self, batch: pa.RecordBatch) -> None:
+        if not self._factory.tracks_rows:
+            self._new_rows.write(batch)
+            return
+        new, old = self._moved_rows.divided(batch)
+        if new.num_rows:
+            self._new_rows.write(new)
+        if old.num_rows:
+            self._old_rows.write(old)
+
     def _change_file(self, ordinal: int, changes: FileChanges) -> None:
         source = self._factory.files[ordinal]
+        if self._factory.tracks_rows:
+            changes = without_numbers(changes)
         gone = changes
         if source.vector is not None:
             gone = changes.and_deleted(read_vector(self._filesystem, source.vector))
@@ -168,9 +175,9 @@ class PaimonMergeSink:
 
     def _append_updated(self, source: SourceFile, changes: FileChanges) -> None:
         """Write the new versions of updated rows to new files of their partition and bucket."""
-        mappings, columns = self._mappings_of(source), self._factory.layout.files.schema
+        mappings, columns = self._mappings_of(source), self._old_rows.schema
         for table in updated_rows(self._filesystem, source.path, changes, columns, mappings):
-            self._new_rows.write(in_bucket(table, source.bucket))
+            self._old_rows.write(in_bucket(table, source.bucket))
 
     def _rewrite(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         target = self._new_path(_directory(source))

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.paimon.format.row_tracking import stores_ids, with_tracking
 from spark_jobs.connectors.paimon.write.new_rows import in_bucket
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
@@ -29,10 +30,14 @@ _ROW_ID = pa.struct([(FILE_FIELD, pa.int32()), (POSITION_FIELD, pa.int64())])
 
 
 class SmallFile(NamedTuple):
-    """A new file of a bucket, whose number within the partition is ``bucket``."""
+    """A new file of a bucket, whose number within the partition is ``bucket``.
+
+    ``stores_ids``: it has the ids of its rows, which are old.
+    """
 
     path: str
     bucket: int
+    stores_ids: bool
 
 
 def small_files(fragments: Sequence[Fragment], target_file_size: int) -> list[list[int]]:
@@ -45,7 +50,8 @@ def small_files(fragments: Sequence[Fragment], target_file_size: int) -> list[li
     for index, fragment in enumerate(fragments):
         added = fragment.document.get("added")
         if added is not None and fragment.document["removed"] is None:
-            by_place[json.dumps([added["partition"], added["bucket"]])].append(index)
+            key = [added["partition"], added["bucket"], stores_ids(added["statistics"])]
+            by_place[json.dumps(key)].append(index)
     groups: list[list[int]] = []
     for members in by_place.values():
         total = sum(fragments[index].bytes_added for index in members)
@@ -71,7 +77,7 @@ def _filled(
 def new_file(fragment: Fragment) -> SmallFile:
     """The file that a fragment adds."""
     added = fragment.document["added"]
-    return SmallFile(added["path"], added["bucket"])
+    return SmallFile(added["path"], added["bucket"], stores_ids(added["statistics"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +94,12 @@ class SmallFilesReader:
         """Read files, one row group after another.
 
         Yields:
-            Change rows with the columns of the table and the bucket.
+            Change rows with the columns of the table, those with row ids if the files have them,
+            and the bucket.
         """
-        scan = FileScan(self.filesystem, list(self.columns), {})
         for part in parts:
+            columns = with_tracking(self.columns) if part.stores_ids else self.columns
+            scan = FileScan(self.filesystem, list(columns), {})
             with reading_file(part.path):
                 for _, table in scan.rows(part.path, np.zeros(0, np.int64)):
                     yield from _inserted(in_bucket(table, part.bucket)).to_batches()

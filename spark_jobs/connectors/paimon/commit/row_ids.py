@@ -1,0 +1,50 @@
+"""Ids and sequence numbers for the rows that a snapshot adds. Driver only.
+
+They depend on the snapshot, so each attempt to publish gives them anew. After Paimon's
+``RowTrackingCommitUtils``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.format.row_tracking import stores_ids
+from spark_jobs.connectors.paimon.library.data_files import APPENDED
+
+
+class Numbered(NamedTuple):
+    """Manifest entries, and the id of the next new row; None if the table never tracked rows."""
+
+    entries: Sequence[Any]
+    next_row_id: int | None
+
+
+def numbered(entries: Sequence[Any], snapshot_id: int, next_row_id: int) -> Numbered:
+    """``entries`` as snapshot ``snapshot_id`` adds them; new rows get ids from ``next_row_id`` on.
+
+    A sequence number of 0 becomes the snapshot's.
+    """
+    found = []
+    for entry in entries:
+        if entry.kind != ADD:
+            found.append(entry)
+            continue
+        file = entry.file
+        low, high = file.min_sequence_number, file.max_sequence_number
+        changes: dict[str, Any] = {
+            "min_sequence_number": low or snapshot_id,
+            "max_sequence_number": high if low and high else snapshot_id,
+        }
+        if _has_new_rows(file):
+            changes["first_row_id"] = next_row_id
+            next_row_id += file.row_count
+        found.append(replace(entry, file=replace(file, **changes)))
+    return Numbered(found, next_row_id)
+
+
+def _has_new_rows(file: Any) -> bool:
+    is_appended = file.file_source == APPENDED
+    return is_appended and file.first_row_id is None and not stores_ids(file.write_cols)

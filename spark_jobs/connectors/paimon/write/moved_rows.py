@@ -1,0 +1,84 @@
+"""New rows that are old ones in another place, in tables that track rows. Runs on executors.
+
+An UPDATE that moves a row to another partition, and a repacked file, hand rows to the sink as new
+ones; they keep their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.format.row_tracking import (
+    ROW_ID,
+    SEQUENCE_NUMBER,
+    stores_ids,
+)
+from spark_jobs.connectors.paimon.write.source_file import SourceFile
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.spi.rows import MOVED_FROM
+
+
+class Divided(NamedTuple):
+    """INSERT rows: the ``new`` ones, and the ``old`` ones with ids and without numbers."""
+
+    new: pa.RecordBatch
+    old: pa.RecordBatch
+
+
+class MovedRows:
+    """Tells moved rows from new ones; ``files`` are by ordinal."""
+
+    def __init__(self, filesystem: pafs.FileSystem, files: Mapping[int, SourceFile]) -> None:
+        self._filesystem = filesystem
+        self._files = files
+
+    def divided(self, batch: pa.RecordBatch) -> Divided:
+        """The rows of ``batch``, in its order.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE: an old row is not in its file.
+        """
+        if stores_ids(batch.schema.names):
+            return Divided(batch.slice(0, 0), batch)
+        if MOVED_FROM not in batch.schema.names:
+            return Divided(batch, batch.slice(0, 0))
+        is_moved = batch.column(MOVED_FROM).is_valid()
+        moved = batch.filter(is_moved)
+        if not moved.num_rows:
+            return Divided(batch, moved)
+        ids = self._ids(moved.column(MOVED_FROM))
+        columns = [*moved.columns, ids, pa.nulls(len(ids), pa.int64())]
+        names = [*moved.schema.names, ROW_ID, SEQUENCE_NUMBER]
+        old = pa.RecordBatch.from_arrays(columns, names)
+        return Divided(batch.filter(pc.invert(is_moved)), old)
+
+    def _ids(self, moved_from: pa.StructArray) -> pa.Array:
+        files = pc.struct_field(moved_from, FILE_FIELD).to_numpy(zero_copy_only=False)
+        positions = pc.struct_field(moved_from, POSITION_FIELD).to_numpy(zero_copy_only=False)
+        ids = np.zeros(len(files), np.int64)
+        for ordinal in np.unique(files):
+            rows = np.flatnonzero(files == ordinal)
+            wanted, place = np.unique(positions[rows], return_inverse=True)
+            ids[rows] = self._ids_in(self._files[int(ordinal)], wanted)[place]
+        return pa.array(ids)
+
+    def _ids_in(self, file: SourceFile, positions: Positions) -> Positions:
+        """The ids of the rows at ``positions`` (ascending)."""
+        assert file.identity is not None  # noqa: S101
+        mapping = file.identity.id_mapping
+        if mapping.source is None:
+            missing = pa.chunked_array([mapping.missing(len(positions))])
+            return mapping.filled(missing, positions).to_numpy()
+        scan = FileScan(self._filesystem, [mapping.field], {}, {mapping.field.name: mapping})
+        with reading_file(file.path):
+            found = [table.column(ROW_ID) for _, table in scan.rows_at(file.path, positions)]
+        return np.concatenate([each.to_numpy() for each in found])
