@@ -29,11 +29,13 @@ import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.paimon.stats.SimpleStats;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.Table;
 import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.source.DataSplit;
 import org.apache.paimon.table.source.ReadBuilder;
 import org.apache.paimon.table.source.Split;
 import org.apache.paimon.table.source.StreamTableScan;
+import org.apache.paimon.table.system.RowTrackingTable;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
@@ -47,7 +49,7 @@ import org.apache.paimon.utils.JsonSerdeUtil;
  *
  * <pre>
  * {"mode": "rows",  "warehouse": "/w", "table": "db.t", "snapshot": 3, "branch": "b",
- *  "where": {"column": "id", "value": 5}}
+ *  "where": {"column": "id", "value": 5}, "tracked": true}
  * {"mode": "changelog", "warehouse": "/w", "table": "db.t", "from": 1}
  * {"mode": "facts", "warehouse": "/w", "table": "db.t"}
  * {"mode": "buckets", "warehouse": "/w", "table": "db.t"}
@@ -61,7 +63,8 @@ import org.apache.paimon.utils.JsonSerdeUtil;
  * per row, with the bucket in which it is and the one where Java's writer would put it; "types" answers
  * {"types": [...]}, the names of all types' roots; a failure answers {"error": "..."}. "snapshot", "branch" and
  * "where" may be left out; "where" is a filter that the reader may use to skip files, so that wrong
- * column statistics lose rows; rows that do not pass it may still come. With an argument instead of
+ * column statistics lose rows; rows that do not pass it may still come; "tracked" reads the system
+ * table of row ids. With an argument instead of
  * standard input, that argument is the only request.
  *
  * <p>Values: NULL is null, whole numbers are numbers, floats and decimals are strings that are exact,
@@ -112,7 +115,8 @@ public final class ReadPaimon {
                 } else if (request.get("mode").asText().equals("changelog")) {
                     changelog(table, request.get("from").asText());
                 } else {
-                    rows(table, request.get("where"));
+                    boolean tracked = request.path("tracked").asBoolean();
+                    rows(tracked ? new RowTrackingTable(table) : table, request.get("where"));
                 }
             }
             say("end", true);
@@ -180,7 +184,7 @@ public final class ReadPaimon {
         }
     }
 
-    private void rows(FileStoreTable table, JsonNode where) throws Exception {
+    private void rows(Table table, JsonNode where) throws Exception {
         RowType type = table.rowType();
         fields(type);
         ReadBuilder builder = table.newReadBuilder();

@@ -53,6 +53,7 @@ import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.paimon.table.BucketMode;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.SpecialFields;
 import org.apache.paimon.table.sink.BatchTableCommit;
 import org.apache.paimon.table.sink.BatchTableWrite;
 import org.apache.paimon.table.sink.BatchWriteBuilder;
@@ -366,6 +367,9 @@ public final class WritePaimon {
         List<CommitMessage> messages = new ArrayList<>();
         BaseAppendFileStoreWrite write =
                 (BaseAppendFileStoreWrite) table.store().newWrite("compaction");
+        if (table.coreOptions().rowTrackingEnabled()) {
+            write.withWriteType(SpecialFields.rowTypeWithRowTracking(table.rowType()));
+        }
         try (BatchTableCommit commit = table.newBatchWriteBuilder().newCommit()) {
             for (AppendCompactTask task : new AppendCompactCoordinator(table, false).run()) {
                 messages.add(task.doCompact(table, write));

@@ -65,17 +65,20 @@ def read_with_java(
     branch: str | None = None,
     tag: str | None = None,
     where: tuple[str, Any] | None = None,
+    tracked: bool = False,
 ) -> list[Row]:
     """The rows of ``table`` (``db.table``), with the values of ``tests.support.judged_values``.
 
     ``where`` is a column and a value that the reader may use to skip files by their statistics and
     partitions: rows with other values can be among the result, none with this value may be missing.
+    ``tracked``: with ``_ROW_ID`` and ``_SEQUENCE_NUMBER``, of a table that tracks rows.
 
     Raises:
         JudgeMissingError: there is no JDK, or Paimon's library cannot be fetched.
         JudgeError: the Java reader failed.
     """
     request: dict[str, Any] = {"snapshot": snapshot, "branch": branch, "tag": tag}
+    request["tracked"] = tracked
     if where is not None:
         request["where"] = {"column": where[0], "value": where[1]}
     kinds: dict[str, Any] = {}

@@ -223,7 +223,15 @@ def new_row(
             computed = [expression.evaluate(sides) for expression in expressions]
             given = dict(zip(chosen or names, computed, strict=True))
             values = {name: given.get(name) for name in names}
-    return {column.name: _stored(values[column.name], column, outcome) for column in columns}
+    stored = {column.name: _stored(values[column.name], column, outcome) for column in columns}
+    return stored | _identity(action, names, sides)
+
+
+def _identity(action: Action, names: Sequence[str], sides: Sides) -> Row:
+    """What a target row has besides its columns, such as an id, which an UPDATE keeps."""
+    if not isinstance(action, UpdateAll | Update):
+        return {}
+    return {name: value for name, value in sides["t"].items() if name not in names}
 
 
 def _stored(value: Value, column: TableColumn, outcome: Outcome) -> Value:

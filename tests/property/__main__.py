@@ -45,21 +45,25 @@ def main() -> int:
     parser.add_argument(
         "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
     )
+    parser.add_argument(
+        "--row-ids", action="store_true", help="tables that track rows; Java reads their ids"
+    )
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
     of_plan = "seeds" if parsed.plan == "auto" else f"seeds-{parsed.plan}"
+    of_plan += "-row-ids" if parsed.row_ids else ""
     path = parsed.ledger or ROOT / ".property" / f"{of_plan}.jsonl"
     ledger, commit = Ledger(path), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
     kinds = named_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
-    fitting = (seed for seed in itertools.count(first) if kind_of(seed) in kinds)
+    fitting = (seed for seed in itertools.count(first) if parsed.row_ids or kind_of(seed) in kinds)
     seeds = list(itertools.islice(fitting, -(-parsed.statements // STATEMENTS_PER_TABLE)))
     missing = ledger.missing(seeds, commit)
     print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
     with forced_plan(parsed.plan) as tally:
-        _run(missing, ledger, commit, deadline)
+        _run(missing, ledger, commit, deadline, tracks_rows=parsed.row_ids)
     if parsed.plan != "auto":
         print(tally)
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]
@@ -67,7 +71,9 @@ def main() -> int:
     return int(any(run.failure for run in runs))
 
 
-def _run(seeds: list[int], ledger: Ledger, commit: str, deadline: float | None) -> None:
+def _run(
+    seeds: list[int], ledger: Ledger, commit: str, deadline: float | None, *, tracks_rows: bool
+) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="property-") as folder,
         local_session(Path(folder), shuffle_partitions=2) as spark,
@@ -76,7 +82,7 @@ def _run(seeds: list[int], ledger: Ledger, commit: str, deadline: float | None) 
             if deadline is not None and time.monotonic() > deadline:
                 print(f"out of time before seed {seed}")
                 return
-            run = _run_seed(spark, seed, commit)
+            run = _run_seed(spark, seed, commit, tracks_rows=tracks_rows)
             if run.failure and not _answers(spark):
                 raise SystemExit(f"Spark ended while seed {seed} ran, which says nothing about it")
             ledger.add(run)
@@ -93,13 +99,13 @@ def _answers(spark: SparkSession) -> bool:
         return False
 
 
-def _run_seed(spark: SparkSession, seed: int, commit: str) -> Run:
+def _run_seed(spark: SparkSession, seed: int, commit: str, *, tracks_rows: bool) -> Run:
     started = time.monotonic()
     failure = None
     with tempfile.TemporaryDirectory(prefix=f"seed-{seed}-") as folder:
         warehouse = Path(folder) / "warehouse"
         warehouse.mkdir()
-        runner = Runner(spark, Warehouse(warehouse))
+        runner = Runner(spark, Warehouse(warehouse), tracks_rows=tracks_rows)
         try:
             runner.run_seed(seed)
         except AssertionError as error:

@@ -17,7 +17,7 @@ from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.grammar import BEYOND_INT, TYPES, VALUES
 from tests.property.statements import dml, insert_rows, merge, spoiled
 from tests.support.forced_plans import FORCED, Forced
-from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, KEYED, TableKind
+from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, KEYED, TRACKED, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
 KINDS = (*BUILT, FOLDER, *KEYED)
@@ -89,10 +89,15 @@ def kind_of(seed: int) -> TableKind:
     return _WITHOUT_KEY[seed % len(_WITHOUT_KEY)]
 
 
-def random_chain(seed: int) -> Chain:
-    """The table and the statements of a seed."""
+def tracked_kind_of(seed: int) -> TableKind:
+    """The kind of table of a seed whose rows have ids."""
+    return TRACKED[seed % len(TRACKED)]
+
+
+def random_chain(seed: int, kind: TableKind | None = None) -> Chain:
+    """The table and the statements of a seed; ``kind`` None: the table has the seed's kind."""
     chance = random.Random(seed)
-    table = replace(_table(chance), kind=kind_of(seed))
+    table = replace(_table(chance), kind=kind or kind_of(seed))
     if table.kind.has_key:
         table = _with_key(table)
     elif table.kind.marks_rows:

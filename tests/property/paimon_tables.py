@@ -94,6 +94,11 @@ class PaimonTable:
     columns: tuple[TableColumn, ...]
     is_compacted: bool = False
 
+    @property
+    def full_name(self) -> str:
+        """With the database."""
+        return f"{DATABASE}.{self.name}"
+
     def append(self, rows: Sequence[Row], row_group_size: int) -> None:
         """One commit; pypaimon has no option for row groups, so its file writer gets told."""
         table = self._open()
@@ -125,6 +130,11 @@ class PaimonTable:
         snapshot = self._open().snapshot_manager().get_latest_snapshot()
         return None if snapshot is None else snapshot.id
 
+    def next_row_id(self) -> int:
+        """The first id that no row has had."""
+        snapshot = self._open().snapshot_manager().get_latest_snapshot()
+        return 0 if snapshot is None else int(snapshot.next_row_id)
+
     def files(self) -> set[Path]:
         """All data files in the table's folder, live or not."""
         return set(Path(self._open().table_path).rglob("*.parquet"))
@@ -142,4 +152,4 @@ class PaimonTable:
         return [pq.ParquetFile(path).metadata.num_row_groups for path in self.files()]
 
     def _open(self) -> Any:
-        return self.warehouse.catalog.get_table(f"{DATABASE}.{self.name}")
+        return self.warehouse.catalog.get_table(self.full_name)

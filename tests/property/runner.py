@@ -16,11 +16,12 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from tests.oracle.merge import Merge, Outcome, multiset
 from tests.oracle.statements import apply
-from tests.property.cases import Chain, Step, Table, random_chain
+from tests.property.cases import Chain, Step, Table, random_chain, tracked_kind_of
 from tests.property.census import Census, features
 from tests.property.folder_tables import FolderTable
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
 from tests.property.requests import request_of
+from tests.property.row_ids import checked_rows, tracked_rows
 from tests.property.shrink import smallest
 from tests.property.sql import SOURCE
 from tests.support.forced_plans import forced_plan
@@ -55,15 +56,19 @@ class Look:
 
 @dataclasses.dataclass(frozen=True)
 class Runner:
-    """A session and a warehouse for all examples of a run."""
+    """A session and a warehouse for all examples of a run.
+
+    ``tracks_rows``: the rows of all tables have ids, which are compared with Paimon's Java reader.
+    """
 
     spark: SparkSession
     warehouse: Warehouse
     census: Census = dataclasses.field(default_factory=Census)
+    tracks_rows: bool = False
 
     def run_seed(self, seed: int) -> None:
         """Run the chain of a seed and count what it met; a failure comes with a small chain."""
-        chain = random_chain(seed)
+        chain = random_chain(seed, tracked_kind_of(seed) if self.tracks_rows else None)
         self.census.seeds.append(seed)
         try:
             for met, _ in self.results(chain):
@@ -81,7 +86,10 @@ class Runner:
         """Run statement by statement; yields what each has met, and its result."""
         table = self._create(chain.table)
         rows = chain.table.rows
+        if self.tracks_rows:
+            rows = tracked_rows(table)
         for number, step in enumerate(chain.steps, start=1):
+            next_id = table.next_row_id() if self.tracks_rows else 0
             outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
             result = self._run_step(step, table, number, chain)
@@ -92,6 +100,8 @@ class Runner:
                 assert result.metrics.source_rows == len(step.source)
             yield features(chain.table, rows, step, outcome) | _work(result), result
             rows = outcome.rows
+            if self.tracks_rows:
+                rows = checked_rows(table, outcome.rows, next_id, after.snapshot_id)
 
     def _create(self, table: Table) -> PaimonTable | FolderTable:
         if table.kind != FOLDER:

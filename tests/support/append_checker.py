@@ -153,8 +153,9 @@ def _problems_of_file(file: _File) -> Iterator[str]:
 
 def _problems_of_columns(file: _File) -> Iterator[str]:
     found = file.content.schema
-    if found.names != list(file.columns):
-        yield f"its columns are {found.names} and not {list(file.columns)}"
+    expected = list(file.meta.write_cols or file.columns)
+    if found.names != expected:
+        yield f"its columns are {found.names} and not {expected}"
         return
     for name, (kind, nullable) in file.columns.items():
         stored = found.field(name).type

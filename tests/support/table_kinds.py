@@ -12,13 +12,14 @@ class TableKind:
 
     ``marks_rows``: rows are deleted by deletion vectors, not only by rewriting their file;
     ``buckets``: how many fixed buckets each partition has, None: rows go anywhere, -1: dynamic.
-    ``has_key``: tables have a primary key.
+    ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
     """
 
     name: str
     marks_rows: bool = False
     buckets: int | None = None
     has_key: bool = False
+    tracks_rows: bool = False
 
     def options(self, bucket_key: str) -> dict[str, str]:
         """The table's options; ``bucket_key`` is the column that decides the bucket.
@@ -28,6 +29,8 @@ class TableKind:
         options = {}
         if self.marks_rows:
             options["deletion-vectors.enabled"] = "true"
+        if self.tracks_rows:
+            options["row-tracking.enabled"] = "true"
         if self.buckets is not None:
             options["bucket"] = str(self.buckets)
             if not self.has_key:
@@ -39,6 +42,8 @@ APPEND_COW = TableKind("append-cow")
 APPEND_DV = TableKind("append-dv", marks_rows=True)
 BUCKETED_COW = TableKind("bucketed-cow", buckets=2)
 BUCKETED_DV = TableKind("bucketed-dv", marks_rows=True, buckets=2)
+ROW_TRACKING = TableKind("row-tracking", tracks_rows=True)
+ROW_TRACKING_DV = TableKind("row-tracking-dv", marks_rows=True, tracks_rows=True)
 
 PRIMARY_KEY = TableKind("primary-key", buckets=2, has_key=True)
 PRIMARY_KEY_DV = TableKind("primary-key-dv", marks_rows=True, buckets=2, has_key=True)
@@ -47,7 +52,8 @@ PRIMARY_KEY_DYNAMIC = TableKind("primary-key-dynamic", buckets=-1, has_key=True)
 # Append tables; those with a key need rows with keys.
 BUILT = (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)
 KEYED = (PRIMARY_KEY, PRIMARY_KEY_DV, PRIMARY_KEY_DYNAMIC)
-KINDS = {kind.name: kind for kind in (*BUILT, *KEYED)}
+TRACKED = (ROW_TRACKING, ROW_TRACKING_DV)
+KINDS = {kind.name: kind for kind in (*BUILT, *KEYED, *TRACKED)}
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")
 
