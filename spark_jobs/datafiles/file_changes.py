@@ -30,8 +30,9 @@ class ColumnChange:
 class GroupChanges:
     """The changes to the rows of one row group, which are numbered from 0 within it.
 
-    ``start`` is the position of its first row in the file. ``gone`` are the deleted rows, ascending. ``columns`` maps a column to its changed rows and the
-    slice of their values in ``ColumnChange.values``; it omits columns without changed rows.
+    ``start`` is the position of its first row in the file. ``gone`` are the deleted rows,
+    ascending. ``columns`` maps a column to its changed rows and the slice of their values in
+    ``ColumnChange.values``; it omits columns without changed rows.
     """
 
     start: int

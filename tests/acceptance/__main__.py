@@ -29,7 +29,7 @@ from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
 from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import BUILT, KEYED, KINDS, TableKind, named_kinds
+from tests.support.table_kinds import BUILT, KINDS, TableKind, named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _kinds(text: str) -> tuple[TableKind, ...]:
     try:
-        return named_kinds([each.strip() for each in text.split(",")], (*BUILT, *KEYED))
+        return named_kinds([each.strip() for each in text.split(",")], tuple(KINDS.values()))
     except ValueError as error:
         raise BadCaseError(f"--tables: {error}") from None
 

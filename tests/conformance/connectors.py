@@ -14,13 +14,13 @@ from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.paimon_harness import PaimonHarness
 from tests.support.forced_plans import Forced
-from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED
+from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED, TRACKED
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,
     # The paradigm that no table of Paimon's has.
     "folder-moving": partial(FolderHarness, moves_updates=True),
-    **{kind.name: partial(PaimonHarness, kind=kind) for kind in BUILT},
+    **{kind.name: partial(PaimonHarness, kind=kind) for kind in (*BUILT, *TRACKED)},
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
 }

@@ -141,7 +141,10 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
             r"neither parquet nor ORC nor Avro \(option file.format = csv\)",
         ),
         (set_option("deletion-vectors.bitmap64", "true"), "64-bit deletion vectors"),
-        (set_option("row-tracking.enabled", "true"), "uses row tracking"),
+        (
+            lambda d: d["options"].update({"row-tracking.enabled": "true", "bucket": "2"}),
+            r"tracks rows .* and has fixed buckets",
+        ),
         (set_option("data-evolution.enabled", "true"), "data evolution"),
         (set_option("scan.fallback-branch", "b"), "falls back to a branch"),
         (set_option("type", "format-table"), "not a data table"),

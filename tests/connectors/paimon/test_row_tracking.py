@@ -186,7 +186,7 @@ def test_fixed_buckets_are_refused(connector: Connector) -> None:
 
 
 def test_a_primary_key_is_refused(connector: Connector) -> None:
-    with pytest.raises(NotSupportedError, match="tracks rows .* and has a primary key"):
+    with pytest.raises(NotSupportedError, match=r"tracks rows .* and has a primary key"):
         create(connector, COLUMNS, (), {**TRACKED, "bucket": "-1"}, primary_key=["id"])
 
 

@@ -14,8 +14,8 @@ class SourceFile(NamedTuple):
     ``place`` numbers the buckets of all partitions, which may share folders; ``bucket`` is the
     number within the partition. ``directory`` is the table directory for files that replace or
     accompany this one; None: beside it. ``schema_id`` is None if its columns are the table's.
-    ``identity`` tells its rows' ids, if the table tracks them. A tuple, because every task unpickles
-    all files of the statement.
+    ``identity`` tells its rows' ids, if the table tracks them. A tuple, because every task
+    unpickles all files of the statement.
     """
 
     path: str
