@@ -23,6 +23,8 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.write.new_rows",
     "spark_jobs.connectors.paimon.write.keyed_sink",
     "spark_jobs.connectors.paimon.write.sink",
+    "spark_jobs.connectors.paimon.write.moved_rows",
+    "spark_jobs.connectors.paimon.write.source_file",
     "spark_jobs.connectors.paimon.compaction.append_compactor",
     "spark_jobs.connectors.paimon.compaction.keyed_compactor",
     "spark_jobs.connectors.paimon.compaction.merged_bucket",
