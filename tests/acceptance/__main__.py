@@ -29,7 +29,7 @@ from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
 from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import BUILT, KINDS, TableKind, named_kinds
+from tests.support.table_kinds import KINDS, TableKind, named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
