@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,7 +16,7 @@ import pytest
 from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
@@ -33,6 +35,7 @@ from tests.support.paimon_tables import (
     inserts,
     merge,
     overwrite,
+    snapshot_ids,
     store,
 )
 
@@ -204,3 +207,43 @@ def test_files_that_lack_something_are_refused(
 
     with pytest.raises(NotSupportedError, match=reason):
         connector.metadata.plan_files(table)
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["rewritten", "moved"])
+def test_ids_that_are_missing_in_a_file_are_noticed(connector: Connector, moves: bool) -> None:
+    create(connector, {"id": "int", "p": "int"}, ["p"], TRACKED)
+    append(connector, [{"id": i, "p": 0} for i in range(4)])
+    table = connector.metadata.load_table(NAME)
+    merge(connector, table, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
+    table = connector.metadata.load_table(NAME)
+    ((path, _),) = table.native.located_entries
+    content = pq.ParquetFile(path).read()
+    nothing = pa.nulls(content.num_rows, pa.int64())
+    pq.write_table(content.set_column(2, "_ROW_ID", nothing), path)
+    before = snapshot_ids(connector)
+
+    batches = [change_rows(table, rows.DELETE, [{"file": 0, "position": 0}])]
+    if moves:
+        at = pa.array([{"file": 0, "position": 0}], ROW_ID)
+        new = inserts(table, [{"id": 1, "p": 1}])
+        batches.append(new.append_column(rows.MOVED_FROM, at))
+    with pytest.raises(CatalogError, match="lacks the ids of") as raised:
+        merge(connector, table, *batches, operation_id="second")
+
+    assert raised.value.code is ErrorCode.DATA_FILE_UNREADABLE
+    assert snapshot_ids(connector) == before
+
+
+def test_a_snapshot_that_lost_the_next_id_is_noticed(
+    connector: Connector, table: TableHandle
+) -> None:
+    file = Path(f"{table.native.path}/snapshot/snapshot-1")
+    document = json.loads(file.read_text())
+    del document["nextRowId"]
+    file.write_text(json.dumps(document))
+
+    with pytest.raises(CatalogError, match="has no nextRowId") as raised:
+        append(connector, [{"id": 9, "k": "b"}], "second")
+
+    assert raised.value.code is ErrorCode.METADATA_UNREADABLE
+    assert snapshot_ids(connector) == [1]

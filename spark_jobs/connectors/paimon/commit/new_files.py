@@ -68,6 +68,7 @@ def added_file(
         )
     stored = None
     if stores_ids(statistics):
+        _require_ids(path, statistics)
         stored = [*(column.name for column in table.schema.columns), ROW_ID, SEQUENCE_NUMBER]
         numbers = stored_numbers(statistics)
     new = data_files.new_data_file(
@@ -83,3 +84,18 @@ def added_file(
     )
     buckets = table.total_buckets(place.partition)
     return manifest_files.added_entry(table.table, place, new, buckets)
+
+
+def _require_ids(path: str, statistics: Mapping[str, ColumnStatistics]) -> None:
+    """Check that every row of a new file has an id.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE.
+    """
+    if statistics[ROW_ID].null_count:
+        raise CatalogError(
+            ErrorCode.DATA_FILE_UNREADABLE,
+            f"a file whose rows {path} takes lacks the ids of {statistics[ROW_ID].null_count} rows "
+            f"(column {ROW_ID})",
+            "Look for who wrote the file; this statement changed nothing.",
+        )

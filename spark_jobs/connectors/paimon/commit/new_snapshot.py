@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds, merge_manifests
-from spark_jobs.connectors.paimon.commit.row_ids import Numbered, numbered
+from spark_jobs.connectors.paimon.commit.row_ids import Numbered, first_new_id, numbered
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.library import manifest_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
@@ -134,8 +134,7 @@ class SnapshotWriter:
         return NewSnapshot(snapshot, added.entries, names)
 
     def _numbered(self, entries: Sequence[Any], previous: Any | None) -> Numbered:
-        next_row_id = previous.next_row_id if previous else None
         if not self._tracks_rows:
-            return Numbered(entries, next_row_id)
+            return Numbered(entries, previous.next_row_id if previous else None)
         snapshot_id = previous.id + 1 if previous else 1
-        return numbered(entries, snapshot_id, next_row_id or 0)
+        return numbered(entries, snapshot_id, first_new_id(previous))

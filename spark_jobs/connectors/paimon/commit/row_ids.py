@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.row_tracking import stores_ids
 from spark_jobs.connectors.paimon.library.data_files import APPENDED
+from spark_jobs.errors import CatalogError, ErrorCode
 
 
 class Numbered(NamedTuple):
@@ -43,6 +44,24 @@ def numbered(entries: Sequence[Any], snapshot_id: int, next_row_id: int) -> Numb
             next_row_id += file.row_count
         found.append(replace(entry, file=replace(file, **changes)))
     return Numbered(found, next_row_id)
+
+
+def first_new_id(previous: Any | None) -> int:
+    """The id of the first row that is new after a snapshot; None: there is no snapshot.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: the snapshot has rows, and does not tell.
+    """
+    if previous is None:
+        return 0
+    if previous.next_row_id is None and previous.total_record_count:
+        raise CatalogError(
+            ErrorCode.METADATA_UNREADABLE,
+            f"Snapshot {previous.id} of a table that tracks rows has no nextRowId: new rows would "
+            "get the ids of others.",
+            "Roll the table back to the snapshot before it, and find out which writer made it.",
+        )
+    return previous.next_row_id or 0
 
 
 def _has_new_rows(file: Any) -> bool:

@@ -77,8 +77,10 @@ class MovedRows:
         mapping = file.identity.id_mapping
         if mapping.source is None:
             missing = pa.chunked_array([mapping.missing(len(positions))])
-            return mapping.filled(missing, positions).to_numpy()
+            return np.asarray(mapping.filled(missing, positions), np.int64)
         scan = FileScan(self._filesystem, [mapping.field], {}, {mapping.field.name: mapping})
         with reading_file(file.path):
             found = [table.column(ROW_ID) for _, table in scan.rows_at(file.path, positions)]
+            if any(each.null_count for each in found):
+                raise pa.ArrowInvalid("it lacks the ids of some rows")
         return np.concatenate([each.to_numpy() for each in found])
