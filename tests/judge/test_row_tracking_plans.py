@@ -14,6 +14,7 @@ from spark_jobs.contract.statements import (
     InsertAllAction,
     MergeCase,
     UpdateAction,
+    UpdateAllAction,
 )
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, insert, merge, overwrite, truncate, update
@@ -22,6 +23,7 @@ from tests.support.forced_plans import forced_plan
 from tests.support.judged_values import differences
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("p", pa.string())])
+IDENTITY = ("_ROW_ID", "_SEQUENCE_NUMBER")
 KINDS = {"copy-on-write": {}, "deletion vectors": {"deletion-vectors.enabled": "true"}}
 CASES = [
     MergeCase("matched", DeleteAction(), "s.v < 0"),
@@ -48,7 +50,7 @@ class Table:
     def look(self):
         """Row id and sequence number by id."""
         found = read_with_java(self.warehouse.path, "d.t", tracked=True)
-        plain = [{name: row[name] for name in SCHEMA.names} for row in found]
+        plain = [{n: value for n, value in row.items() if n not in IDENTITY} for row in found]
         assert not differences(self.warehouse.both_readers("d.t"), plain)
         seen = {row["id"]: (row["_ROW_ID"], row["_SEQUENCE_NUMBER"]) for row in found}
         assert len(seen) == len({row_id for row_id, _ in seen.values()}) == len(found)
@@ -109,3 +111,19 @@ def test_other_statements_keep_ids(spark, warehouse, kind):
         assert result.error is None, result.error
         table.ids = {k: v for k, v in table.ids.items() if k not in effect.get("deleted", ())}
         table.check(**{name: keys for name, keys in effect.items() if name != "deleted"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_statement_with_schema_evolution_keeps_ids(spark, warehouse, kind):
+    table = Table(warehouse, KINDS[kind])
+    wider = rows_of([1, 2, 50], 4).append_column("n", pa.array([1, None, 3], pa.int32()))
+    cases = [MergeCase("matched", UpdateAllAction()), MergeCase("not_matched", InsertAllAction())]
+
+    result = merge(spark, warehouse, wider, cases, evolves=True)
+
+    assert result.error is None, result.error
+    table.check(updated=[1, 2], inserted=[50])
+    assert {row["id"]: row["n"] for row in read_with_java(warehouse.path, "d.t")}[50] == 3
+    assert update(spark, warehouse, {"n": "id"}, "id < 4").error is None
+    table.check(updated=range(4))
