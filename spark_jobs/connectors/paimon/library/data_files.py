@@ -77,8 +77,8 @@ def new_data_file(
     """The manifest's description of a new data file of an append table.
 
     ``sequence_numbers`` are the first and last one of the file's rows. ``is_external``: the file is
-    outside the table's directory. ``is_compacted``: a compaction made it. ``stored_columns`` are the
-    file's, unless they are the table's; ``statistics`` are of those that are both.
+    outside the table's directory. ``is_compacted``: a compaction made it. ``stored_columns`` are
+    the file's, unless they are the table's; ``statistics`` are of those that are both.
     ``first_row_id``: the file has other columns of rows that have ids already.
     """
     from pypaimon.data.timestamp import Timestamp

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
 from spark_jobs.connectors.paimon.format.hash_index import HASH
-from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
 from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
+from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
