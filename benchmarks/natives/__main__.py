@@ -4,7 +4,8 @@
 [--sizes 1,4] [--rounds 3] [--paimon-jar PATH] [--table FILE] [--plot FILE]``, in ``.venv-spark``.
 
 This project has a process with a Spark session of its own, all others share another one; only one
-engine works at a time, and they take turns. Every round starts from the same table: for each engine
+engine works at a time, and they take turns. ``here-join``, ``here-located`` and ``here-prepared``
+are this project with a forced plan. Every round starts from the same table: for each engine
 as many files of the same rows, 20 times the size. Before the first round, which is not timed, the
 files leave the cache of the machine: it tells the bytes that an engine reads, and the rows of all
 are compared after it. The jars come from Maven. ``paimon`` needs ``--paimon-jar``, and does not
@@ -62,10 +63,10 @@ def main() -> None:
     results: list[Measured] = []
     with ExitStack() as stack:
         running: dict[str, Session] = {}
-        for group in (["here"], [name for name in parsed.engines if name != "here"]):
-            names = [name for name in group if name in parsed.engines]
+        ours = [name for name in parsed.engines if name.startswith("here")]
+        for names in (ours, [name for name in parsed.engines if name not in ours]):
             if names:
-                session = Session(names, jars if names != ["here"] else (), parsed.heap)
+                session = Session(names, jars if names != ours else (), parsed.heap)
                 stack.enter_context(closing(session))
                 running |= dict.fromkeys(names, session)
         with _RESULTS.open("w") as kept:

@@ -93,6 +93,10 @@ class Data:
         if name.startswith("rows-"):
             ids = self._ids(round(self.rows * float(name.removeprefix("rows-")) / 100))
             return f"SELECT * REPLACE ({_NEW_VALUES}) FROM ({lineitem.rows_of(ids)})"
+        if name.startswith("existing-"):
+            count = round(self.rows * float(name.removeprefix("existing-")) / 100)
+            ids = f"SELECT (i * {_STEP}) % {self.rows} AS id FROM range({count}) r(i)"
+            return f"SELECT id, {_NEW_VALUES}, id % 10 = 0 AS del FROM ({ids})"
         if name == "wide":
             rows = self.rows // 10
             ids = f"SELECT (i * {_STEP}) % {rows} AS id FROM range({rows // 100}) r(i)"

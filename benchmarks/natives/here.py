@@ -18,15 +18,20 @@ from benchmarks.natives.works import Merge, Work
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import Statement
+from tests.support.forced_plans import Forced, forced_plan
 
 _STAGING = TableName(engines.DATABASE, "staging")
 
 
 class Here:
-    """Implements ``engines.Engine``: tables of Paimon, made with pypaimon."""
+    """Implements ``engines.Engine``: tables of Paimon, made with pypaimon.
 
-    def __init__(self, spark: SparkSession) -> None:
+    ``plan``: the physical plan of every MERGE that can run under it.
+    """
+
+    def __init__(self, spark: SparkSession, plan: Forced = "auto") -> None:
         self._spark = spark
+        self._forced = plan
         self._warehouse = Path()
         self._name = _STAGING
         self._plan = ""
@@ -51,7 +56,8 @@ class Here:
     def run(self, data: Data, work: Work) -> None:
         """Run the statement."""
         statement, sources = _statement(data, work, self._name)
-        _, result = timed(self._spark, self._warehouse, self._name, statement, *sources)
+        with forced_plan(self._forced):
+            _, result = timed(self._spark, self._warehouse, self._name, statement, *sources)
         self._plan = f"{result.metrics.plan} {dict(result.metrics.seconds)}"
 
     def rows(self, data: Data, work: Work) -> DataFrame:

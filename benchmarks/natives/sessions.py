@@ -23,6 +23,9 @@ from benchmarks.natives.works import Work
 
 ENGINES: Final[Mapping[str, Callable[[SparkSession], engines.Engine]]] = {
     "here": Here,
+    "here-join": lambda spark: Here(spark, "join"),
+    "here-located": lambda spark: Here(spark, "located"),
+    "here-prepared": lambda spark: Here(spark, "prepared"),
     "plain": Plain,
     "iceberg": lambda spark: peers.Iceberg(spark, 3),
     "iceberg-v2": lambda spark: peers.Iceberg(spark, 2),
