@@ -24,6 +24,7 @@ from spark_jobs.contract.statements import (
     UpdateAction,
 )
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.spi.rows import ROW_ID
 from tests.conformance.connectors import HARNESSES
@@ -66,29 +67,40 @@ def landed(harness: Harness, folder: Path) -> Source:
     return FileSource("s", str(path), "parquet")
 
 
-def cost(harness: Harness, clauses: tuple[MergeCase, ...], source: Source, number: int) -> Cost:
+def cost(
+    harness: Harness, clauses: tuple[MergeCase, ...], source: Source, plan: Plan, number: int
+) -> Cost:
     statement = MergeSpec("s", "t.id = s.id", clauses, "t", "s")
     request = JobRequest(f"cost-{number}", TARGET, harness.catalog, statement, (source,))
+    limits = PlanLimits(plan=plan)
     with counted(harness.spark) as found:
-        result = Job(request, harness.spark, harness.open()).run()
+        result = Job(request, harness.spark, harness.open(), limits=limits).run()
     assert result.error is None, result.error
+    assert str(result.metrics.plan).startswith(plan)
     return found
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns", "clauses", "calls", "jobs"),
+    ("plan", "kind", "columns", "clauses", "calls", "jobs"),
     [
-        ("append-cow", 16, UPDATE, 500, 3),
-        ("append-cow", 16, MIXED, 650, 3),
-        ("append-cow", 16, INSERT, 550, 3),
-        ("append-cow", 200, INSERT_ALL, 2_000, 3),
-        ("append-dv", 16, UPDATE, 500, 3),
-        ("append-dv", 16, MIXED, 650, 3),
+        ("join", "append-cow", 16, UPDATE, 500, 3),
+        ("join", "append-cow", 16, MIXED, 650, 3),
+        ("join", "append-cow", 16, INSERT, 550, 3),
+        ("join", "append-cow", 200, INSERT_ALL, 2_000, 3),
+        ("join", "append-dv", 16, UPDATE, 500, 3),
+        ("join", "append-dv", 16, MIXED, 650, 3),
+        ("located", "append-cow", 16, MIXED, 650, 3),
+        ("prepared", "append-cow", 16, UPDATE, 500, 3),
+        ("prepared", "append-cow", 16, MIXED, 650, 3),
+        ("prepared", "append-cow", 200, INSERT_ALL, 2_000, 3),
+        ("prepared", "append-dv", 16, UPDATE, 500, 3),
+        ("prepared", "append-dv", 16, MIXED, 650, 3),
     ],
 )
 def test_calls_and_jobs_of_a_statement(
     spark: SparkSession,
     tmp_path: Path,
+    plan: Plan,
     kind: str,
     columns: int,
     clauses: tuple[MergeCase, ...],
@@ -100,9 +112,9 @@ def test_calls_and_jobs_of_a_statement(
     harness = HARNESSES[kind](spark, warehouse, partitioned=False)
     harness.create(table_of(columns))
     source = landed(harness, tmp_path)
-    cost(harness, clauses, source, 1)
+    cost(harness, clauses, source, plan, 1)
 
-    found = cost(harness, clauses, source, 2)
+    found = cost(harness, clauses, source, plan, 2)
 
     assert found.calls <= calls
     assert found.jobs <= jobs
