@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pyarrow as pa
+import pytest
 
 from spark_jobs.contract import statements as contract
 from tests.judge.merging import merge
+from tests.judge.tables import Warehouse
+from tests.judge.toolchain import JudgeMissingError, prepare
 from tests.oracle import merge as oracle
 from tests.oracle.dialects import Spark
 from tests.property.cases import Chain, Step, random_chain
@@ -28,6 +31,15 @@ class Qualified(Spark):
 
     def column(self, side, name, *, bare):
         return super().column(side, name, bare=False)
+
+
+@pytest.fixture
+def warehouse(tmp_path) -> Warehouse:
+    try:
+        prepare()
+    except JudgeMissingError as missing:
+        pytest.skip(f"no Java judge: {missing}")
+    return Warehouse(tmp_path / "warehouse")
 
 
 def arrow(columns, rows):
@@ -68,6 +80,7 @@ def run_step(spark, warehouse, step: Step, table: str):
     )
 
 
+@pytest.mark.slow
 def test_random_merges(spark, warehouse):
     seen: Counter[str] = Counter()
     for seed in SEEDS:
