@@ -10,7 +10,6 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
@@ -124,6 +123,6 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             vector=table.vectors.get(entry.file.file_name),
             directory=table.bucket_directory(place) if is_external else None,
             schema_id=table.mapped_schema(entry),
-            identity=RowIdentity.of(entry.file) if table.tracks_rows else None,
+            identity=table.identity_of(entry),
         )
     return found

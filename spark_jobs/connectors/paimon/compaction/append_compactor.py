@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity, with_identity
+from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity, file_mappings
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
@@ -110,13 +110,8 @@ class AppendCompactor:
             deleted = np.empty(0, np.int64)
             if file.vector is not None:
                 deleted = vector_of(file.vector, vectors[file.vector])
-            yield InputFile(file.path, file.row_count, deleted, self._mappings_of(file))
-
-    def _mappings_of(self, file: AppendFile) -> tuple[FieldMapping, ...] | None:
-        found = None if file.schema_id is None else self.mappings[file.schema_id]
-        if file.identity is None:
-            return found
-        return with_identity(found, self.columns, file.identity)
+            mappings = file_mappings(self.mappings, self.columns, file.schema_id, file.identity)
+            yield InputFile(file.path, file.row_count, deleted, mappings)
 
 
 def _fragment(part: AppendPart, written: WrittenFile | None) -> Fragment:

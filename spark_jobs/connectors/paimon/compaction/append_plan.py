@@ -22,7 +22,6 @@ from spark_jobs.connectors.paimon.compaction.append_files import BucketFile, Can
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of, numbers_of
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_file_layout
@@ -92,7 +91,7 @@ def _part(table: PinnedTable, place: BucketKey, files: tuple[BucketFile, ...]) -
             entry.file.file_size,
             vector,
             table.mapped_schema(entry),
-            RowIdentity.of(entry.file) if table.tracks_rows else None,
+            table.identity_of(entry),
         )
         for file, (path, entry), vector in zip(files, located, vectors, strict=True)
     )

@@ -65,14 +65,22 @@ class RowIdentity(NamedTuple):
         return FieldMapping(field, field if name in self.stored else None, fill=fill)
 
 
-def with_identity(
-    mappings: Sequence[FieldMapping] | None, columns: pa.Schema, identity: RowIdentity
-) -> tuple[FieldMapping, ...]:
-    """How the table's ``columns`` and those of ids and numbers are found in a file.
+def file_mappings(
+    mappings: Mapping[int, tuple[FieldMapping, ...]],
+    columns: pa.Schema,
+    schema_id: int | None,
+    identity: RowIdentity | None,
+) -> tuple[FieldMapping, ...] | None:
+    """How the table's ``columns``, and ids and numbers if it tracks rows, are found in a file.
 
-    ``mappings`` are of the former; None: the file has them.
+    ``mappings`` are of the former, by id of an older schema; ``schema_id`` None: the file has them.
+    None: the file has all that is asked for.
     """
-    own = [FieldMapping(each, each) for each in columns] if mappings is None else mappings
+    own = None if schema_id is None else mappings[schema_id]
+    if identity is None:
+        return own
+    if own is None:
+        own = tuple(FieldMapping(each, each) for each in columns)
     return (*own, identity.id_mapping, identity.number_mapping)
 
 

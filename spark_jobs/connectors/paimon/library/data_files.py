@@ -72,22 +72,19 @@ def new_data_file(
     is_external: bool = False,
     is_compacted: bool = False,
     stored_columns: Sequence[str] | None = None,
-    first_row_id: int | None = None,
 ) -> Any:
     """The manifest's description of a new data file of an append table.
 
     ``sequence_numbers`` are the first and last one of the file's rows. ``is_external``: the file is
     outside the table's directory. ``is_compacted``: a compaction made it. ``stored_columns`` are
-    the file's, unless they are the table's; ``statistics`` are of those that are both.
-    ``first_row_id``: the file has other columns of rows that have ids already.
+    the file's, if it has others beside the table's; ``statistics`` are of the latter.
     """
     from pypaimon.data.timestamp import Timestamp
     from pypaimon.manifest.schema.data_file_meta import DataFileMeta
     from pypaimon.manifest.schema.simple_stats import SimpleStats
     from pypaimon.table.row.generic_row import GenericRow
 
-    names = None if stored_columns is None else set(stored_columns)
-    fields = [f for f in table.table_schema.fields if names is None or f.name in names]
+    fields = table.table_schema.fields
     return DataFileMeta.create(
         file_name=path.rpartition("/")[2],
         file_size=size,
@@ -104,9 +101,8 @@ def new_data_file(
         creation_time=Timestamp.now(),
         delete_row_count=0,
         file_source=COMPACTED if is_compacted else APPENDED,
-        value_stats_cols=None if names is None else [field.name for field in fields],
+        value_stats_cols=None if stored_columns is None else [field.name for field in fields],
         external_path=f"file:{path}" if is_external else None,
-        first_row_id=first_row_id,
         write_cols=None if stored_columns is None else list(stored_columns),
         file_path=path,
     )

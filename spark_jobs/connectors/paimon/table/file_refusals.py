@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
 from spark_jobs.connectors.paimon.format.hash_index import HASH
-from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
 from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import data_files, table_schema
@@ -100,7 +99,7 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
     Raises:
         NotSupportedError: the file cannot be read; gives the reason and the file.
     """
-    file = entry.file
+    file, identity = entry.file, table.identity_of(entry)
     _refuse_changed_types(table, name, file)
     orc_problem = _orc_problem(table, entry) if is_orc(file.file_name) else ""
     if orc_problem:
@@ -109,9 +108,9 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
         problem = "is neither a parquet nor an ORC nor an Avro file"
     elif file.file_name.startswith(("_", ".")):
         problem = "has a name that Spark takes for a hidden file"
-    elif not table.evolves_columns and _lacks_columns(table, file):
+    elif _lacks_columns(table, file):
         problem = "holds only some columns of its rows (data evolution)"
-    elif table.tracks_rows and not RowIdentity.of(file).is_known:
+    elif identity is not None and not identity.is_known:
         problem = "does not tell the ids of its rows (option row-tracking.enabled)"
     else:
         return

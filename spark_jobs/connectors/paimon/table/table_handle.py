@@ -16,6 +16,7 @@ from spark_jobs.connectors.paimon.format.external_paths import (
 )
 from spark_jobs.connectors.paimon.format.hash_index import HASH
 from spark_jobs.connectors.paimon.format.locations import filesystem_path, path_beside
+from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
 from spark_jobs.connectors.paimon.format.schema_history import mappings
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
@@ -118,11 +119,6 @@ class PinnedTable:
     def tracks_rows(self) -> bool:
         """Whether each row has an id, which it keeps (option ``row-tracking.enabled``)."""
         return self.schema.tracks_rows
-
-    @property
-    def evolves_columns(self) -> bool:
-        """Whether files may hold only some columns (option ``data-evolution.enabled``)."""
-        return self.schema.evolves_columns
 
     @property
     def path(self) -> str:
@@ -234,6 +230,10 @@ class PinnedTable:
             for schema_id, other in sorted(by_kind)
         }
         return {schema_id: each for schema_id, each in found.items() if each is not None}
+
+    def identity_of(self, entry: Any) -> RowIdentity | None:
+        """How a data file tells the ids of its rows; None: the table does not track them."""
+        return RowIdentity.of(entry.file) if self.tracks_rows else None
 
     def mapped_schema(self, entry: Any) -> int | None:
         """The key in ``mappings`` of a data file; None: it has the table's columns."""

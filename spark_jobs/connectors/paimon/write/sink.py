@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import with_identity, without_numbers
+from spark_jobs.connectors.paimon.format.row_tracking import file_mappings, without_numbers
 from spark_jobs.connectors.paimon.format.vectors import VectorIndexWriter, read_vector
 from spark_jobs.connectors.paimon.write.moved_rows import MovedRows
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter, in_bucket
@@ -126,10 +126,8 @@ class PaimonMergeSink:
         return read_row(self._filesystem, file.path, position, columns, mappings)
 
     def _mappings_of(self, file: SourceFile) -> tuple[FieldMapping, ...] | None:
-        found = None if file.schema_id is None else self._factory.mappings[file.schema_id]
-        if file.identity is None:
-            return found
-        return with_identity(found, self._factory.layout.files.schema, file.identity)
+        columns = self._factory.layout.files.schema
+        return file_mappings(self._factory.mappings, columns, file.schema_id, file.identity)
 
     def _new_path(self, directory: str) -> str:
         number = len(self._paths)
