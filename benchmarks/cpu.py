@@ -10,7 +10,7 @@ from contextlib import suppress
 import psutil
 
 from airflow_provider_merge.submit.processes import OPERATION
-from benchmarks.sampler import Sampler
+from tests.support.sampler import Sampler
 
 _INTERVAL = 0.03
 # A process that has just been made may not have its own program and variables yet.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from benchmarks.sampler import Sampler
+from tests.support.sampler import Sampler
 
 _INTERVAL = 0.05
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.sampler import Sampler
+from tests.support.sampler import Sampler
 
 _INTERVAL: Final = 0.1
 _TICKS: Final = os.sysconf("SC_CLK_TCK")

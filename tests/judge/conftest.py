@@ -1,8 +1,8 @@
 import pytest
 
+from tests.judge.required import require_java
 from tests.judge.rest_server import rest
 from tests.judge.tables import Warehouse
-from tests.judge.toolchain import JudgeMissingError, prepare
 
 __all__ = ["rest"]
 
@@ -10,10 +10,7 @@ __all__ = ["rest"]
 @pytest.fixture(scope="session")
 def java():
     """Skips the tests that need the judge, with the reason, where it cannot run."""
-    try:
-        prepare()
-    except JudgeMissingError as missing:
-        pytest.skip(f"no Java judge: {missing}")
+    require_java()
 
 
 @pytest.fixture

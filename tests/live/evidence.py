@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
-import threading
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import quote
 
 import psutil
 
 from airflow_provider_merge.submit.processes import OPERATION
 from tests.live.server import Server
+from tests.support.sampler import Sampler
 
 _CREDENTIALS = "credentials.json"
 
@@ -48,42 +46,28 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return found
 
 
-@dataclass
-class Watch:
+class Watch(Sampler):
     """Looks at the jobs of a server while they run, many times a second.
 
     ``seen`` has command lines, environments and files of jobs, but not the file of credentials:
     ``credentials`` has the modes of that and of its folder.
     """
 
-    server: Server
-    seen: dict[str, bytes] = field(default_factory=dict)
-    credentials: set[tuple[int, int]] = field(default_factory=set)
-    _end: threading.Event = field(default_factory=threading.Event)
-
-    def __enter__(self) -> Watch:
-        self._thread = threading.Thread(target=self._look_on)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end.set()
-        self._thread.join()
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.seen: dict[str, bytes] = {}
+        self.credentials: set[tuple[int, int]] = set()
+        super().__init__(0.1)
 
     def kinds(self) -> set[str]:
         """Names of the programs that were seen."""
         return {name.split()[1] for name in self.seen if name.startswith("arguments")}
 
-    def _look_on(self) -> None:
-        while not self._end.wait(0.1):
-            for process in self.server.processes():
-                self._look_at(process)
-            self._look_at_files()
+    def sample(self) -> None:
+        """See ``Sampler``."""
+        for process in self.server.processes():
+            self._look_at(process)
+        self._look_at_files()
 
     def _look_at(self, process: psutil.Process) -> None:
         try:

@@ -9,8 +9,8 @@ import pytest
 
 from spark_jobs.contract import statements as contract
 from tests.judge.merging import merge
+from tests.judge.required import require_java
 from tests.judge.tables import Warehouse
-from tests.judge.toolchain import JudgeMissingError, prepare
 from tests.oracle import merge as oracle
 from tests.oracle.dialects import Spark
 from tests.property.cases import Chain, Step, random_chain
@@ -35,10 +35,7 @@ class Qualified(Spark):
 
 @pytest.fixture
 def warehouse(tmp_path) -> Warehouse:
-    try:
-        prepare()
-    except JudgeMissingError as missing:
-        pytest.skip(f"no Java judge: {missing}")
+    require_java()
     return Warehouse(tmp_path / "warehouse")
 
 

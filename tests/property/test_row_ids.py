@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.judge.toolchain import JudgeMissingError, prepare
+from tests.judge.required import require_java
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
 
@@ -13,10 +13,7 @@ SEEDS = range(30_000, 30_030)
 
 @pytest.fixture(scope="module")
 def tracking_runner(spark, tmp_path_factory) -> Runner:
-    try:
-        prepare()
-    except JudgeMissingError as missing:
-        pytest.skip(f"no Java judge: {missing}")
+    require_java()
     folder = tmp_path_factory.mktemp("row-ids") / "warehouse"
     folder.mkdir()
     return Runner(spark, Warehouse(folder), tracks_rows=True)

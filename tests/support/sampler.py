@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 
-class Sampler:
+class Sampler(ABC):
     """Calls ``sample`` every ``interval`` seconds within a ``with`` block."""
 
     def __init__(self, interval: float) -> None:
@@ -28,9 +29,9 @@ class Sampler:
         self._stop.set()
         self._thread.join()
 
+    @abstractmethod
     def sample(self) -> None:
         """Look once."""
-        raise NotImplementedError
 
     def _run(self) -> None:
         while not self._stop.wait(self._interval):
