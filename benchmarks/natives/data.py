@@ -108,7 +108,6 @@ class Data:
         middle = self.rows // 2
         ids = {
             "changes": self._ids(self.rows * 12 // 1000),
-            "existing": f"SELECT (i * {_STEP}) % {self.rows} AS id FROM range({hundredth}) r(i)",
             "clustered": f"SELECT i AS id FROM range({middle}, {middle + hundredth}) r(i)",
             # Half of them in one file.
             "skewed": (

@@ -84,8 +84,8 @@ _UPSERT = Merge(update=ALL, insert=ALL)
 
 WORKS: Final = (
     Work("mixed", _MIXED),
-    Work("update", _UPDATE, source="existing"),
-    Work("delete", _DELETE, source="existing"),
+    Work("update", _UPDATE, source="existing-1"),
+    Work("delete", _DELETE, source="existing-1"),
     Work("insert", Merge(insert=ALL), source="rows-1.2"),
     Work("clustered", _UPDATE, source="clustered"),
     Work("skewed", _MIXED, source="skewed"),
@@ -101,8 +101,8 @@ WORKS: Final = (
     Work("string-key", Merge(("skey",), "s.del", ASSIGNED, ("skey", *_NEW)), "keys", "keys"),
     Work("two-keys", Merge(("k1", "k2"), "s.del", ASSIGNED, ("k1", "k2", *_NEW)), "keys", "keys"),
     Work("mor-mixed", _MIXED, vectors=True),
-    Work("mor-update", _UPDATE, source="existing", vectors=True),
-    Work("mor-delete", _DELETE, source="existing", vectors=True),
+    Work("mor-update", _UPDATE, source="existing-1", vectors=True),
+    Work("mor-delete", _DELETE, source="existing-1", vectors=True),
     Work("mor-update-10", _UPDATE, source="existing-10", vectors=True),
     Work("mor-upsert-1", _UPSERT, source="rows-1", vectors=True),
     Work("overwrite-file", Overwrite("file"), "daily"),
