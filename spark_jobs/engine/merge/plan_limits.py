@@ -26,5 +26,5 @@ class PlanLimits:
 
     broadcast: int = 150 * 1024 * 1024
     filter_share: float = 0.25
-    located_share: float = 0.0
+    located_share: float = 0.1
     plan: Plan | None = None
