@@ -64,6 +64,14 @@ def new_source_folder(scratch: str) -> str:
     return f"{scratch}/source-{uuid.uuid4().hex}"
 
 
+def new_lookup_folder(scratch: str) -> str:
+    """A folder in a run's scratch folder for the source's rows by their keys.
+
+    No other run's has its name, as executors remember what they read in it.
+    """
+    return f"{scratch}/lookup-{uuid.uuid4().hex}"
+
+
 def lease_path(scratch: str) -> str:
     """The file in a run's scratch folder without which the run may not publish."""
     return f"{scratch}/lease"

@@ -83,6 +83,19 @@ def test_parquet_files_are_read_in_place(harness: Harness, file: Path) -> None:
     assert [each.to_pylist() for each in values] == [list(range(100, 112))] * 2
 
 
+def test_later_rows_that_are_larger_count(harness: Harness, tmp_path: Path) -> None:
+    path = tmp_path / "growing.parquet"
+    texts = ["x"] * 1_000 + [f"{number:01000}" for number in range(1_000)]
+    rows = pa.table({"id": pa.array(range(2_000), pa.int64()), "v": texts})
+    pq.write_table(rows, path, row_group_size=100, compression="zstd")
+
+    source = found(harness, FileSource("s", str(path), "parquet"), "v", "id")
+
+    assert path.stat().st_size < 100_000
+    assert source is not None
+    assert source.byte_size >= 1_000_000
+
+
 def test_a_merge_does_the_same_as_with_an_evaluated_source(
     harness: Harness, file: Path, tmp_path: Path
 ) -> None:

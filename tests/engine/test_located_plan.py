@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_jobs.contract.statements import MergeCase
-from spark_jobs.engine.merge import located_plan
+from spark_jobs.engine.merge import located_plan, physical_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.errors import ErrorCode
@@ -156,6 +157,23 @@ def test_connectors_without_such_a_plan(make_table: MakeTable) -> None:
     assert "no source" in no_source.error.message
     chosen = run(STATEMENTS["update"], harness, PlanLimits(located_share=1000.0))
     assert chosen.metrics.plan.startswith("join: ")
+
+
+def test_a_source_that_the_driver_cannot_read_is_joined(
+    make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if its rows were larger than spark.driver.maxResultSize.
+    def too_large(*arguments: object) -> None:
+        raise PySparkException("Total size of serialized results is too large")
+
+    monkeypatch.setattr(physical_plan, "source_rows", too_large)
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+
+    result = run(STATEMENTS["update"], harness, PlanLimits(located_share=1000.0))
+
+    assert result.error is None, result.error
+    assert result.metrics.updated == 2
+    assert result.metrics.plan == "join: the driver cannot read the source's rows"
 
 
 def test_one_stage_reads_and_changes_the_files(

@@ -111,3 +111,17 @@ def test_kept_rows_are_read_in_slices(tmp_path: Path) -> None:
     found = KeptRows(filesystem, path).read([(0, 3), (7, 3)])
 
     assert [batch.column(0).to_pylist() for batch in found] == [[0, 1, 2], [7, 8, 9]]
+
+
+def test_a_process_reads_a_lookup_of_a_store_once(tmp_path: Path) -> None:
+    store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
+    for folder, key in (("first", 1), ("second", 2)):
+        (tmp_path / folder).mkdir()
+        lookup, _ = make_lookup([pa.array([key])], pa.table({"c0": [key]}))
+        SourceLookup(store, folder, 1).write(lookup)
+
+    once = SourceLookup(store, "first", 1).opened()
+    (tmp_path / "first" / "rows.arrow").unlink()
+
+    assert SourceLookup(store, "first", 1).opened() is once
+    assert SourceLookup(store, "second", 1).opened().rows.column(0).to_pylist() == [2]

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.behaviour import Behaviour
+from spark_jobs.engine.merge.plan_limits import PlanLimits
+from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
 from tests.conformance.seeds import Seeds
+from tests.engine.outcomes import run
 from tests.object_store.s3_harness import S3Harness
+from tests.support.forced_plans import Forced, forced_plan
 from tests.support.stores import ObjectStore
 from tests.support.table_kinds import APPEND_COW, APPEND_DV, TableKind
 from tests.support.turns import EVERYTHING, has_turn
@@ -63,3 +66,22 @@ def test_behaviour(
     seeds.copy(behaviour, kind, warehouse)
 
     check(behaviour, S3Harness(spark, warehouse, partitioned=True, kind=kind, store=gateway))
+
+
+@pytest.mark.parametrize("plan", ["located", "prepared"])
+def test_tasks_find_the_source_in_the_store(
+    plan: Forced, gateway: ObjectStore, spark: SparkSession, seeds: Seeds, tmp_path: Path
+) -> None:
+    clauses = (matched(update(v="s.v")), not_matched(insert(id="s.id", v="s.v", req="'r'")))
+    behaviour = Behaviour("", "VALUES (101, 'x'), (9, 'y') AS s(id, v)", clauses)
+    warehouse = tmp_path / "warehouse"
+    seeds.copy(behaviour, APPEND_COW, warehouse)
+    harness = S3Harness(spark, warehouse, partitioned=True, kind=APPEND_COW, store=gateway)
+
+    with forced_plan(plan) as tally:
+        result = run(behaviour, harness, PlanLimits())
+
+    assert (result.error, tally.ran) == (None, 1)
+    assert (result.metrics.updated, result.metrics.inserted) == (1, 1)
+    values = {row["id"]: row["v"] for row in harness.state().rows}
+    assert (values[101], values[9]) == ("x", "y")

@@ -34,11 +34,10 @@ from spark_jobs.engine.merge.source_lookup import (
     one_batch,
     write_batch,
 )
-from spark_jobs.engine.merge.source_rows import SourceRows, source_rows
+from spark_jobs.engine.merge.source_rows import SourceRows
 from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.sql_text import named
-from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
@@ -61,7 +60,7 @@ class LocatedPlan:
     """
 
     general: GeneralPlan
-    source: MaterializedSource
+    source: SourceRows
     keys: Sequence[JoinKey]
     storage: WarehouseStorage
     folder: str
@@ -69,8 +68,7 @@ class LocatedPlan:
 
     def run(self, writer: ChangeWriter) -> PlanResult:
         """Compute the changes and store them through ``writer``; nothing is published."""
-        general, merge = self.general, self.general.merge
-        found = self._source_rows()
+        general, merge, found = self.general, self.general.merge, self.source
         make_folder(self.storage.filesystem, self._path)
         payload = self.prepared.changes if self.prepared else found.rows
         lookup, numbers = make_lookup(found.keys, payload)
@@ -87,24 +85,16 @@ class LocatedPlan:
             left = np.ones(found.rows.num_rows, np.bool_)
             for each in located:
                 left[numbers[each.sources(len(numbers))]] = False
-            result.reports.extend(self._inserted(writer, found, left))
+            result.reports.extend(self._inserted(writer, left))
         return result
-
-    def _source_rows(self) -> SourceRows:
-        if self.prepared:
-            return self.prepared.source
-        merge, moment = self.general.merge, self.general.moment
-        names = sorted(merge.source_columns)
-        return source_rows(self.source, names, self.keys, merge.source_alias, moment)
 
     @property
     def _path(self) -> str:
         return f"{self.storage.root}/{self.folder}"
 
-    def _inserted(
-        self, writer: ChangeWriter, found: SourceRows, left: npt.NDArray[np.bool_]
-    ) -> list[TaskReport]:
+    def _inserted(self, writer: ChangeWriter, left: npt.NDArray[np.bool_]) -> list[TaskReport]:
         """Insert the source rows that are ``left``."""
+        found = self.source
         if not left.any():
             return []
         filesystem, path = self.storage.filesystem, f"{self._path}/unmatched.arrow"

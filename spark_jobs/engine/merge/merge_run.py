@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
+from spark_jobs.contract.operation_files import new_lookup_folder
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
@@ -15,16 +13,12 @@ from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
+from spark_jobs.engine.merge.physical_plan import physical_plan
 from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
-from spark_jobs.engine.merge.prepared_clauses import prepared_clauses
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
-from spark_jobs.engine.pruning.dynamic_filters import (
-    comparable_keys,
-    dynamic_filter,
-    with_key_columns,
-)
+from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
@@ -205,19 +199,13 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             self.limits,
             has_arrow_rows=general.scan.arrow_row_id is not None,
         )
-        source, keys = general.source, comparable_keys(general.merge)
-        if choice.plan == "join" or source is None:
-            return general, choice
-        prepared = None
-        if choice.plan == "prepared":
-            try:
-                prepared = prepared_clauses(general, source, keys)
-            except (PySparkException, Py4JError):
-                # Perhaps on a row whose match does not exist, or takes no effect.
-                choice = PlanChoice("located", "a clause fails on a row of the source")
-        folder = f"{self.scratch}/lookup"
-        located = LocatedPlan(general, source, keys, self.connector.storage, folder, prepared)
-        return located, choice
+        return physical_plan(
+            general,
+            choice,
+            self.connector.storage,
+            new_lookup_folder(self.scratch),
+            is_forced=self.limits.plan is not None,
+        )
 
     def _general_plan(
         self,

@@ -22,6 +22,9 @@ Numbers = npt.NDArray[np.int64]
 _ROWS = "rows"
 _STARTS = "starts"
 
+# The lookup that was read last. Spark's workers serve one task after another.
+_KEPT: dict[str, OpenLookup] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class SourceLookup:
@@ -32,7 +35,15 @@ class SourceLookup:
     keys: int
 
     def opened(self) -> OpenLookup:
-        """The lookup, read or mapped into memory."""
+        """The lookup, mapped into memory, or read once for all tasks of this process."""
+        if isinstance(self.filesystem, pafs.LocalFileSystem):
+            return self._read_all()
+        if self.folder not in _KEPT:
+            _KEPT.clear()
+            _KEPT[self.folder] = self._read_all()
+        return _KEPT[self.folder]
+
+    def _read_all(self) -> OpenLookup:
         numbers = range(self.keys)
         return OpenLookup(
             rows=self._read(_ROWS),

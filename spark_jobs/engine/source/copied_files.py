@@ -6,7 +6,7 @@ would move to another calendar. Any other file, even a damaged one, is left to S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
@@ -58,7 +58,8 @@ _OLD_CALENDAR: Final = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.l
 class CopiedFiles:
     """Files that all have the columns of ``schema``; reading another version is an error.
 
-    ``row_groups`` are, for each file, the bytes at which its row groups begin, and the last ends.
+    ``row_groups`` are, for each file, the bytes at which its row groups begin, and the last ends;
+    ``decompressed_bytes`` is the size of the columns of ``schema``.
     """
 
     filesystem: pafs.FileSystem
@@ -66,6 +67,7 @@ class CopiedFiles:
     row_groups: tuple[tuple[int, ...], ...]
     schema: pa.Schema
     row_count: int
+    decompressed_bytes: int
 
     @property
     def byte_size(self) -> int:
@@ -106,7 +108,7 @@ def copied_files(
     by_default = spark.conf.get(_REBASE_MODE) == "CORRECTED"
     dated = any(isinstance(field.dataType, _DATED) for field in frame.schema)
 
-    def copied_rows(file: pafs.FileInfo) -> tuple[int, tuple[int, ...]] | None:
+    def copied_rows(file: pafs.FileInfo) -> tuple[int, int, tuple[int, ...]] | None:
         try:
             with filesystem.open_input_file(file.path) as stream:
                 footer = pq.read_metadata(stream)
@@ -115,15 +117,25 @@ def copied_files(
             return None
         is_copied = same and (not dated or _is_of_one_calendar(footer.metadata or {}, by_default))
         end = file.size - footer.serialized_size
-        return (footer.num_rows, (*row_group_starts(footer), end)) if is_copied else None
+        if not is_copied:
+            return None
+        starts = (*row_group_starts(footer), end)
+        return footer.num_rows, _decompressed_bytes(footer, schema.names), starts
 
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         found_rows = list(pool.map(copied_rows, files))
     copied = [each for each in found_rows if each is not None]
     if len(copied) < len(files):
         return None
-    counts, row_groups = zip(*copied, strict=True)
-    return CopiedFiles(filesystem, files, row_groups, schema, sum(counts))
+    counts, sizes, row_groups = zip(*copied, strict=True)
+    return CopiedFiles(filesystem, files, row_groups, schema, sum(counts), sum(sizes))
+
+
+def _decompressed_bytes(footer: pq.FileMetaData, names: Collection[str]) -> int:
+    """Bytes of plain columns, without compression."""
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    chunks = (group.column(index) for group in groups for index in range(group.num_columns))
+    return sum(each.total_uncompressed_size for each in chunks if each.path_in_schema in names)
 
 
 def _splits(file: pafs.FileInfo, row_groups: Sequence[int], size: int) -> Iterator[FileSplit]:
