@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
+from benchmarks import lineitem
 from benchmarks.comparison import append, copy_of, files_of, timed
 from benchmarks.merge import enable_vectors, marked_rows
 from benchmarks.natives import engines
-from benchmarks.natives.data import TABLES, Data
+from benchmarks.natives.data import FOLDER, TABLES, Data
 from benchmarks.natives.works import Merge, Work
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
@@ -21,6 +22,8 @@ from spark_jobs.contract.statements import Statement
 from tests.support.forced_plans import Forced, forced_plan
 
 _STAGING = TableName(engines.DATABASE, "staging")
+_SMALL = TableName(engines.DATABASE, "small")
+_SMALL_ROWS = 1_000
 
 
 class Here:
@@ -51,6 +54,7 @@ class Here:
         self._name = TableName(engines.DATABASE, work.table)
         if work.vectors:
             enable_vectors(self._warehouse, self._name)
+        self._wake()
         return self._warehouse
 
     def run(self, data: Data, work: Work) -> None:
@@ -59,6 +63,18 @@ class Here:
         with forced_plan(self._forced):
             _, result = timed(self._spark, self._warehouse, self._name, statement, *sources)
         self._plan = f"{result.metrics.plan} {dict(result.metrics.seconds)}"
+
+    def _wake(self) -> None:
+        """Run a small statement: Spark ends Python workers that had nothing to do for a minute."""
+        master = FOLDER / "small"
+        if not master.exists():
+            for low in (0, _SMALL_ROWS):
+                append(master, _SMALL, lineitem.rows_between(low, low + _SMALL_ROWS))
+        warehouse = copy_of(master)
+        text = f"MERGE INTO {_SMALL} t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        ids = SqlSource("s", f"SELECT id * {_SMALL_ROWS} AS id FROM range(2)")
+        timed(self._spark, warehouse, _SMALL, parse_statement(text, ["s"]).statement, ids)
+        shutil.rmtree(warehouse)
 
     def rows(self, data: Data, work: Work) -> DataFrame:
         """The rows of the copy."""
