@@ -5,12 +5,12 @@
 
 This project has a process with a Spark session of its own, all others share another one; only one
 engine works at a time, and they take turns. Before its turn this project runs a small statement,
-because Spark ends Python workers that were idle for a minute. ``here-join``, ``here-located`` and ``here-prepared``
-are this project with a forced plan. Every round starts from the same table: for each engine
-as many files of the same rows, 20 times the size. Before the first round, which is not timed, the
-files leave the cache of the machine: it tells the bytes that an engine reads, and the rows of all
-are compared after it. The jars come from Maven. ``paimon`` needs ``--paimon-jar``, and does not
-share its session with ``iceberg`` or ``delta``.
+because Spark ends Python workers that were idle for a minute. ``here-join``, ``here-located`` and
+``here-prepared`` are this project with a forced plan. Every round starts from the same table: for
+each engine as many files of the same rows, 20 times the size. Before the first round, which is not
+timed, the files leave the cache of the machine: it tells the bytes that an engine reads, and the
+rows of all are compared after it. The jars come from Maven. ``paimon`` needs ``--paimon-jar``, and
+does not share its session with ``iceberg`` or ``delta``.
 """
 
 from __future__ import annotations
