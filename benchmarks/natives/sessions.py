@@ -33,6 +33,7 @@ ENGINES: Final[Mapping[str, Callable[[SparkSession], engines.Engine]]] = {
     "paimon": peers.PaimonSpark,
 }
 # Gives memory back after each collection, so that the next peak is that of the next statement.
+_CLEANING: Final = 1.0
 _JAVA_OPTIONS: Final = "-XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
 
 
@@ -97,6 +98,9 @@ class _Server:
         """Make the table as it was before; the folder that it is in."""
         folder = self._engines[engine].restore(data, work)
         gc.collect()
+        # What the first one finds unreachable, Spark's cleaner lets go of before the second one.
+        self._spark._jvm.System.gc()
+        time.sleep(_CLEANING)
         self._spark._jvm.System.gc()
         return str(folder)
 
