@@ -32,8 +32,9 @@ ENGINES: Final[Mapping[str, Callable[[SparkSession], engines.Engine]]] = {
     "delta": peers.Delta,
     "paimon": peers.PaimonSpark,
 }
-# Gives memory back after each collection, so that the next peak is that of the next statement.
+# Seconds that Spark's cleaner may take.
 _CLEANING: Final = 1.0
+# Gives memory back after each collection, so that the next peak is that of the next statement.
 _JAVA_OPTIONS: Final = "-XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
 
 
