@@ -6,7 +6,7 @@ would move to another calendar. Any other file, even a damaged one, is left to S
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 # The driver reads every footer.
 _MOST_FILES: Final = 1_000
 _FOOTERS_AT_ONCE: Final = 16
+# About what the headers of a chunk's pages take.
+_HEADER_BYTES: Final = 64
 _DATED: Final = (DateType, TimestampType, TimestampNTZType)
 _PLAIN: Final = (BooleanType, NumericType, StringType, BinaryType, *_DATED)
 _REBASE_MODE: Final = "spark.sql.parquet.datetimeRebaseModeInRead"
@@ -59,7 +61,7 @@ class CopiedFiles:
     """Files that all have the columns of ``schema``; reading another version is an error.
 
     ``row_groups`` are, for each file, the bytes at which its row groups begin, and the last ends;
-    ``decompressed_bytes`` is the size of the columns of ``schema``.
+    ``decompressed_bytes`` is about the size of the values of ``schema``.
     """
 
     filesystem: pafs.FileSystem
@@ -97,6 +99,7 @@ def copied_files(
     if source.format.lower() != "parquet" or source.options:
         return None
     schema = _plain_schema(frame.schema)
+    names = frozenset(frame.columns)
     found = _found(source, frame, location)
     if schema is None or found is None or not 0 < len(found[1]) <= _MOST_FILES:
         return None
@@ -120,7 +123,7 @@ def copied_files(
         if not is_copied:
             return None
         starts = (*row_group_starts(footer), end)
-        return footer.num_rows, _decompressed_bytes(footer, schema.names), starts
+        return footer.num_rows, _decompressed_bytes(footer, names), starts
 
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         found_rows = list(pool.map(copied_rows, files))
@@ -131,11 +134,12 @@ def copied_files(
     return CopiedFiles(filesystem, files, row_groups, schema, sum(counts), sum(sizes))
 
 
-def _decompressed_bytes(footer: pq.FileMetaData, names: Collection[str]) -> int:
-    """Bytes of plain columns, without compression."""
+def _decompressed_bytes(footer: pq.FileMetaData, names: Set[str]) -> int:
+    """About the bytes of the values of plain columns, without compression."""
     groups = map(footer.row_group, range(footer.num_row_groups))
     chunks = (group.column(index) for group in groups for index in range(group.num_columns))
-    return sum(each.total_uncompressed_size for each in chunks if each.path_in_schema in names)
+    sizes = (each.total_uncompressed_size for each in chunks if each.path_in_schema in names)
+    return sum(max(0, size - _HEADER_BYTES) for size in sizes)
 
 
 def _splits(file: pafs.FileInfo, row_groups: Sequence[int], size: int) -> Iterator[FileSplit]:

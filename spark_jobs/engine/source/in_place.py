@@ -81,8 +81,8 @@ def _table(
 def _files(files: CopiedFiles, frame: DataFrame, listed: SourceFiles) -> MaterializedSource:
     rows = files.rows(range(len(frame.columns)), len(files.files))
     size = _estimated_bytes(rows, files.row_count, len(frame.columns))
-    # Later rows may be larger than the first ones. A file without rows has headers, too.
-    size = max(size, files.decompressed_bytes) if files.row_count else 0
+    # Later rows may be larger than the first ones.
+    size = max(size, files.decompressed_bytes)
     share = size / max(files.byte_size, 1)
     return MaterializedSource(
         frame=frame,
