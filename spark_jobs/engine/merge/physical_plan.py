@@ -45,12 +45,12 @@ def physical_plan(
         return general, choice
     if choice.plan == "prepared":
         try:
-            prepared = prepared_clauses(general, source, keys)
+            found, prepared = prepared_clauses(general, source, keys)
         except (PySparkException, Py4JError):
             # Perhaps on a row whose match does not exist, or takes no effect.
             choice = PlanChoice("located", "a clause fails on a row of the source")
         else:
-            return LocatedPlan(general, prepared.source, keys, storage, folder, prepared), choice
+            return LocatedPlan(general, found, keys, storage, folder, prepared), choice
     try:
         found = _rows(general, source, keys)
     except (PySparkException, Py4JError):

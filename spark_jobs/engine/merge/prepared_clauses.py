@@ -40,11 +40,10 @@ _PART: Final = f"{RESERVED_PREFIX}part_"
 class PreparedClauses:
     """A row for each row of the source.
 
-    ``source`` has the columns that the NOT MATCHED clauses read, ``changes`` the operation, the
-    case number and the ``assigned`` columns of the change row of each match.
+    ``changes`` has the operation, the case number and the ``assigned`` columns of the change row of
+    each match.
     """
 
-    source: SourceRows
     changes: pa.Table
     assigned: tuple[str, ...]
 
@@ -64,8 +63,11 @@ def why_not_prepared(merge: AnalyzedMerge, keys: Sequence[JoinKey]) -> str | Non
 
 def prepared_clauses(
     general: GeneralPlan, source: MaterializedSource, keys: Sequence[JoinKey]
-) -> PreparedClauses:
+) -> tuple[SourceRows, PreparedClauses]:
     """Evaluate keys and MATCHED clauses for all rows of ``source``.
+
+    Returns:
+        The rows with the columns that the NOT MATCHED clauses read, and what the MATCHED ones do.
 
     Raises:
         PySparkException, Py4JError: an expression failed on a row.
@@ -75,7 +77,7 @@ def prepared_clauses(
     columns = sorted(of_inserts.source_columns) if of_inserts.cases else []
     if not merge.has("matched") or not general.files:
         found = source_rows(source, columns, keys, merge.source_alias, general.moment)
-        return PreparedClauses(found, _no_changes(found.rows.num_rows), ())
+        return found, PreparedClauses(_no_changes(found.rows.num_rows), ())
     of_frame = source.frame.schema
     schema = StructType([StructField(name, of_frame[name].dataType) for name in columns])
     parts = [*map(key_value, keys), *(column_of(merge.source_alias, name) for name in columns)]
@@ -88,7 +90,7 @@ def prepared_clauses(
     found = SourceRows(schema, of_source, of_keys)
     names = frame.columns[len(parts) :]
     changes = pa.table(arrays[len(parts) :], names)
-    return PreparedClauses(found, changes, tuple(names[2:]))
+    return found, PreparedClauses(changes, tuple(names[2:]))
 
 
 def _evaluated(general: GeneralPlan, source: MaterializedSource, parts: Sequence[str]) -> DataFrame:
