@@ -3,7 +3,7 @@
 ``python -m benchmarks.large_merge [--rows 200000000] [--keys 50000000] [--heap 6g]``, in
 ``.venv-spark``: updates as many rows, scattered, in files of two million. ``python -m
 benchmarks.large_merge --skewed [--rows 10000000] [--keys 5000000]``: new rows from a source in
-which 90 % of the rows have one key, then from one whose keys are all different. Prints seconds by
+which 90 % of the rows have one key, and from one whose keys are all different. Prints seconds by
 phase, the memory of JVM and Python, and how many bytes went through shuffles and were spilled.
 """
 
@@ -12,24 +12,21 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import duckdb
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from benchmarks.comparison import ROOT, append, copy_of, session, timed
+from benchmarks.natives.data import STEP, made
 from benchmarks.natives.usage import Peak
 from spark_jobs.contract.request import FileSource, TableName
 
 FOLDER: Final = ROOT / "large"
 _NAME: Final = TableName("bench", "t")
 _FILE_ROWS: Final = 2_000_000
-# A prime that no number of rows here shares: multiples of it scatter ids.
-_STEP: Final = 7919 * 31
 _UPDATE: Final = "WHEN MATCHED THEN UPDATE SET v = s.v"
 _INSERT: Final = "WHEN NOT MATCHED THEN INSERT *"
 
@@ -48,30 +45,26 @@ def main() -> None:
     spark = session(parsed.heap, {"spark.sql.parquet.compression.codec": "zstd"})
     if parsed.skewed:
         new_ids = f"{rows} + i"
-        for name, ids in {"one key": f"IF(i % 10 > 0, {rows}, {new_ids})", "all": new_ids}.items():
+        sources = {"all": new_ids, "one key": f"IF(i % 10 > 0, {rows}, {new_ids})"}
+        # The first round warms up.
+        for name, ids in [*sources.items()] * 2:
             _measure(spark, master, name, _source(f"{name}-{rows}-{keys}", ids, keys), _INSERT)
     else:
-        source = _source(f"scattered-{rows}-{keys}", f"(i * {_STEP}) % {rows}", keys)
+        source = _source(f"scattered-{rows}-{keys}", f"(i * {STEP}) % {rows}", keys)
         _measure(spark, master, "scattered", source, _UPDATE)
     spark.stop()
 
 
 def _master(rows: int) -> Path:
     """The warehouse with the table, written unless it is there."""
-    master = FOLDER / f"table-{rows}"
-    if not master.exists():
-        building = FOLDER / f"building-{os.getpid()}"
-        for part in _parts(rows):
-            append(building, _NAME, part)
-        building.rename(master)
-    return master
 
+    def write(warehouse: Path) -> None:
+        for start in range(0, rows, _FILE_ROWS):
+            ids = f"range({start}, {min(start + _FILE_ROWS, rows)}) r(i)"
+            query = "SELECT i AS id, (hash(i) % 1000000)::INT AS v, 'note ' || i % 5000 AS note"
+            append(warehouse, _NAME, duckdb.sql(f"{query} FROM {ids}").to_arrow_table())
 
-def _parts(rows: int) -> Iterator[pa.Table]:
-    for start in range(0, rows, _FILE_ROWS):
-        ids = f"range({start}, {min(start + _FILE_ROWS, rows)}) r(i)"
-        query = "SELECT i AS id, (hash(i) % 1000000)::INT AS v, 'note ' || i % 5000 AS note"
-        yield duckdb.sql(f"{query} FROM {ids}").to_arrow_table()
+    return made(FOLDER / f"table-{rows}", write)
 
 
 def _source(name: str, ids: str, count: int) -> Path:
@@ -97,8 +90,8 @@ def _measure(spark: SparkSession, master: Path, name: str, source: Path, clause:
         f"{name}: {seconds:.1f} s, {metrics.plan}, {dict(metrics.seconds)}, "
         f"{metrics.updated:,} updated, {metrics.inserted:,} inserted, "
         f"JVM {peak.java / 2**30:.1f} GiB, Python {peak.python / 2**30:.1f} GiB, together "
-        f"{peak.together / 2**30:.1f} GiB, shuffled {shuffled / 2**30:.1f} GiB, "
-        f"spilled {spilled / 2**30:.1f} GiB so far",
+        f"{peak.together / 2**30:.1f} GiB, shuffled {shuffled / 2**20:,.0f} MiB, "
+        f"spilled {spilled / 2**20:,.0f} MiB so far",
         flush=True,
     )
     shutil.rmtree(warehouse)
@@ -107,10 +100,11 @@ def _measure(spark: SparkSession, master: Path, name: str, source: Path, clause:
 def _stage_bytes(spark: SparkSession) -> tuple[int, int]:
     """Bytes that all stages so far wrote to shuffles, and spilled to disk."""
     store = spark._jsparkSession.sparkContext().statusStore()
-    executors = store.executorList(False)
-    shuffled = sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
-    stages = store.stageList(None)
-    spilled = sum(stages.apply(i).diskBytesSpilled() for i in range(stages.size()))
+    every, quantiles = spark._jvm.java.util.ArrayList(), getattr(store, "stageList$default$4")()
+    found = store.stageList(every, False, False, quantiles, every)
+    stages = [found.apply(number) for number in range(found.size())]
+    shuffled = sum(stage.shuffleWriteBytes() for stage in stages)
+    spilled = sum(stage.diskBytesSpilled() for stage in stages)
     return shuffled, spilled
 
 

@@ -34,7 +34,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
 }
 _WIDE: Final = 200
 # A prime that no number of rows here shares: multiples of it scatter ids.
-_STEP: Final = 7919 * 31
+STEP: Final = 7919 * 31
 _NEW_VALUES: Final = "(id % 1000)::DECIMAL(15, 2) AS price, 'upd ' || id AS comment"
 _KEYS: Final = (
     "'K' || lpad(id::VARCHAR, 12, '0') AS skey, (id // 1000)::INT AS k1, (id % 1000)::INT AS k2"
@@ -52,7 +52,7 @@ class Data:
     files: int = lineitem.FILES
 
     def __post_init__(self) -> None:
-        if math.gcd(self.rows, _STEP) != 1 or self.rows % 1000:
+        if math.gcd(self.rows, STEP) != 1 or self.rows % 1000:
             raise ValueError(f"{self.rows} rows: the number must be a multiple of 1,000")
 
     @property
@@ -70,17 +70,15 @@ class Data:
             "staging": self._landed,
             "many": lambda: (part.schema.empty_table() for part in [next(self._landed())]),
         }[name]
-        return sorted(
-            _made(self.folder / "tables" / name, lambda to: _write(parts(), to)).iterdir()
-        )
+        return sorted(made(self.folder / "tables" / name, lambda to: _write(parts(), to)).iterdir())
 
     def source(self, name: str) -> Path:
         """The file of a source, or the folder of landed ones, written unless it is there."""
         if name == "files":
-            return _made(self.folder / "landed-files", lambda to: _write(self._landed(), to))
+            return made(self.folder / "landed-files", lambda to: _write(self._landed(), to))
         if name == "file":
             whole = lambda to: _write([pa.concat_tables(self._landed())], to)  # noqa: E731
-            return _made(self.folder / "landed-file", whole)
+            return made(self.folder / "landed-file", whole)
         file = self.folder / "sources" / f"{name}.parquet"
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -95,11 +93,11 @@ class Data:
             return f"SELECT * REPLACE ({_NEW_VALUES}) FROM ({lineitem.rows_of(ids)})"
         if name.startswith("existing-"):
             count = round(self.rows * float(name.removeprefix("existing-")) / 100)
-            ids = f"SELECT (i * {_STEP}) % {self.rows} AS id FROM range({count}) r(i)"
+            ids = f"SELECT (i * {STEP}) % {self.rows} AS id FROM range({count}) r(i)"
             return f"SELECT id, {_NEW_VALUES}, id % 10 = 0 AS del FROM ({ids})"
         if name == "wide":
             rows = self.rows // 10
-            ids = f"SELECT (i * {_STEP}) % {rows} AS id FROM range({rows // 100}) r(i)"
+            ids = f"SELECT (i * {STEP}) % {rows} AS id FROM range({rows // 100}) r(i)"
             return f"SELECT id, (id % 77)::INT AS c5, 'upd ' || id AS c6 FROM ({ids})"
         if name == "keys":
             ids = self._ids(self.rows * 12 // 1000)
@@ -118,7 +116,7 @@ class Data:
         return f"SELECT id, {_NEW_VALUES}, id % 10 = 0 AS del FROM ({ids})"
 
     def _ids(self, count: int) -> str:
-        scattered = f"(i * {_STEP}) % {self.rows}"
+        scattered = f"(i * {STEP}) % {self.rows}"
         return (
             f"SELECT CASE WHEN i % 6 = 5 THEN {self.rows} + i ELSE {scattered} END AS id "
             f"FROM range({count}) r(i)"
@@ -177,7 +175,7 @@ def _write(parts: Iterator[pa.Table] | Sequence[pa.Table], folder: Path) -> None
         pq.write_table(part, folder / f"part-{number:04d}.parquet", compression="zstd")
 
 
-def _made(folder: Path, make: Callable[[Path], None]) -> Path:
+def made(folder: Path, make: Callable[[Path], None]) -> Path:
     """The folder, which ``make`` fills unless an earlier call did."""
     if not folder.exists():
         building = folder.with_name(f"building-{uuid.uuid4().hex}")

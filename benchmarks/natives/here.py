@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ from benchmarks import lineitem
 from benchmarks.comparison import append, copy_of, files_of, timed
 from benchmarks.merge import enable_vectors, marked_rows
 from benchmarks.natives import engines
-from benchmarks.natives.data import FOLDER, TABLES, Data
+from benchmarks.natives.data import FOLDER, TABLES, Data, made
 from benchmarks.natives.works import Merge, Work
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
@@ -64,18 +63,6 @@ class Here:
             _, result = timed(self._spark, self._warehouse, self._name, statement, *sources)
         self._plan = f"{result.metrics.plan} {dict(result.metrics.seconds)}"
 
-    def _wake(self) -> None:
-        """Run a small statement: Spark ends Python workers that had nothing to do for a minute."""
-        master = FOLDER / "small"
-        if not master.exists():
-            for low in (0, _SMALL_ROWS):
-                append(master, _SMALL, lineitem.rows_between(low, low + _SMALL_ROWS))
-        warehouse = copy_of(master)
-        text = f"MERGE INTO {_SMALL} t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
-        ids = SqlSource("s", f"SELECT id * {_SMALL_ROWS} AS id FROM range(2)")
-        timed(self._spark, warehouse, _SMALL, parse_statement(text, ["s"]).statement, ids)
-        shutil.rmtree(warehouse)
-
     def rows(self, data: Data, work: Work) -> DataFrame:
         """The rows of the copy."""
         return paimon_rows(self._spark, self._warehouse, self._name, work.vectors)
@@ -83,6 +70,19 @@ class Here:
     def drop(self) -> None:
         """Remove the copy."""
         shutil.rmtree(self._warehouse)
+
+    def _wake(self) -> None:
+        """Run a small statement: Spark ends Python workers that had nothing to do for a minute."""
+        warehouse = copy_of(made(FOLDER / "small", _write_small))
+        text = f"MERGE INTO {_SMALL} t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        ids = SqlSource("s", f"SELECT id * {_SMALL_ROWS} AS id FROM range(2)")
+        timed(self._spark, warehouse, _SMALL, parse_statement(text, ["s"]).statement, ids)
+        shutil.rmtree(warehouse)
+
+
+def _write_small(warehouse: Path) -> None:
+    for low in (0, _SMALL_ROWS):
+        append(warehouse, _SMALL, lineitem.rows_between(low, low + _SMALL_ROWS))
 
 
 def paimon_master(data: Data, table: str) -> Path:
@@ -92,15 +92,14 @@ def paimon_master(data: Data, table: str) -> Path:
 
 def load_paimon(data: Data, work: Work) -> None:
     """Write the master of the work's table, one commit for each file."""
-    master = paimon_master(data, work.table)
-    if master.exists():
-        return
-    building = master.with_name(f"building-{uuid.uuid4().hex}")
-    for name in (work.table, "staging") if work.table == "daily" else (work.table,):
-        for part in data.table(name):
-            rows = pq.read_table(part)
-            append(building, TableName(engines.DATABASE, name), rows, TABLES[name])
-    building.rename(master)
+
+    def write(warehouse: Path) -> None:
+        for name in (work.table, "staging") if work.table == "daily" else (work.table,):
+            for part in data.table(name):
+                rows = pq.read_table(part)
+                append(warehouse, TableName(engines.DATABASE, name), rows, TABLES[name])
+
+    made(paimon_master(data, work.table), write)
 
 
 def paimon_rows(spark: SparkSession, warehouse: Path, name: TableName, vectors: bool) -> DataFrame:
