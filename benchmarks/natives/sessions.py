@@ -32,8 +32,6 @@ ENGINES: Final[Mapping[str, Callable[[SparkSession], engines.Engine]]] = {
     "delta": peers.Delta,
     "paimon": peers.PaimonSpark,
 }
-# Seconds that Spark's cleaner may take.
-_CLEANING: Final = 1.0
 # Gives memory back after each collection, so that the next peak is that of the next statement.
 _JAVA_OPTIONS: Final = "-XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
 
@@ -98,11 +96,7 @@ class _Server:
     def restore(self, engine: str, data: Data, work: Work) -> str:
         """Make the table as it was before; the folder that it is in."""
         folder = self._engines[engine].restore(data, work)
-        gc.collect()
-        # What the first one finds unreachable, Spark's cleaner lets go of before the second one.
-        self._spark._jvm.System.gc()
-        time.sleep(_CLEANING)
-        self._spark._jvm.System.gc()
+        self._collect_garbage()
         return str(folder)
 
     def run(self, engine: str, data: Data, work: Work) -> float:
@@ -122,6 +116,12 @@ class _Server:
     def drop(self, engine: str, data: Data, work: Work) -> None:
         """Remove the table."""
         self._engines[engine].drop()
+        # What this finds unreachable, Spark's cleaner lets go of before the next collection.
+        self._collect_garbage()
+
+    def _collect_garbage(self) -> None:
+        gc.collect()
+        self._spark._jvm.System.gc()
 
 
 def _serve(pipe: Connection, names: list[str], jars: list[str], heap: str) -> None:
