@@ -86,6 +86,15 @@ class FileChanges:
         }
         return FileChanges(merged, deleted, columns)
 
+    def updates(self) -> FileChanges:
+        """These changes without the deletions."""
+        kept = np.flatnonzero(~self.deleted)
+        columns = {
+            name: ColumnChange(np.searchsorted(kept, change.rows), change.values)
+            for name, change in self.columns.items()
+        }
+        return FileChanges(self.positions[kept], self.deleted[kept], columns)
+
     def of_group(self, start: int, row_count: int) -> GroupChanges:
         """The changes of the ``row_count`` rows from position ``start`` on."""
         first, last = np.searchsorted(self.positions, [start, start + row_count])

@@ -66,16 +66,30 @@ class FileScan:
         """
         with self.filesystem.open_input_file(path) as stream:
             start = 0
-            for group in row_groups(path, stream, self._recorded()):
+            for group in self.groups(path, stream):
                 chosen = _within(positions, start, group.row_count)
                 if len(chosen):
-                    columns = self._columns(group, start, chosen, {})
-                    table = pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
-                    yield chosen + start, table
+                    yield chosen + start, self.chosen(group, start, chosen)
                 start += group.row_count
                 if start > positions[-1]:
                     return
         raise pa.ArrowInvalid(f"it has {start} rows, none at position {positions[-1]}")
+
+    def groups(self, path: str, stream: pa.NativeFile) -> Iterator[RowGroup]:
+        """The row groups of the open file at ``path``, for ``chosen``.
+
+        Raises:
+            pa.ArrowInvalid: the file is damaged, or does not hold what its schema says.
+        """
+        return row_groups(path, stream, self._recorded())
+
+    def chosen(self, group: RowGroup, start: int, chosen: Positions) -> pa.Table:
+        """The columns of the rows ``chosen`` (ascending, from 0) of a row group.
+
+        ``start`` is the position of the group's first row.
+        """
+        columns = self._columns(group, start, chosen, {})
+        return pa.Table.from_arrays(columns, schema=pa.schema(self.fields))
 
     def _parts(self, path: str, stream: pa.NativeFile, deleted: Positions) -> Iterator[RowGroup]:
         """The row groups, or the batches of those that are not wholly deleted."""

@@ -68,6 +68,18 @@ class ConnectorMetadata(Protocol):
         """
         raise no_merge(table)
 
+    def require_supported(
+        self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
+    ) -> None:
+        """Check what the clauses of a statement do with rows of the table.
+
+        ``assigned`` are the columns that they update; ``deletes``: rows may be deleted.
+
+        Raises:
+            NotSupportedError: the connector cannot store that; gives the reason.
+        """
+        del table, assigned, deletes
+
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
         """``table`` with other columns; nothing is stored before the write is published.
 

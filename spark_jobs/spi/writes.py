@@ -114,6 +114,8 @@ class MergeWrite:
     that it is published on, so nothing in its read set may have changed: the connector calls
     ``read_set`` with the files that others added, removed or marked in the meantime. ``snapshot``:
     only what the statement rewrites, marks or removes must still be there, unchanged.
+    ``read_columns`` are the target columns on whose values the result depends, besides those that
+    clauses assign; None: all.
     ``overwrites``: the snapshot is of the kind OVERWRITE even if it removes nothing. ``dry_run``:
     neither ``begin_merge`` nor the sinks store anything, but fragments and errors are those of a
     real write; ``finish_merge`` is not called. ``require_wanted`` is called last, right before each
@@ -129,6 +131,7 @@ class MergeWrite:
     rewrite_share: float | None = None
     isolation: Isolation = "serializable"
     read_set: ReadSet = whole_table
+    read_columns: frozenset[str] | None = None
     overwrites: bool = False
     dry_run: bool = False
     inserted_keys: InsertedKeys = InsertedKeys.NEW

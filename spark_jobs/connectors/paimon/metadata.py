@@ -18,6 +18,7 @@ from spark_jobs.connectors.paimon.library import (
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
+from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_row_changes
 from spark_jobs.connectors.paimon.table.file_refusals import (
     refuse_incomplete_index,
     refuse_rescaled,
@@ -117,6 +118,16 @@ class PaimonMetadata:
         self._reading(table.name, refuse_rescaled, target, table.name)
         self._reading(table.name, refuse_incomplete_index, target, table.name)
 
+    def require_supported(
+        self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
+    ) -> None:
+        """Check the clauses of a statement on a table with data evolution.
+
+        Raises:
+            NotSupportedError: they would have to rewrite files; gives the reason.
+        """
+        refuse_row_changes(pinned_table(table), table.name, assigned, deletes=deletes)
+
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
         """``table`` with other columns; nothing is stored.
 
@@ -133,7 +144,7 @@ class PaimonMetadata:
         """An UPDATE needs only the assigned columns.
 
         Files are rewritten; or a vector marks the row, and its new version, whose other columns are
-        read from the file, is appended.
+        read from the file, is appended; or a new file has the assigned columns of all rows.
         """
         del table
         return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
@@ -170,7 +181,9 @@ class PaimonMetadata:
             return None
         file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
         order = (file, position)
-        return WriteLayout((file,), order, file_ordinal=file, adds_files=target.marks_rows)
+        # Under data evolution, there is a file for each range with updates, whatever the tasks.
+        adds_files = target.marks_rows and not target.evolves_columns
+        return WriteLayout((file,), order, file_ordinal=file, adds_files=adds_files)
 
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""

@@ -6,6 +6,7 @@ Page indexes and bloom filters are left out, as they would point to other places
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -50,6 +51,23 @@ def read_group(file: pa.NativeFile, group: Struct) -> Window:
         NotSpliceableError: the chunks are scattered over the file.
     """
     start, end = group_range(group)
+    start -= len(MAGIC)
+    file.seek(start)
+    return Window(start, file.read_buffer(end - start))
+
+
+def read_chunks(file: pa.NativeFile, metas: Sequence[Struct]) -> Window:
+    """The bytes of the chunks of one column, of which there may be none.
+
+    Raises:
+        NotSpliceableError: the chunks are scattered over the file.
+    """
+    ranges = [footers.chunk_range(meta) for meta in metas]
+    if not ranges:
+        return Window(0, pa.py_buffer(b""))
+    start, end = min(low for low, _ in ranges), max(high for _, high in ranges)
+    if start < len(MAGIC) or end - start > sum(high - low for low, high in ranges) + _GAP_BYTES:
+        raise NotSpliceableError("the chunks of a column do not lie together")
     start -= len(MAGIC)
     file.seek(start)
     return Window(start, file.read_buffer(end - start))

@@ -158,7 +158,7 @@ def _write(
             positions = np.arange(start, start + group.num_rows)
             start += group.num_rows
             columns = group if mappings is None else table_columns(group, mappings, positions)
-            rows = _changed(columns, local, changes)
+            rows = changed_rows(columns, local, changes)
             for field, column in zip(rows.schema, rows.columns, strict=True):
                 require_no_null(field, column, source)
             writer.write_row_group(rows)
@@ -168,7 +168,7 @@ def _write(
         raise
 
 
-def _changed(group: pa.Table, local: GroupChanges, changes: FileChanges) -> pa.Table:
+def changed_rows(group: pa.Table, local: GroupChanges, changes: FileChanges) -> pa.Table:
     """``group`` with its changes applied."""
     for name, (rows, places) in local.columns.items():
         index = group.schema.get_field_index(name)

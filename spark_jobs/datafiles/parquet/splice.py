@@ -5,7 +5,8 @@ dictionary-encoded loses their indices and keeps its dictionary; other chunks ar
 physical type where possible. Then a new footer is written. Page indexes and bloom filters are left
 out, as they would be wrong, and so are declared sort orders of row groups with updates.
 
-Memory: one row group as stored, one of its columns decoded, and the changes.
+Memory: one row group as stored, or one of its columns if the new file has only some of them, one
+column decoded, and the changes.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from spark_jobs.datafiles.parquet.group_copies import (
     copied,
     group_range,
     new_group,
+    read_chunks,
     read_group,
     write_chunk,
 )
@@ -71,7 +73,7 @@ def splice(
     """Apply ``changes`` to ``source`` and write the result to ``target``.
 
     The changes must be valid and leave a row. ``mappings`` are of a file that was written with an
-    older schema.
+    older schema, or of the columns that the new file is to have.
 
     Raises:
         NotSpliceableError: the file is damaged or has a feature that is not supported; ``target``
@@ -120,8 +122,11 @@ class _Splicer:
         self._changes = changes
         self._compression = compression
         self._codecs = self._checked_codecs()
+        held = {column.name for column in footer.columns}
+        taken = {each.source.name for each in columns if each.source is not None}
+        self._takes_all = held == taken
         for group in footer.row_groups:
-            if number(group, GroupField.NUM_ROWS):
+            if self._takes_all and number(group, GroupField.NUM_ROWS):
                 group_range(group)
         self._values = {
             each.column.name: self._new_values(each, changes.columns[each.column.name].values)
@@ -177,11 +182,12 @@ class _Splicer:
         rows = number(group, GroupField.NUM_ROWS)
         keep = kept_rows(local.gone, rows) if len(local.gone) else None
         left = rows - len(local.gone)
-        window = read_group(self._file, group)
+        whole = read_group(self._file, group) if self._takes_all else None
         old = footers.chunks_of(group)
         new: list[Struct] = []
         for column in self._columns:
             metas = [footers.meta_of(old[leaf]) for leaf in column.old_leaves]
+            window = read_chunks(self._file, metas) if whole is None else whole
             chunks, values = self._new_chunks(column, window, metas, rows, keep, local)
             self.statistics.add(column.column, chunks, left, values)
             replaced = [old[leaf] for leaf in column.old_leaves] if column.is_copy else repeat({})

@@ -94,6 +94,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
     def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
+        metadata.require_supported(
+            self.table, merge.updated_columns, deletes=merge.may_delete
+        )
         paradigm = metadata.row_change_paradigm(self.table)
         travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
         return processor_for(paradigm, merge, metadata.insert_layout(self.table), travelling)
@@ -135,6 +138,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation or "serializable",
             read_set=read_set,
+            read_columns=None if self.reads_itself else processor.target_columns,
             dry_run=self.dry_run,
             inserted_keys=inserted_keys(merge),
         )

@@ -12,7 +12,9 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
+from spark_jobs.connectors.paimon.read.planned_ranges import range_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.paimon.write.column_sink import ColumnSinkFactory, SourceRange
 from spark_jobs.connectors.paimon.write.keyed_sinks import keyed_sinks
 from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory
 from spark_jobs.connectors.paimon.write.source_file import SourceFile
@@ -60,6 +62,16 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
     sinks: MergeSinkFactory
     if target.keyed is not None:
         sinks = keyed_sinks(target, target.keyed, write, filesystem, sinks_write_to, prefixes)
+    elif target.evolves_columns:
+        sinks = ColumnSinkFactory(
+            name_prefix=prefixes.data,
+            index_prefix=prefixes.indexes,
+            index_directory=index_manifest.index_directory(target.table),
+            ranges=_source_ranges(target, write.files),
+            mappings=target.mappings,
+            assigned_columns=write.assigned_columns,
+            layout=new_file_layout(target, sinks_write_to, write.target_file_size),
+        )
     else:
         sinks = PaimonSinkFactory(
             name_prefix=prefixes.data,
@@ -124,5 +136,22 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             directory=table.bucket_directory(place) if is_external else None,
             schema_id=table.mapped_schema(entry),
             identity=table.identity_of(entry),
+        )
+    return found
+
+
+def _source_ranges(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int, SourceRange]:
+    numbers: dict[BucketKey, int] = {}
+    found = {}
+    for file in files:
+        anchor = table.unit_entries(file.ordinal)[0]
+        place = bucket_key_of(anchor)
+        found[file.ordinal] = SourceRange(
+            files=range_files(table, file.ordinal),
+            row_count=file.row_count,
+            size=file.size,
+            place=numbers.setdefault(place, len(numbers)),
+            vector=table.vectors.get(anchor.file.file_name),
+            directory=table.bucket_directory(place),
         )
     return found

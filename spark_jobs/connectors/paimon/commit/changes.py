@@ -10,7 +10,12 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.hash_index_changes import hash_index_changes
-from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
+from spark_jobs.connectors.paimon.commit.new_files import (
+    added_columns,
+    added_file,
+    added_run,
+    place_of,
+)
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
 from spark_jobs.connectors.paimon.commit.vector_changes import VectorChanges
 from spark_jobs.connectors.paimon.format.sequence_numbers import (
@@ -51,8 +56,9 @@ class Changes:
         self._table = table
         self._changelog = [each["changelog"] for each in documents if "changelog" in each]
         self._files = [document for document in documents if "removed" in document]
+        self._columns = [each["column_file"] for each in documents if "column_file" in each]
         self._overwrites = overwrites
-        _require_each_file_once(self._files, indexes)
+        _require_each_file_once(self._files, indexes, self._columns)
         gone = {
             entry.file.file_name
             for each in self._files
@@ -74,6 +80,7 @@ class Changes:
         ordered = self._table.has_buckets
         numbers = SequenceNumbers([*base, *gap.added], ordered=ordered)
         entries = [entry for each in self._files for entry in self._entries(each, numbers)]
+        entries += [added_columns(self._table, each) for each in self._columns]
         of_indexes = [*self._vectors.behind(gap, latest), self._hash_index]
         return Change(
             entries=sorted(entries, key=lambda entry: repr(bucket_key_of(entry))),
@@ -102,13 +109,15 @@ class Changes:
 
 
 def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
-    """Values by partition column, for each file that is added, removed or has rows marked."""
+    """Values by partition column, for each file that is added, removed or has rows changed."""
     found = []
     for document in (fragment.document for fragment in fragments):
         if "changelog" in document or "hash_index" in document:
             continue
         if "index" in document:
             ordinals = [vector[0] for vector in document["index"]["vectors"]]
+        elif "column_file" in document:
+            ordinals = [document["column_file"]["range"]]
         elif _removes(document):
             ordinals = [document["removed"]]
         else:
@@ -125,11 +134,15 @@ def _removes(document: Mapping[str, Any]) -> bool:
 
 
 def _require_each_file_once(
-    files: Sequence[Mapping[str, Any]], indexes: Sequence[Mapping[str, Any]]
+    files: Sequence[Mapping[str, Any]],
+    indexes: Sequence[Mapping[str, Any]],
+    columns: Sequence[Mapping[str, Any]],
 ) -> None:
-    counts = Counter(file["removed"] for file in files if file["removed"] is not None)
-    counts.update(vector[0] for index in indexes for vector in index["vectors"])
-    if any(count > 1 for count in counts.values()):
+    """Check that files are removed or marked once; the same for ranges, and for their columns."""
+    removed = [file["removed"] for file in files if file["removed"] is not None]
+    marked = Counter([*removed, *(vector[0] for index in indexes for vector in index["vectors"])])
+    assigned = Counter([*removed, *(file["range"] for file in columns)])
+    if any(count > 1 for counts in (marked, assigned) for count in counts.values()):
         raise InternalError(
             ErrorCode.INTERNAL_ERROR,
             "A file was changed by two tasks.",

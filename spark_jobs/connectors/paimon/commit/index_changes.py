@@ -101,7 +101,7 @@ def index_changes(
 
 def _new_index(table: PinnedTable, document: Mapping[str, Any]) -> tuple[BucketKey, _NewIndex]:
     """The bucket of an index file that a sink wrote, and the file."""
-    entries = {each[0]: table.located_entries[each[0]][1] for each in document["vectors"]}
+    entries = {each[0]: table.unit_entries(each[0])[0] for each in document["vectors"]}
     vectors = {
         entries[ordinal].file.file_name: VectorRange(*where)
         for ordinal, *where in document["vectors"]

@@ -68,7 +68,8 @@ class PaimonMergeWrites:
     ) -> Repacking | None:
         """The new files of updates on deletion vectors, if they are too many for their size."""
         target, write = pinned_table(table), handle.native.write
-        if not target.marks_rows or target.keyed is not None or not any(write.assigned_columns):
+        appends = target.marks_rows and target.keyed is None and not target.evolves_columns
+        if not appends or not any(write.assigned_columns):
             return None
         groups = small_files(fragments, write.target_file_size)
         if not groups:

@@ -12,6 +12,7 @@ from spark_jobs.connectors.paimon.format.row_tracking import (
     stored_numbers,
     stores_ids,
 )
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.library import data_files, manifest_files
 from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
@@ -84,6 +85,26 @@ def added_file(
     )
     buckets = table.total_buckets(place.partition)
     return manifest_files.added_entry(table.table, place, new, buckets)
+
+
+def added_columns(table: PinnedTable, file: Mapping[str, Any]) -> Any:
+    """The entry that adds a file of new values of some columns, from its document."""
+    anchor = table.unit_entries(file["range"])[0]
+    statistics = {
+        name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
+    }
+    new = data_files.new_data_file(
+        table.table,
+        file["path"],
+        file["size"],
+        file["rows"],
+        statistics,
+        is_external=table.external is not None,
+        stored_columns=[each.name for each in table.schema.columns if each.name in statistics],
+        first_row_id=anchor.file.first_row_id,
+    )
+    place = bucket_key_of(anchor)
+    return manifest_files.added_entry(table.table, place, new, anchor.total_buckets)
 
 
 def _require_ids(path: str, statistics: Mapping[str, ColumnStatistics]) -> None:

@@ -31,6 +31,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
 )
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
+from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_compaction
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
 from spark_jobs.contract.compaction import CompactSpec
@@ -85,6 +86,7 @@ class PaimonCompaction:
         self._metadata.require_writable(table)
         self._metadata.plan_files(table)
         target = pinned_table(table)
+        refuse_compaction(target, table.name)
         options = CompactionOptions.of(target, spec)
         keys, limits = target.schema.partition_keys, Limits.of(spec)
         with reading_metadata(place_of_metadata(target.table)):

@@ -72,19 +72,21 @@ def new_data_file(
     is_external: bool = False,
     is_compacted: bool = False,
     stored_columns: Sequence[str] | None = None,
+    first_row_id: int | None = None,
 ) -> Any:
     """The manifest's description of a new data file of an append table.
 
     ``sequence_numbers`` are the first and last one of the file's rows. ``is_external``: the file is
     outside the table's directory. ``is_compacted``: a compaction made it. ``stored_columns`` are
-    the file's, if it has others beside the table's; ``statistics`` are of the latter.
+    the file's, if they are not the table's; ``statistics`` are of those that both have.
+    ``first_row_id``: the file holds these columns of rows that have ids from there on.
     """
     from pypaimon.data.timestamp import Timestamp
     from pypaimon.manifest.schema.data_file_meta import DataFileMeta
     from pypaimon.manifest.schema.simple_stats import SimpleStats
     from pypaimon.table.row.generic_row import GenericRow
 
-    fields = table.table_schema.fields
+    fields = [field for field in table.table_schema.fields if field.name in statistics]
     return DataFileMeta.create(
         file_name=path.rpartition("/")[2],
         file_size=size,
@@ -103,6 +105,7 @@ def new_data_file(
         file_source=COMPACTED if is_compacted else APPENDED,
         value_stats_cols=None if stored_columns is None else [field.name for field in fields],
         external_path=f"file:{path}" if is_external else None,
+        first_row_id=first_row_id,
         write_cols=None if stored_columns is None else list(stored_columns),
         file_path=path,
     )

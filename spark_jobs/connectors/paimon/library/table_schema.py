@@ -52,6 +52,11 @@ class PaimonSchema:
         """Whether each row has an id, which it keeps (option ``row-tracking.enabled``)."""
         return self._is_on("row-tracking.enabled")
 
+    @property
+    def evolves_columns(self) -> bool:
+        """Whether files may hold some columns of other files' rows (``data-evolution.enabled``)."""
+        return self._is_on("data-evolution.enabled")
+
     def _is_on(self, option: str) -> bool:
         return self.options.get(option, "false").strip().lower() == "true"
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon.read.file_ranges import ranges_of_files
+from spark_jobs.connectors.paimon.read.planned_ranges import planned_ranges
 from spark_jobs.connectors.paimon.read.planned_sections import described_records, planned_sections
+from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_vectors_of_columns
 from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.errors import NotSupportedError
@@ -15,7 +17,7 @@ from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 
 def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
-    """All data files, ordered by path, or all sections; the index is the ordinal.
+    """All data files, ordered by path, or all sections or ranges; the index is the ordinal.
 
     Raises:
         NotSupportedError: a file cannot be read correctly here; gives the reason.
@@ -28,6 +30,9 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     _require_unique_names(handle, table.located_entries)
     if table.keyed is not None:
         return planned_sections(table, table.keyed)
+    if table.evolves_columns:
+        refuse_vectors_of_columns(table, handle.name)
+        return planned_ranges(table)
     return _described(table, table.located_entries)
 
 
@@ -51,22 +56,10 @@ def _described(table: PinnedTable, located: Sequence[tuple[str, Any]]) -> tuple[
             row_count=entry.file.row_count,
             size=entry.file.file_size,
             ranges=ranges_of(entry),
-            deleted_row_count=_deleted_row_count(table, entry.file),
+            deleted_row_count=table.deleted_row_count(entry.file),
         )
         for ordinal, (path, entry) in enumerate(located)
     )
-
-
-def _deleted_row_count(table: PinnedTable, file: Any) -> int:
-    vector = table.vectors.get(file.file_name)
-    if vector is None:
-        return 0
-    if not 0 <= vector.cardinality <= file.row_count:
-        raise ValueError(
-            f"the deletion vector of {file.file_name} deletes {vector.cardinality} rows of "
-            f"{file.row_count}"
-        )
-    return vector.cardinality
 
 
 def _require_unique_names(handle: TableHandle, located: tuple[tuple[str, Any], ...]) -> None:

@@ -17,6 +17,8 @@ from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, AvroCheck, ScannedFile
 from spark_jobs.connectors.paimon.read.keyed_scan import KeyedScan, ScannedSection
+from spark_jobs.connectors.paimon.read.planned_ranges import scanned_range
+from spark_jobs.connectors.paimon.read.range_scan import RangeScan, ScannedRange
 from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
 from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
@@ -87,9 +89,9 @@ class PaimonScan:
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
-        # Spark's readers of other formats have no row positions.
-        others = [file for file in files if not is_parquet(file.path)]
-        parquet = [file for file in files if is_parquet(file.path)]
+        # Spark's readers of other formats have no row positions, and read files one by one.
+        parquet = [file for file in files if _is_for_spark(table, file)]
+        others = [file for file in files if not _is_for_spark(table, file)]
         rows = read_by_spark(spark, table, parquet, columns, self._stored, self._spark_prefix)
         if not others:
             return rows
@@ -150,11 +152,11 @@ class PaimonScan:
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
         tasks_per_core: int = _TASKS_PER_CORE,
-    ) -> ScanTasks[ScannedFile] | ScanTasks[ScannedSection]:
-        if any(is_avro(file.path) for file in files):
+    ) -> ScanTasks[ScannedFile] | ScanTasks[ScannedSection] | ScanTasks[ScannedRange]:
+        pinned = pinned_table(table)
+        if any(is_avro(path) for file in files for path in _paths(pinned, file)):
             _require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
-        pinned = pinned_table(table)
         wanted = tasks_per_core * spark.sparkContext.defaultParallelism
         if pinned.keyed is not None:
             sections = {
@@ -165,6 +167,10 @@ class PaimonScan:
             reader = section_reader(pinned, pinned.keyed, self._filesystem)
             keyed = KeyedScan(reader, fields, of_keys)
             return ScanTasks(keyed, _tasks(wanted, files, sections))
+        if pinned.evolves_columns:
+            ranges = {file.ordinal: scanned_range(pinned, file.ordinal) for file in files}
+            of_ranges = RangeScan(self._filesystem, fields, keys, pinned.mappings)
+            return ScanTasks(of_ranges, _tasks(wanted, files, ranges))
         scanned = {file.ordinal: _scanned_file(pinned, file) for file in files}
         scan = ArrowScan(self._filesystem, fields, keys, pinned.mappings)
         return ScanTasks(scan, _tasks(wanted, files, scanned))
@@ -183,9 +189,21 @@ def _tasks(
     return tuple(tuple(parts[n] for n in task) for task in scan_tasks(sizes, wanted))
 
 
+def _paths(table: PinnedTable, file: PlannedFile) -> list[str]:
+    """The paths of the files that are read for a unit."""
+    if not table.evolves_columns:
+        return [file.path]
+    return [table.located_entries[index][0] for index in table.units[file.ordinal].files]
+
+
+def _is_for_spark(table: TableHandle, file: PlannedFile) -> bool:
+    paths = _paths(pinned_table(table), file)
+    return len(paths) == 1 and is_parquet(paths[0])
+
+
 def _scanned_file(pinned: PinnedTable, file: PlannedFile) -> ScannedFile:
     vector = pinned.vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
-    schema_id = pinned.mapped_schema(pinned.located_entries[file.ordinal][1])
+    schema_id = pinned.mapped_schema(pinned.unit_entries(file.ordinal)[0])
     return ScannedFile(file.ordinal, file.path, vector, schema_id, file.row_count)
 
 

@@ -39,7 +39,7 @@ def columns_by_schema(
     target = pinned_table(table)
     groups: dict[int | None, list[PlannedFile]] = {}
     for file in files:
-        schema_id = target.mapped_schema(target.located_entries[file.ordinal][1])
+        schema_id = target.mapped_schema(target.unit_entries(file.ordinal)[0])
         groups.setdefault(schema_id, []).append(file)
     found = []
     for schema_id, members in groups.items():

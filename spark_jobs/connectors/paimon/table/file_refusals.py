@@ -13,6 +13,7 @@ from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
+from spark_jobs.connectors.paimon.table.evolution_refusals import file_problem
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.file_formats import is_avro, is_orc, is_parquet
@@ -102,8 +103,9 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
     file, identity = entry.file, table.identity_of(entry)
     _refuse_changed_types(table, name, file)
     orc_problem = _orc_problem(table, entry) if is_orc(file.file_name) else ""
-    if orc_problem:
-        problem = orc_problem
+    own_problem = file_problem(table, file) or orc_problem
+    if own_problem:
+        problem = own_problem
     elif not any(known(file.file_name) for known in (is_parquet, is_orc, is_avro)):
         problem = "is neither a parquet nor an ORC nor an Avro file"
     elif file.file_name.startswith(("_", ".")):
@@ -121,7 +123,9 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
 
 
 def _lacks_columns(table: PinnedTable, file: Any) -> bool:
-    """Whether a file holds only some of its schema's columns."""
+    """Whether a file holds only some of its schema's columns, and no other file has the rest."""
+    if table.evolves_columns:
+        return False
     if not table.tracks_rows:
         return file.write_cols is not None or file.first_row_id is not None
     if file.write_cols is None:

@@ -105,7 +105,13 @@ def _refuse_options(name: TableName, schema: PaimonSchema, use: Use) -> None:
 
 
 def _refuse_wrong_tracking(name: TableName, schema: PaimonSchema) -> None:
-    """Refuse what Paimon refuses beside row tracking."""
+    """Refuse what Paimon refuses beside row tracking, and data evolution without it."""
+    if schema.evolves_columns and not schema.tracks_rows:
+        raise NotSupportedError(
+            f"{name} has data evolution (option data-evolution.enabled) but does not track rows "
+            "(option row-tracking.enabled), which Paimon does not allow.",
+            "Set both options, or none.",
+        )
     if not schema.tracks_rows:
         return
     bucket = schema.options.get("bucket", "-1")

@@ -50,7 +50,6 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     ),
     "manifest.format": _always("has manifests that are not Avro", "avro"),
     "deletion-vectors.bitmap64": _always("has 64-bit deletion vectors", "false"),
-    "data-evolution.enabled": _always("uses data evolution", "false"),
     "query-auth.enabled": _always("restricts what each user may read", "false"),
     "chain-table.enabled": _always("is a chain table", "false"),
     "scan.fallback-branch": _always("falls back to a branch"),

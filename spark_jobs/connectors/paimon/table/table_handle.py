@@ -34,6 +34,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable, keyed_table
+from spark_jobs.connectors.paimon.table.row_ranges import FileColumns, range_units
 from spark_jobs.connectors.paimon.table.sections import Unit, units
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_parquet
@@ -121,6 +122,11 @@ class PinnedTable:
         return self.schema.tracks_rows
 
     @property
+    def evolves_columns(self) -> bool:
+        """Whether an UPDATE adds files of the assigned columns (``data-evolution.enabled``)."""
+        return self.schema.evolves_columns
+
+    @property
     def path(self) -> str:
         """The table's directory."""
         return filesystem_path(table_paths.table_path(self.table))
@@ -161,11 +167,16 @@ class PinnedTable:
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
-        """The units of reading, by ordinal: a data file of an append table, else a section.
+        """The units of reading, by ordinal: a data file, a section, or a range of row ids.
+
+        Those of an append table are its data files; the first file of a range is its anchor.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
+        if self.evolves_columns:
+            next_id = self.snapshot.next_row_id if self.snapshot else None
+            return range_units(self.located_entries, self.file_columns, next_id)
         if self.keyed is None:
             return tuple(Unit((index,)) for index in range(len(self.located_entries)))
         return units(self.located_entries, hides_level_0=self.keyed.hides_level_0)
@@ -173,6 +184,11 @@ class PinnedTable:
     def unit_entries(self, ordinal: int) -> list[Any]:
         """The manifest entries of a unit's files."""
         return [self.located_entries[index][1] for index in self.units[ordinal].files]
+
+    @cached_property
+    def file_columns(self) -> FileColumns:
+        """Which of the table's columns each data file holds."""
+        return FileColumns(self.schema.columns, self.mapping_of)
 
     @cached_property
     def pending_buckets(self) -> frozenset[BucketKey]:
@@ -230,6 +246,22 @@ class PinnedTable:
             for schema_id, other in sorted(by_kind)
         }
         return {schema_id: each for schema_id, each in found.items() if each is not None}
+
+    def deleted_row_count(self, file: Any) -> int:
+        """How many rows of a data file its deletion vector marks.
+
+        Raises:
+            ValueError: more than the file has.
+        """
+        vector = self.vectors.get(file.file_name)
+        if vector is None:
+            return 0
+        if not 0 <= vector.cardinality <= file.row_count:
+            raise ValueError(
+                f"the deletion vector of {file.file_name} deletes {vector.cardinality} rows of "
+                f"{file.row_count}"
+            )
+        return vector.cardinality
 
     def identity_of(self, entry: Any) -> RowIdentity | None:
         """How a data file tells the ids of its rows; None: the table does not track them."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import file_mappings, without_numbers
 from spark_jobs.connectors.paimon.format.vectors import VectorIndexWriter, read_vector
+from spark_jobs.connectors.paimon.write.file_documents import file_document, index_fragment
 from spark_jobs.connectors.paimon.write.moved_rows import MovedRows
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter, in_bucket
 from spark_jobs.connectors.paimon.write.source_file import SourceFile
@@ -28,7 +29,6 @@ from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
 from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.datafiles.updated_rows import updated_rows
-from spark_jobs.datafiles.values import encode_value
 from spark_jobs.spi.writes import Fragment
 
 
@@ -91,16 +91,9 @@ class PaimonMergeSink:
     def finish(self) -> list[Fragment]:
         """Write out what is pending; a fragment for each file added, removed or replaced."""
         self._rows.finish()
-        for index in self._vectors.finish():
-            self._fragments.append(
-                Fragment(
-                    {"index": index.to_json()},
-                    bytes_added=index.vector_bytes,
-                    deletion_vectors_added=len(index.vectors),
-                )
-            )
+        self._fragments += map(index_fragment, self._vectors.finish())
         for place, written in self._written_rows():
-            document = {"removed": None, "added": _file_document(written, place)}
+            document = {"removed": None, "added": file_document(written, place)}
             fragment = Fragment(document, files_added=1, bytes_added=written.size)
             self._fragments.append(fragment)
         return self._fragments
@@ -205,7 +198,7 @@ def _replacement(
         document = {"removed": ordinal, "added": None}
         return Fragment(document, files_removed=1, bytes_removed=source.size)
     return Fragment(
-        {"removed": ordinal, "added": _file_document(written, None)},
+        {"removed": ordinal, "added": file_document(written, None)},
         files_added=1,
         files_removed=1,
         files_rewritten=1,
@@ -213,16 +206,3 @@ def _replacement(
         bytes_removed=source.size,
         rows_carried=carried,
     )
-
-
-def _file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, Any]:
-    """The JSON data of a new file; ``place`` None: the place of the file that it replaces."""
-    values = None if place is None else [encode_value(value) for value in place.partition]
-    return {
-        "path": written.path,
-        "size": written.size,
-        "rows": written.rows,
-        "partition": values,
-        "bucket": None if place is None else place.bucket,
-        "statistics": {name: each.to_json() for name, each in written.statistics.items()},
-    }

@@ -1,0 +1,103 @@
+"""The row-id ranges of a table with data evolution as units of reading. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spark_jobs.connectors.paimon.read.file_ranges import FileRanges, ranges_of_files
+from spark_jobs.connectors.paimon.read.range_scan import RangeFile, ScannedRange
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.spi.tables import ColumnRange, PlannedFile
+
+
+def planned_ranges(table: PinnedTable) -> tuple[PlannedFile, ...]:
+    """All ranges, by ordinal; the path is that of the anchor.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE; names the files.
+        ValueError: a deletion vector deletes more rows than its range has.
+    """
+    ranges_of = ranges_of_files(table, [entry for _, entry in table.located_entries])
+    found = []
+    for ordinal, unit in enumerate(table.units):
+        entries = table.unit_entries(ordinal)
+        planned = described_range(table, entries, ordinal, ranges_of)
+        path, anchor = table.located_entries[unit.files[0]]
+        deleted = table.deleted_row_count(anchor.file)
+        found.append(replace(planned, path=path, deleted_row_count=deleted))
+    return tuple(found)
+
+
+def described_range(
+    table: PinnedTable,
+    entries: Sequence[Any],
+    ordinal: int,
+    ranges_of: Callable[[Any], FileRanges],
+) -> PlannedFile:
+    """A range with the files of ``entries``, the newest last, for its partition and statistics."""
+    anchor = entries[0]
+    newest = table.file_columns.newest(entries)
+    ranges = {id(entry): ranges_of(entry) for entry in entries}
+    return PlannedFile(
+        ordinal=ordinal,
+        path=anchor.file.file_name,
+        partition=anchor.partition.to_dict(),
+        row_count=anchor.file.row_count,
+        size=sum(entry.file.file_size for entry in entries),
+        ranges=RangeStatistics(
+            {name: ranges[id(entry)] for name, entry in newest.items()},
+            tuple(column.name for column in table.schema.columns),
+            anchor.file.row_count,
+        ),
+    )
+
+
+class RangeStatistics(Mapping[str, ColumnRange]):
+    """The statistics of a range: of each column, those of the file with its values.
+
+    A column that no file has is NULL in all ``row_count`` rows.
+    """
+
+    __slots__ = ("_columns", "_names", "_row_count")
+
+    def __init__(
+        self, columns: Mapping[str, FileRanges], names: tuple[str, ...], row_count: int
+    ) -> None:
+        self._columns = columns
+        self._names = names
+        self._row_count = row_count
+
+    def __getitem__(self, column: str) -> ColumnRange:
+        if column in self._columns:
+            return self._columns[column][column]
+        if column not in self._names:
+            raise KeyError(column)
+        return ColumnRange(None, None, self._row_count)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def scanned_range(table: PinnedTable, ordinal: int) -> ScannedRange:
+    """A range as executors read it."""
+    anchor = table.unit_entries(ordinal)[0].file
+    return ScannedRange(
+        ordinal,
+        range_files(table, ordinal),
+        table.vectors.get(anchor.file_name),
+        anchor.row_count,
+    )
+
+
+def range_files(table: PinnedTable, ordinal: int) -> tuple[RangeFile, ...]:
+    """The files of a range, from the newest to the anchor."""
+    located = [table.located_entries[index] for index in reversed(table.units[ordinal].files)]
+    return tuple(
+        RangeFile(path, table.mapped_schema(entry), table.file_columns.held(entry))
+        for path, entry in located
+    )
