@@ -17,6 +17,8 @@ import java.util.Set;
 import org.apache.paimon.Snapshot;
 import org.apache.paimon.append.AppendCompactCoordinator;
 import org.apache.paimon.append.AppendCompactTask;
+import org.apache.paimon.append.dataevolution.DataEvolutionCompactCoordinator;
+import org.apache.paimon.append.dataevolution.DataEvolutionCompactTask;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
@@ -80,6 +82,7 @@ import org.apache.paimon.types.RowType;
  * {"mode": "append", "rows": [[1], [2]], "kinds": ["+I", "-D"], "bucket": 0, "overwrite": true,
  *  "user": "u"}
  * {"mode": "delete", "column": "id", "values": [1]}
+ * {"mode": "columns", "columns": ["a"], "first": 0, "rows": [[1], [2]]}
  * {"mode": "branch", "name": "b", "tag": "start"}
  * {"mode": "compact", "full": true, "buckets": [0]}
  * {"mode": "expire", "keeps_changelogs": true}
@@ -87,7 +90,8 @@ import org.apache.paimon.types.RowType;
  *
  * "append" and "delete" make one commit each, "delete" by deletion vectors; "append" may have a kind
  * for each row, and a bucket for all where the writer does not choose it, and takes the place of all
- * rows if it is to "overwrite", and the name of its commit user begins with "user"; "branch" tags the latest
+ * rows if it is to "overwrite", and the name of its commit user begins with "user"; "columns" commits
+ * new values of some columns of all rows of a range, which begins at the row id "first"; "branch" tags the latest
  * snapshot first; "compact" is what Paimon's compaction job does, to each bucket where there are any
  * or to those in "buckets" (of all partitions), as a whole unless "full" is false; "expire" leaves
  * the latest snapshot only, and the changelogs of others for a day if it "keeps_changelogs". Types and values have the form of ReadPaimon. The answer is
@@ -153,6 +157,9 @@ public final class WritePaimon {
                 case "branch":
                     table.createTag(request.get("tag").asText());
                     table.createBranch(request.get("name").asText(), request.get("tag").asText());
+                    return;
+                case "columns":
+                    columns(table, request);
                     return;
                 case "compact":
                     compact(table, request);
@@ -247,6 +254,26 @@ public final class WritePaimon {
                 }
             }
             commit.commit(write.prepareCommit());
+        }
+    }
+
+    private static void columns(FileStoreTable table, JsonNode request) throws Exception {
+        List<String> names = new ArrayList<>();
+        request.get("columns").forEach(name -> names.add(name.asText()));
+        RowType type = table.rowType().project(names);
+        long first = request.get("first").asLong();
+        BatchWriteBuilder builder = table.newBatchWriteBuilder();
+        try (BatchTableWrite write = builder.newWrite().withWriteType(type);
+                BatchTableCommit commit = builder.newCommit()) {
+            for (JsonNode row : request.get("rows")) {
+                write.write(struct(row, type));
+            }
+            List<CommitMessage> messages = write.prepareCommit();
+            for (CommitMessage message : messages) {
+                List<DataFileMeta> files = ((CommitMessageImpl) message).newFilesIncrement().newFiles();
+                files.replaceAll(file -> file.assignFirstRowId(first));
+            }
+            commit.commit(messages);
         }
     }
 
@@ -365,6 +392,16 @@ public final class WritePaimon {
             return;
         }
         List<CommitMessage> messages = new ArrayList<>();
+        if (table.coreOptions().dataEvolutionEnabled()) {
+            try (BatchTableCommit commit = table.newBatchWriteBuilder().newCommit()) {
+                for (DataEvolutionCompactTask task :
+                        new DataEvolutionCompactCoordinator(table, false, false).plan()) {
+                    messages.add(task.doCompact(table, "compaction"));
+                }
+                commit.commit(messages);
+            }
+            return;
+        }
         BaseAppendFileStoreWrite write =
                 (BaseAppendFileStoreWrite) table.store().newWrite("compaction");
         if (table.coreOptions().rowTrackingEnabled()) {

@@ -115,6 +115,12 @@ class JavaTable:
             mode="delete", column=column, values=[to_java(self.kinds[column], v) for v in values]
         )
 
+    def write_columns(self, first_row_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """One commit with new values of some columns of all rows of a range of row ids."""
+        names = [name for name in self.kinds if name in rows[0]]
+        values = [[to_java(self.kinds[name], row[name]) for name in names] for row in rows]
+        self._ask(mode="columns", columns=names, first=first_row_id, rows=values)
+
     def new_branch(self, branch: str) -> JavaTable:
         """A branch that starts at the latest snapshot, which gets a tag."""
         self._ask(mode="branch", name=branch, tag=f"before-{branch}")

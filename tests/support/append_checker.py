@@ -157,7 +157,8 @@ def _problems_of_columns(file: _File) -> Iterator[str]:
     if found.names != expected:
         yield f"its columns are {found.names} and not {expected}"
         return
-    for name, (kind, nullable) in file.columns.items():
+    held = [name for name in file.columns if name in found.names]
+    for name, (kind, nullable) in ((name, file.columns[name]) for name in held):
         stored = found.field(name).type
         if not pa.types.is_nested(kind) and not _is_like(stored, kind):
             yield f"column {name} is of type {stored} and not {kind}"
@@ -194,6 +195,8 @@ def _problems_of_partition(file: _File) -> Iterator[str]:
     """Rows of another partition than that of the entry."""
     keys: Sequence[str] = file.table.partition_keys
     for name, value in zip(keys, file.entry.partition.values, strict=True):
+        if name not in file.content.column_names:
+            continue
         other = [each for each in file.values(name) if each != file.bound(value, name)]
         if other:
             yield f"it has {name} = {other[0]!r}, but belongs to the partition {value!r}"

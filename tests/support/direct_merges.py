@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
+from spark_jobs.connectors.paimon.read.planned_ranges import scanned_range
+from spark_jobs.connectors.paimon.read.range_scan import RangeScan
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.request import TableName
 from spark_jobs.spi import rows
@@ -28,9 +30,14 @@ def live_rows(connector: Connector, table: TableHandle) -> list[Row]:
     if table.key_columns:
         return keyed_rows(connector, table, planned)
     native = pinned_table(table)
-    scan = ArrowScan(pafs.LocalFileSystem(), tuple(schema_of(table)), {}, native.mappings)
+    parts = pafs.LocalFileSystem(), tuple(schema_of(table)), {}, native.mappings
+    if native.evolves_columns:
+        ranges = [scanned_range(native, file.ordinal) for file in planned]
+        batches = RangeScan(*parts).read(ranges)
+    else:
+        batches = ArrowScan(*parts).read([_scanned(native, file) for file in planned])
     found = []
-    for batch in scan.read([_scanned(native, file) for file in planned]):
+    for batch in batches:
         names = [*table.column_names, "row"]
         for row in batch.rename_columns(names).to_pylist():
             found.append({**row, **row.pop("row")})

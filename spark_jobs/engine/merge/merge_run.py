@@ -94,9 +94,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
     def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
-        metadata.require_supported(
-            self.table, merge.updated_columns, deletes=merge.may_delete
-        )
+        metadata.require_supported(self.table, merge.updated_columns, deletes=merge.may_delete)
         paradigm = metadata.row_change_paradigm(self.table)
         travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
         return processor_for(paradigm, merge, metadata.insert_layout(self.table), travelling)

@@ -4,14 +4,21 @@ Every snapshot after the base has to pass two checks. First, everything that the
 rewrites or marks must still be there, unchanged: otherwise its files no longer fit the table, under
 either isolation. Second, the statement must have the same result on the newer snapshot, which is
 the case if nothing changed in its read set. The second check ignores compactions, because they
-change files, not rows, and does not apply to the isolation ``snapshot``.
+change files, not rows, and does not apply to the isolation ``snapshot``. In a table with data
+evolution, files of columns are checked too (``column_conflicts``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.commit.column_conflicts import (
+    is_column_file,
+    needed_files,
+    touched_columns,
+    written_over,
+)
 from spark_jobs.connectors.paimon.commit.gap import READ_AGAIN, Gap, OtherCommit
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
 from spark_jobs.connectors.paimon.commit.overtaking import overtaking, reindexing
@@ -22,9 +29,8 @@ from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.read.planning import described_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.partition_names import partition_name
-from spark_jobs.contract.request import Isolation
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.writes import ReadSet
+from spark_jobs.spi.writes import MergeWrite
 
 _SHOWN: Final = 5
 
@@ -34,8 +40,7 @@ def refuse_conflicts(
     gap: Gap,
     change: Change,
     index_files: Sequence[IndexFile],
-    isolation: Isolation,
-    read_set: ReadSet,
+    write: MergeWrite,
 ) -> None:
     """Refuse to publish ``change`` after ``gap``; it was made for the snapshot of ``table``.
 
@@ -50,17 +55,44 @@ def refuse_conflicts(
             raise _conflict(table, commit, entries, "records of keys that the statement writes")
         for commit, entries in reindexing(gap, change):
             raise _conflict(table, commit, entries, "the HASH index that the statement extends")
-    if isolation == "snapshot":
+    if table.evolves_columns:
+        _refuse_written_columns(table, gap, change, write)
+    if write.isolation == "snapshot":
         return
     known = {entry.file.file_name: entry for _, entry in table.located_entries}
     known |= {entry.file.file_name: entry for entry in gap.added}
     for commit in gap.commits:
         if commit.keeps_rows:
             continue
-        entries = [*commit.entries, *(known[n] for n in commit.remarked if n in known)]
-        touched = [entries[file.ordinal] for file in read_set(described_files(table, entries))]
+        added = [entry for entry in commit.entries if not is_column_file(table, entry)]
+        entries = [*added, *_remarked(table, known, commit)]
+        described = described_files(table, entries)
+        touched = [entries[file.ordinal] for file in write.read_set(described)]
         if touched:
             raise _conflict(table, commit, touched, "what the statement read")
+
+
+def _remarked(table: PinnedTable, known: Mapping[str, Any], commit: OtherCommit) -> list[Any]:
+    """The entries of the files whose rows a commit marked; of ranges, all that hold columns."""
+    found = [known[name] for name in commit.remarked if name in known]
+    if not table.evolves_columns:
+        return found
+    first_ids = {entry.file.first_row_id for entry in found}
+    return [entry for entry in known.values() if entry.file.first_row_id in first_ids]
+
+
+def _refuse_written_columns(
+    table: PinnedTable, gap: Gap, change: Change, write: MergeWrite
+) -> None:
+    """Check that nobody wrote columns that the change assigns, removes or depends on."""
+    every = frozenset(column.name for column in table.schema.columns)
+    read = every if write.read_columns is None else write.read_columns
+    for commit, entries in written_over(table, gap, change, read):
+        raise _conflict(table, commit, entries, "columns of rows that the statement changes")
+    if write.isolation == "snapshot":
+        return
+    for commit, entries in touched_columns(table, gap, write.read_set, read):
+        raise _conflict(table, commit, entries, "columns that the statement read")
 
 
 def _refuse_lost_files(
@@ -71,6 +103,8 @@ def _refuse_lost_files(
     by_name = {entry.file.file_name: entry for _, entry in table.located_entries}
     marked = (name for index in change.index_adds for name in index_manifest.marked_files(index))
     needed |= {name: by_name[name] for name in marked if name in by_name}
+    if table.evolves_columns:
+        needed |= {e.file.file_name: e for e in needed_files(table, change)}
     for commit in gap.commits:
         lost = [needed[name] for name in commit.unsettled if name in needed]
         if lost:

@@ -115,8 +115,7 @@ class MergeCommit:
         _refuse_own_commit(gap, self.merge.operation_id)
         base, write = pinned_table(self.table), self.merge.write
         change = changes.behind(gap, latest)
-        indexes = changes.index_files
-        refuse_conflicts(base, gap, change, indexes, write.isolation, write.read_set)
+        refuse_conflicts(base, gap, change, changes.index_files, write)
         return change
 
 

@@ -83,7 +83,7 @@ def range_units(
             its range, or a column of the rows is in no file; names the files.
     """
     ordered = sorted(range(len(located)), key=lambda index: _order(located[index][1]))
-    found = []
+    found: list[Unit] = []
     end = 0
     for group in _groups(located, ordered):
         entries = [located[index][1] for index in group]
