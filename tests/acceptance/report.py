@@ -38,7 +38,7 @@ class Entry:
         """The entry of a verdict; ``refused``: reasons by case id."""
         reason = refused.get(verdict.attempt.case.id)
         if reason is None and verdict.difference:
-            rule = _policy_reason(verdict) or _other_rule(verdict)
+            rule = _policy_reason(verdict) or _other_rule(verdict) or _kind_reason(verdict)
             return cls(kind, verdict, "refused" if rule else "failed", rule or verdict.difference)
         if reason is None:
             unchecked = verdict.attempt.unchecked
@@ -90,6 +90,19 @@ def _other_rule(verdict: Verdict) -> str:
     is_other = verdict.attempt.case.nested_missing_fields == "null" and verdict.code is None
     if is_other and verdict.difference.startswith(("missing", "unexpected")):
         return "nested_missing_fields = null: such a field keeps its value here"
+    return ""
+
+
+def _kind_reason(verdict: Verdict) -> str:
+    """Why tables with data evolution refuse a case; empty if that is not what differs."""
+    if verdict.code != NOT_SUPPORTED:
+        return ""
+    statement = verdict.attempt.case.statement.lower()
+    deletes = "rows can only be deleted by deletion vectors" in verdict.difference
+    if deletes and "delete" in statement:
+        return "data evolution without deletion vectors: no row is deleted"
+    if "an update of its partition column" in verdict.difference and "update" in statement:
+        return "data evolution: rows stay in their partition"
     return ""
 
 

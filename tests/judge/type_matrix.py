@@ -86,14 +86,8 @@ REFUSALS = (
         "not in Spark",
         "Spark's reader has no such type. A table with such a column is refused, whatever the "
         "statement does.",
-        lambda cell: cell.line in (*_NEVER_READ, "VECTOR"),
+        lambda cell: cell.line in (*_NEVER_READ, "BLOB", "VECTOR"),
         r"Column {column} is of Paimon's type {type}, which Spark cannot read\.",
-    ),
-    Rule(
-        "data evolution",
-        "Paimon requires `data-evolution.enabled` for such a table, which is refused.",
-        lambda cell: cell.line == "BLOB",
-        r"uses data evolution \(option data-evolution\.enabled = true\)",
     ),
     Rule(
         "partition key",

@@ -28,12 +28,13 @@ from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
 from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import named_kinds
+from tests.support.table_kinds import EVOLVING, TRACKED, TableKind, named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PROGRESS = 10
+_TRACKING = {"rewritten": TRACKED, "columns": EVOLVING}
 
 
 def main() -> int:
@@ -46,13 +47,13 @@ def main() -> int:
         "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
     )
     parser.add_argument(
-        "--row-ids", action="store_true", help="tables that track rows; Java reads their ids"
+        "--row-ids", choices=_TRACKING, help="tables that track rows; Java reads their ids"
     )
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
     of_plan = "seeds" if parsed.plan == "auto" else f"seeds-{parsed.plan}"
-    of_plan += "-row-ids" if parsed.row_ids else ""
+    of_plan += f"-row-ids-{parsed.row_ids}" if parsed.row_ids else ""
     path = parsed.ledger or ROOT / ".property" / f"{of_plan}.jsonl"
     ledger, commit = Ledger(path), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
@@ -63,7 +64,7 @@ def main() -> int:
     print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
     with forced_plan(parsed.plan) as tally:
-        _run(missing, ledger, commit, deadline, tracks_rows=parsed.row_ids)
+        _run(missing, ledger, commit, deadline, _TRACKING.get(parsed.row_ids, ()))
     if parsed.plan != "auto":
         print(tally)
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]
@@ -72,7 +73,11 @@ def main() -> int:
 
 
 def _run(
-    seeds: list[int], ledger: Ledger, commit: str, deadline: float | None, *, tracks_rows: bool
+    seeds: list[int],
+    ledger: Ledger,
+    commit: str,
+    deadline: float | None,
+    kinds: tuple[TableKind, ...],
 ) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="property-") as folder,
@@ -82,7 +87,7 @@ def _run(
             if deadline is not None and time.monotonic() > deadline:
                 print(f"out of time before seed {seed}")
                 return
-            run = _run_seed(spark, seed, commit, tracks_rows=tracks_rows)
+            run = _run_seed(spark, seed, commit, kinds)
             if run.failure and not _answers(spark):
                 raise SystemExit(f"Spark ended while seed {seed} ran, which says nothing about it")
             ledger.add(run)
@@ -99,13 +104,13 @@ def _answers(spark: SparkSession) -> bool:
         return False
 
 
-def _run_seed(spark: SparkSession, seed: int, commit: str, *, tracks_rows: bool) -> Run:
+def _run_seed(spark: SparkSession, seed: int, commit: str, kinds: tuple[TableKind, ...]) -> Run:
     started = time.monotonic()
     failure = None
     with tempfile.TemporaryDirectory(prefix=f"seed-{seed}-") as folder:
         warehouse = Path(folder) / "warehouse"
         warehouse.mkdir()
-        runner = Runner(spark, Warehouse(warehouse), tracks_rows=tracks_rows)
+        runner = Runner(spark, Warehouse(warehouse), kinds=kinds)
         try:
             runner.run_seed(seed)
         except AssertionError as error:

@@ -17,7 +17,7 @@ from tests.oracle.statements import DeleteFrom, Statement, UpdateTable
 from tests.property.grammar import BEYOND_INT, TYPES, VALUES
 from tests.property.statements import dml, insert_rows, merge, spoiled
 from tests.support.forced_plans import FORCED, Forced
-from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, KEYED, TRACKED, TableKind
+from tests.support.table_kinds import APPEND_COW, BUILT, FOLDER, KEYED, TableKind
 
 Form = Literal["builder", "sql", "noisy sql"]
 KINDS = (*BUILT, FOLDER, *KEYED)
@@ -87,11 +87,6 @@ def kind_of(seed: int) -> TableKind:
     if seed % 3 == 0:
         return KEYED[seed // 3 % len(KEYED)]
     return _WITHOUT_KEY[seed % len(_WITHOUT_KEY)]
-
-
-def tracked_kind_of(seed: int) -> TableKind:
-    """The kind of table of a seed whose rows have ids."""
-    return TRACKED[seed % len(TRACKED)]
 
 
 def random_chain(seed: int, kind: TableKind | None = None) -> Chain:

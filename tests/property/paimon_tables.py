@@ -17,6 +17,7 @@ from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
 from tests.support.paimon_appends import appends_to_null_partitions, as_compacted
 from tests.support.paimon_vectors import live_indexes
+from tests.support.table_kinds import APPEND_COW, TableKind
 
 _ARROW = {
     "INT": pa.int32(),
@@ -76,7 +77,7 @@ class Warehouse:
             options=_options(table),
         )
         self.catalog.create_table(f"{DATABASE}.{name}", schema, False)
-        created = PaimonTable(self, name, table.columns, is_compacted=_is_compacted(table))
+        created = PaimonTable(self, name, table.columns, table.kind, _is_compacted(table))
         for rows in table.commits:
             created.append(rows, table.row_group_size)
         return created
@@ -92,6 +93,7 @@ class PaimonTable:
     warehouse: Warehouse
     name: str
     columns: tuple[TableColumn, ...]
+    kind: TableKind = APPEND_COW
     is_compacted: bool = False
 
     @property
@@ -119,9 +121,11 @@ class PaimonTable:
             writer.close()
             commit.close()
 
-    def rows(self) -> list[dict[str, Any]]:
-        """All rows as pypaimon reads them."""
+    def rows(self, *more: str) -> list[dict[str, Any]]:
+        """All rows as pypaimon reads them; ``more``: their ids, of data evolution."""
         builder = self._open().new_read_builder()
+        if more:
+            builder = builder.with_projection([*(each.name for each in self.columns), *more])
         found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
         return found.to_pylist()
 

@@ -16,7 +16,12 @@ ID, NUMBER = "_ROW_ID", "_SEQUENCE_NUMBER"
 
 
 def tracked_rows(table: PaimonTable) -> list[Row]:
-    """All rows with their ids and sequence numbers, which the oracle carries along."""
+    """All rows with their ids and sequence numbers, which the oracle carries along.
+
+    Java 1.4 does not know data evolution with deletion vectors.
+    """
+    if table.kind.evolves_columns and table.kind.marks_rows:
+        return table.rows(ID, NUMBER)
     return read_with_java(table.warehouse.path, table.full_name, tracked=True)
 
 

@@ -13,6 +13,8 @@ class TableKind:
     ``marks_rows``: rows are deleted by deletion vectors, not only by rewriting their file;
     ``buckets``: how many fixed buckets each partition has, None: rows go anywhere, -1: dynamic.
     ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
+    ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
+    stay in their partition.
     """
 
     name: str
@@ -20,6 +22,12 @@ class TableKind:
     buckets: int | None = None
     has_key: bool = False
     tracks_rows: bool = False
+    evolves_columns: bool = False
+
+    @property
+    def deletes_rows(self) -> bool:
+        """Whether statements may delete rows."""
+        return self.marks_rows or not self.evolves_columns
 
     def options(self, bucket_key: str) -> dict[str, str]:
         """The table's options; ``bucket_key`` is the column that decides the bucket.
@@ -31,6 +39,8 @@ class TableKind:
             options["deletion-vectors.enabled"] = "true"
         if self.tracks_rows:
             options["row-tracking.enabled"] = "true"
+        if self.evolves_columns:
+            options["data-evolution.enabled"] = "true"
         if self.buckets is not None:
             options["bucket"] = str(self.buckets)
             if not self.has_key:
@@ -44,6 +54,10 @@ BUCKETED_COW = TableKind("bucketed-cow", buckets=2)
 BUCKETED_DV = TableKind("bucketed-dv", marks_rows=True, buckets=2)
 ROW_TRACKING = TableKind("row-tracking", tracks_rows=True)
 ROW_TRACKING_DV = TableKind("row-tracking-dv", marks_rows=True, tracks_rows=True)
+DATA_EVOLUTION = TableKind("data-evolution", tracks_rows=True, evolves_columns=True)
+DATA_EVOLUTION_DV = TableKind(
+    "data-evolution-dv", marks_rows=True, tracks_rows=True, evolves_columns=True
+)
 
 PRIMARY_KEY = TableKind("primary-key", buckets=2, has_key=True)
 PRIMARY_KEY_DV = TableKind("primary-key-dv", marks_rows=True, buckets=2, has_key=True)
@@ -53,7 +67,8 @@ PRIMARY_KEY_DYNAMIC = TableKind("primary-key-dynamic", buckets=-1, has_key=True)
 BUILT = (APPEND_COW, APPEND_DV, BUCKETED_COW, BUCKETED_DV)
 KEYED = (PRIMARY_KEY, PRIMARY_KEY_DV, PRIMARY_KEY_DYNAMIC)
 TRACKED = (ROW_TRACKING, ROW_TRACKING_DV)
-KINDS = {kind.name: kind for kind in (*BUILT, *KEYED, *TRACKED)}
+EVOLVING = (DATA_EVOLUTION, DATA_EVOLUTION_DV)
+KINDS = {kind.name: kind for kind in (*BUILT, *KEYED, *TRACKED, *EVOLVING)}
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")
 

@@ -145,7 +145,7 @@ def test_system_tables_are_refused(connector: Connector, name: str) -> None:
             lambda d: d["options"].update({"row-tracking.enabled": "true", "bucket": "2"}),
             r"tracks rows .* and has fixed buckets",
         ),
-        (set_option("data-evolution.enabled", "true"), "data evolution"),
+        (set_option("data-evolution.enabled", "true"), "does not track rows"),
         (set_option("scan.fallback-branch", "b"), "falls back to a branch"),
         (set_option("type", "format-table"), "not a data table"),
         (set_option("fields.name.default-value", "x"), "replaces NULLs while reading"),

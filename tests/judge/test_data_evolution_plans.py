@@ -1,0 +1,136 @@
+"""Merges that store columns apart, under every physical plan and beside each other.
+
+Java and pypaimon read the rows, and Java their ids.
+"""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
+from spark_jobs.contract.statements import (
+    Assignment,
+    DeleteAction,
+    InsertAllAction,
+    MergeCase,
+    UpdateAction,
+)
+from tests.judge.judge import read_with_java
+from tests.judge.merging import delete, merge, overwrite, truncate, update
+from tests.judge.writer import JavaTable
+from tests.support.forced_plans import forced_plan
+from tests.support.judged_values import differences
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("w", pa.string()), ("p", pa.string())])
+OPTIONS = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+
+
+def rows_of(ids, value):
+    ids = list(ids)
+    columns = {"v": [value] * len(ids), "w": [f"w{value}"] * len(ids)}
+    return pa.table({"id": ids, **columns, "p": ["xy"[n % 2] for n in ids]}, schema=SCHEMA)
+
+
+def sets(*columns):
+    return MergeCase("matched", UpdateAction(tuple(Assignment(c, f"s.{c}") for c in columns)))
+
+
+@pytest.fixture
+def table(warehouse):
+    """A table of Java's, with ids 0 to 19 in two partitions."""
+    made = JavaTable.create(warehouse.path, "d.t", SCHEMA, ["p"], OPTIONS)
+    made.append(rows_of(range(20), 1))
+    return made
+
+
+def look(warehouse):
+    """(v, w, row id) by id."""
+    found = read_with_java(warehouse.path, "d.t", tracked=True)
+    plain = [{n: row[n] for n in SCHEMA.names} for row in found]
+    assert not differences(warehouse.both_readers("d.t"), plain)
+    return {row["id"]: (row["v"], row["w"], row["_ROW_ID"]) for row in found}
+
+
+def files_of_columns(warehouse):
+    native = warehouse.table("d.t")
+    splits = native.new_read_builder().new_scan().plan().splits()
+    return [file.write_cols for split in splits for file in split.files if file.write_cols]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ["join", "located", "prepared"])
+def test_merges(spark, warehouse, table, plan):
+    cases = [sets("v"), MergeCase("not_matched", InsertAllAction())]
+    for start in (0, 4):
+        before = look(warehouse)
+        source = rows_of([*range(start, start + 4), 100 + start], 7 + start)
+        with forced_plan(plan) as tally:
+            result = merge(spark, warehouse, source, cases)
+        assert result.error is None, result.error
+        assert tally.ran == 1
+        assert (result.metrics.updated, result.metrics.inserted) == (4, 1)
+        after = look(warehouse)
+        for key, (_, w, row_id) in before.items():
+            value = 7 + start if start <= key < start + 4 else before[key][0]
+            assert after[key] == (value, w, row_id)
+        assert after[100 + start][:2] == (7 + start, f"w{7 + start}")
+        assert after[100 + start][2] > max(row_id for _, _, row_id in before.values())
+    assert files_of_columns(warehouse) == [["v"]] * 4
+    table.append(rows_of([200], 3))
+    table.compact()
+    assert update(spark, warehouse, {"w": "concat(w, v)"}, "id < 3 OR id > 100").error is None
+    assert look(warehouse)[200][:2] == (3, "w33")
+
+
+@pytest.mark.slow
+def test_other_statements(spark, warehouse, table):
+    refused = [
+        lambda: delete(spark, warehouse, "id = 2"),
+        lambda: delete(spark, warehouse, "p = 'x'"),
+        lambda: update(spark, warehouse, {"p": "'z'"}, "id < 3"),
+        lambda: merge(spark, warehouse, rows_of([1], 2), [MergeCase("matched", DeleteAction())]),
+    ]
+    before = look(warehouse)
+    for run in refused:
+        assert run().error.code == "NOT_SUPPORTED"
+    assert look(warehouse) == before
+    assert update(spark, warehouse, {"v": "v + id"}, "id < 5").error is None
+    assert overwrite(spark, warehouse, rows_of([9, 31], 2), "dynamic").error is None
+    assert look(warehouse).keys() == {*range(0, 20, 2), 9, 31}
+    assert truncate(spark, warehouse, {"p": "'y'"}).error is None
+    assert look(warehouse) == {n: (1 + n * (n < 5), "w1", before[n][2]) for n in range(0, 20, 2)}
+
+
+def beside(other):
+    """Run ``other`` right before the next statement publishes."""
+    real, waiting = PaimonMergeWrites.finish_merge, [other]
+
+    def finish(self, *arguments):
+        if waiting:
+            waiting.pop()()
+        return real(self, *arguments)
+
+    return mock.patch.object(PaimonMergeWrites, "finish_merge", finish)
+
+
+@pytest.mark.slow
+def test_two_merges_at_once(spark, warehouse, table):
+    """Of different columns both land at once; of the same column, one runs again."""
+    v, w = rows_of(range(6), 5), rows_of(range(3, 9), 6)
+
+    with beside(lambda: merge(spark, warehouse, v, [sets("v")])):
+        result = merge(spark, warehouse, w, [sets("w")])
+    assert (result.error, result.metrics.attempts, result.metrics.snapshots_met) == (None, 1, 1)
+    with beside(lambda: merge(spark, warehouse, rows_of([1], 8), [sets("v")])):
+        result = merge(spark, warehouse, rows_of([3], 9), [sets("v")])
+    assert (result.error, result.metrics.attempts) == (None, 2)
+    with beside(table.compact):
+        result = merge(spark, warehouse, rows_of([5], 11), [sets("v")])
+    assert result.error is None
+
+    values = [(5, "w1"), (8, "w1"), (5, "w1"), (9, "w6"), (5, "w6"), (11, "w6")]
+    found = look(warehouse)
+    assert [found[n][:2] for n in range(6)] == values
