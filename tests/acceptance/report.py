@@ -13,6 +13,7 @@ from typing import Any
 from spark_jobs.errors import ErrorCode
 from tests.acceptance.cases import CATEGORIES, POLICY
 from tests.acceptance.running import NOT_SUPPORTED, Verdict
+from tests.support.table_kinds import KINDS
 
 # Errors of values, and of types, that are not stored.
 _NOT_STORED = (ErrorCode.VALUE_NOT_STORABLE.name, ErrorCode.TYPE_MISMATCH.name)
@@ -38,7 +39,7 @@ class Entry:
         """The entry of a verdict; ``refused``: reasons by case id."""
         reason = refused.get(verdict.attempt.case.id)
         if reason is None and verdict.difference:
-            rule = _policy_reason(verdict) or _other_rule(verdict) or _kind_reason(verdict)
+            rule = _policy_reason(verdict) or _other_rule(verdict) or _kind_reason(kind, verdict)
             return cls(kind, verdict, "refused" if rule else "failed", rule or verdict.difference)
         if reason is None:
             unchecked = verdict.attempt.unchecked
@@ -93,15 +94,14 @@ def _other_rule(verdict: Verdict) -> str:
     return ""
 
 
-def _kind_reason(verdict: Verdict) -> str:
+def _kind_reason(kind: str, verdict: Verdict) -> str:
     """Why tables with data evolution refuse a case; empty if that is not what differs."""
     if verdict.code != NOT_SUPPORTED:
         return ""
     statement = verdict.attempt.case.statement.lower()
-    deletes = "rows can only be deleted by deletion vectors" in verdict.difference
-    if deletes and "delete" in statement:
+    if not KINDS[kind].deletes_rows and "delete" in statement:
         return "data evolution without deletion vectors: no row is deleted"
-    if "an update of its partition column" in verdict.difference and "update" in statement:
+    if "an update of its partition column" in verdict.difference:
         return "data evolution: rows stay in their partition"
     return ""
 
