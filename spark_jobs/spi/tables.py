@@ -46,8 +46,8 @@ class TableHandle:
     ``snapshot_id`` is None if the table has no snapshot. ``native`` is the connector's own object.
     ``schema_changes``: those that ``columns`` has already, but the stored table only once the write
     is published. ``key_columns`` are the primary key: no row has NULL there, no two rows have the
-    same values, and an UPDATE keeps them. ``has_identities``: a row has an identity that an UPDATE
-    keeps wherever it stores the row.
+    same values, and an UPDATE keeps them. ``fixed_columns``: others that an UPDATE can only keep.
+    ``has_identities``: a row has an identity that an UPDATE keeps wherever it stores the row.
     """
 
     name: TableName
@@ -57,6 +57,7 @@ class TableHandle:
     native: Any = field(repr=False, compare=False, default=None)
     schema_changes: tuple[SchemaChange, ...] = ()
     key_columns: tuple[str, ...] = ()
+    fixed_columns: tuple[str, ...] = ()
     has_identities: bool = False
 
     @property

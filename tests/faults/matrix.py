@@ -28,6 +28,7 @@ WORKS = {
     "merge beside others": Work("operation-1", 100, meets_others=True),
     "merge with vectors beside others": Work("operation-1", 100, marks=True, meets_others=True),
     "appended records beside others": Work("operation-1", 100, has_key=True, meets_others=True),
+    "files of columns beside others": Work("operation-1", 100, evolves=True, meets_others=True),
     "rewritten sections": Work("operation-1", 100, has_key=True, marks=True),
 }
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}(-[0-9a-f]{12}-\d+)?|(?<=[-.])[0-9a-f]{32}")
@@ -111,11 +112,11 @@ class Matrix:
 
     def _fresh(self, work: str) -> Path:
         """A new copy of the work's table, always at one and the same path."""
-        marks, has_key = WORKS[work].marks, WORKS[work].has_key
-        seed = self.folder / f"seed-{marks}-{has_key}"
+        marks, has_key, evolves = WORKS[work].marks, WORKS[work].has_key, WORKS[work].evolves
+        seed = self.folder / f"seed-{marks}-{has_key}-{evolves}"
         if not seed.exists():
             seed.mkdir()
-            new_table(seed, marks=marks, has_key=has_key)
+            new_table(seed, marks=marks, has_key=has_key, evolves=evolves)
         shutil.rmtree(self._warehouse, ignore_errors=True)
         shutil.copytree(seed, self._warehouse)
         return self._warehouse

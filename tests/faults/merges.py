@@ -52,9 +52,9 @@ _CHANGED = {**OLD[1], "v": "changed"}
 class Work:
     """What a merge does. ``changes``: an UPDATE and a DELETE beside the new row ``new_id``.
 
-    ``marks``: on a table with deletion vectors; ``has_key``: with a primary key. ``meets_others``:
-    somebody else appends a row before its first publication. ``adds``: the column that it adds,
-    unless it is there.
+    ``marks``: on a table with deletion vectors; ``has_key``: with a primary key; ``evolves``: with
+    data evolution, where the DELETE is left out. ``meets_others``: somebody else appends a row
+    before its first publication. ``adds``: the column that it adds, unless it is there.
     """
 
     operation_id: str
@@ -64,12 +64,14 @@ class Work:
     meets_others: bool = False
     adds: str = ""
     has_key: bool = False
+    evolves: bool = False
 
     @property
     def expected(self) -> list[Row]:
         """The rows afterwards, on a table of OLD."""
         new = self._new_row
-        return sorted([OLD[0], _CHANGED, *OLD[3:], new] if self.changes else [*OLD, new], key=repr)
+        kept = OLD[2:] if self.evolves else OLD[3:]
+        return sorted([OLD[0], _CHANGED, *kept, new] if self.changes else [*OLD, new], key=repr)
 
     @property
     def _new_row(self) -> Row:
@@ -90,16 +92,14 @@ class Work:
             ]
             return keyed_batches(table, changes)
         if self.marks:
-            gone = [{**at, "position": position} for position in (1, 2)]
+            marked = [{**at, "position": position} for position in (1, 2)]
             return [
-                change_rows(table, rows.DELETE, gone, case=1),
+                change_rows(table, rows.DELETE, marked, case=1),
                 inserts(table, [_CHANGED, new]),
             ]
-        return [
-            change_rows(table, rows.UPDATE, [{**at, "position": 1, "v": "changed"}]),
-            change_rows(table, rows.DELETE, [{**at, "position": 2}], case=1),
-            inserts(table, [new]),
-        ]
+        updated = change_rows(table, rows.UPDATE, [{**at, "position": 1, "v": "changed"}])
+        gone = change_rows(table, rows.DELETE, [{**at, "position": 2}], case=1)
+        return [updated, *([] if self.evolves else [gone]), inserts(table, [new])]
 
 
 @dataclass
@@ -194,13 +194,17 @@ def append_by_others(warehouse: Path) -> None:
         append_with_pypaimon(table, [OTHER])
 
 
-def new_table(warehouse: Path | str, *, marks: bool = False, has_key: bool = False) -> None:
+def new_table(
+    warehouse: Path | str, *, marks: bool = False, has_key: bool = False, evolves: bool = False
+) -> None:
     """A table with the rows OLD: one file in each of two partitions.
 
     With a key, the connector writes them, so that all readers see them.
     """
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
     options = {"deletion-vectors.enabled": "true"} if marks else {}
+    if evolves:
+        options |= {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     key = ("p", "id") if has_key else ()
     if has_key:
         options["bucket"] = "1"

@@ -45,6 +45,7 @@ def java() -> Callable[[Path], list[dict[str, Any]]] | None:
         "merge with vectors beside others",
         "appended records beside others",
         "rewritten sections",
+        pytest.param("files of columns beside others", marks=pytest.mark.extended),
     ],
 )
 def test_faults_at_every_step(

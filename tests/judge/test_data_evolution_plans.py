@@ -17,6 +17,7 @@ from spark_jobs.contract.statements import (
     InsertAllAction,
     MergeCase,
     UpdateAction,
+    UpdateAllAction,
 )
 from tests.judge.judge import read_with_java
 from tests.judge.merging import delete, merge, overwrite, truncate, update
@@ -102,6 +103,23 @@ def test_other_statements(spark, warehouse, table):
     assert look(warehouse).keys() == {*range(0, 20, 2), 9, 31}
     assert truncate(spark, warehouse, {"p": "'y'"}).error is None
     assert look(warehouse) == {n: (1 + n * (n < 5), "w1", before[n][2]) for n in range(0, 20, 2)}
+
+
+@pytest.mark.slow
+def test_rows_that_keep_their_partition(spark, warehouse, table):
+    """ON says that UPDATE * assigns the partition that the row has."""
+    cases = [MergeCase("matched", UpdateAllAction()), MergeCase("not_matched", InsertAllAction())]
+    before = look(warehouse)
+
+    assert merge(spark, warehouse, rows_of([1], 5), cases).error.code == "NOT_SUPPORTED"
+    on = "t.id = s.id AND t.p = s.p"
+    result = merge(spark, warehouse, rows_of([1, 2, 40], 5), cases, on=on)
+
+    assert result.error is None, result.error
+    after = look(warehouse)
+    assert after.pop(40)[:2] == (5, "w5")
+    assert after == before | {n: (5, "w5", before[n][2]) for n in (1, 2)}
+    assert files_of_columns(warehouse) == [["id", "v", "w"]] * 2
 
 
 def beside(other):

@@ -22,8 +22,11 @@ def evolving_chain(chain: Chain, seed: int) -> Chain:
     return dataclasses.replace(chain, table=table, steps=steps)
 
 
-def is_refused(statement: Statement, table: Table) -> bool:
-    """Whether rows would have to be deleted without vectors, or to leave their partition."""
+def may_be_refused(statement: Statement, table: Table) -> bool:
+    """Whether rows would have to be deleted without vectors, or may have to leave their partition.
+
+    They do not if ON compares the partition column with what is assigned to it.
+    """
     if not table.kind.evolves_columns:
         return False
     moves = table.partition is not None and table.partition in _assigned(statement, table)

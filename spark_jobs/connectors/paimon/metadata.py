@@ -76,6 +76,7 @@ class PaimonMetadata:
                 partition_keys=schema.partition_keys,
                 snapshot_id=snapshot.id if snapshot else None,
                 key_columns=tuple(schema.primary_keys),
+                fixed_columns=schema.partition_keys if schema.evolves_columns else (),
                 has_identities=schema.tracks_rows,
                 native=PinnedTable(table, snapshot, schema),
             )

@@ -85,12 +85,6 @@ class AnalyzedMerge:
         return not self.has_source and self.cases[0].operation == rows.DELETE
 
     @property
-    def updated_columns(self) -> frozenset[str]:
-        """The target columns that UPDATE clauses assign."""
-        updates = (case for case in self.cases if case.operation == rows.UPDATE)
-        return frozenset(column for case in updates for column in case.values)
-
-    @property
     def may_delete(self) -> bool:
         """Whether a clause deletes rows."""
         return any(case.operation == rows.DELETE for case in self.cases)

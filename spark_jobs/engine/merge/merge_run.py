@@ -94,10 +94,13 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
     def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
-        metadata.require_supported(self.table, merge.updated_columns, deletes=merge.may_delete)
         paradigm = metadata.row_change_paradigm(self.table)
         travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
-        return processor_for(paradigm, merge, metadata.insert_layout(self.table), travelling)
+        layout = metadata.insert_layout(self.table)
+        processor = processor_for(paradigm, merge, layout, travelling)
+        updated = processor.updated_columns
+        metadata.require_supported(self.table, updated, deletes=merge.may_delete)
+        return processor
 
     def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""

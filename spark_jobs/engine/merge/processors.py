@@ -87,6 +87,16 @@ class RowChangeProcessor(ABC):
         return self._merge
 
     @property
+    def updated_columns(self) -> frozenset[str]:
+        """The columns that UPDATEs may change."""
+        return frozenset(
+            column
+            for case in self._merge.cases
+            for column, value in case.values.items()
+            if case.operation == rows.UPDATE and not self._keeps_key(case, column, value)
+        )
+
+    @property
     def writes_inserts(self) -> bool:
         """Whether INSERT rows can occur among the change rows."""
         return bool(self._split) or self._merge.has("not_matched")
@@ -170,8 +180,10 @@ class RowChangeProcessor(ABC):
         }
 
     def _keeps_key(self, case: AnalyzedCase, column: str, value: Expression) -> bool:
-        is_key = case.operation == rows.UPDATE and column in self._merge.table.key_columns
-        return is_key and keeps_key(self._merge, column, value)
+        table = self._merge.table
+        is_key = column in table.key_columns or column in table.fixed_columns
+        is_update = case.operation == rows.UPDATE
+        return is_update and is_key and keeps_key(self._merge, column, value)
 
     def _old_value(self, column: str) -> Expression:
         return Expression(
@@ -189,7 +201,10 @@ class ChangeOnlyUpdatedColumnsProcessor(RowChangeProcessor):
     def splits(self, case: AnalyzedCase) -> bool:
         """True if an UPDATE assigns one of the insert layout's deciding columns."""
         deciding = self._insert_layout.deciding_columns.difference(self._merge.table.key_columns)
-        return case.operation == rows.UPDATE and any(column in deciding for column in case.values)
+        return case.operation == rows.UPDATE and any(
+            column in deciding and not self._keeps_key(case, column, value)
+            for column, value in case.values.items()
+        )
 
 
 class DeleteAndInsertProcessor(RowChangeProcessor):

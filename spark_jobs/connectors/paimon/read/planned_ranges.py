@@ -38,49 +38,47 @@ def described_range(
 ) -> PlannedFile:
     """A range with the files of ``entries``, the newest last, for its partition and statistics."""
     anchor = entries[0]
-    newest = table.file_columns.newest(entries)
-    ranges = {id(entry): ranges_of(entry) for entry in entries}
     return PlannedFile(
         ordinal=ordinal,
         path=anchor.file.file_name,
         partition=anchor.partition.to_dict(),
         row_count=anchor.file.row_count,
         size=sum(entry.file.file_size for entry in entries),
-        ranges=RangeStatistics(
-            {name: ranges[id(entry)] for name, entry in newest.items()},
-            tuple(column.name for column in table.schema.columns),
-            anchor.file.row_count,
-        ),
+        ranges=RangeStatistics(table, entries, ranges_of),
     )
 
 
 class RangeStatistics(Mapping[str, ColumnRange]):
     """The statistics of a range: of each column, those of the file with its values.
 
-    A column that no file has is NULL in all ``row_count`` rows.
+    A column that no file has is NULL in all rows.
     """
 
-    __slots__ = ("_columns", "_names", "_row_count")
+    __slots__ = ("_entries", "_ranges_of", "_table")
 
     def __init__(
-        self, columns: Mapping[str, FileRanges], names: tuple[str, ...], row_count: int
+        self,
+        table: PinnedTable,
+        entries: Sequence[Any],
+        ranges_of: Callable[[Any], FileRanges],
     ) -> None:
-        self._columns = columns
-        self._names = names
-        self._row_count = row_count
+        self._table = table
+        self._entries = entries
+        self._ranges_of = ranges_of
 
     def __getitem__(self, column: str) -> ColumnRange:
-        if column in self._columns:
-            return self._columns[column][column]
-        if column not in self._names:
+        for entry in reversed(self._entries):
+            if column in self._table.file_columns.held(entry):
+                return self._ranges_of(entry)[column]
+        if column not in list(self):
             raise KeyError(column)
-        return ColumnRange(None, None, self._row_count)
+        return ColumnRange(None, None, self._entries[0].file.row_count)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return (column.name for column in self._table.schema.columns)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._table.schema.columns)
 
 
 def scanned_range(table: PinnedTable, ordinal: int) -> ScannedRange:
