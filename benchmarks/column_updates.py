@@ -1,10 +1,11 @@
 """A merge that assigns two of many columns: as files of columns, copy-on-write, and plain Spark.
 
 ``python -m benchmarks.column_updates [--rows N] [--columns N] [--changes N] [--runs N]``, in
-``.venv-spark``; ``--plain-runs N`` for fewer runs of plain Spark, which takes longer. The table has N columns in ten files; the source updates rows that are scattered
-over all of them. This project merges into a table with data evolution and into a copy-on-write
-table; the plain plan is that of ``benchmarks.plain_spark``. All alternate in one process. Prints
-seconds, bytes written, their ratios, and whether all have the same rows.
+``.venv-spark``; ``--plain-runs N`` for fewer runs of plain Spark, which takes longer. The table has
+N columns in ten files; the source updates rows that are scattered over all of them. This project
+merges into a table with data evolution and into a copy-on-write table; the plain plan is that of
+``benchmarks.plain_spark``. All alternate in one process. Prints seconds, bytes written, their
+ratios, and whether all have the same rows.
 """
 
 from __future__ import annotations
