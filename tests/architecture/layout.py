@@ -23,6 +23,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.read.range_scan",
     "spark_jobs.connectors.paimon.write.column_sink",
     "spark_jobs.connectors.paimon.write.file_documents",
+    "spark_jobs.connectors.paimon.write.task_files",
     "spark_jobs.connectors.paimon.write.new_rows",
     "spark_jobs.connectors.paimon.write.keyed_sink",
     "spark_jobs.connectors.paimon.write.sink",

@@ -6,10 +6,9 @@ Deletion vectors mark deleted rows; new rows go to new files. Never imports a ta
 
 from __future__ import annotations
 
-import posixpath
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from spark_jobs.connectors.paimon.format.vectors import (
 from spark_jobs.connectors.paimon.read.range_scan import RangeFile, column_files
 from spark_jobs.connectors.paimon.write.file_documents import file_document, index_fragment
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.connectors.paimon.write.task_files import TaskFiles
 from spark_jobs.datafiles.column_files import ColumnFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
@@ -73,13 +73,15 @@ class ColumnSink:
 
     def __init__(self, factory: ColumnSinkFactory, task_key: str) -> None:
         self._factory = factory
-        self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
-        self._paths: list[str] = []
+        self._files = TaskFiles(factory.layout, task_key)
+        self._new_path = partial(self._files.data_path, factory.name_prefix)
         self._fragments: list[Fragment] = []
         self._filesystem = factory.layout.files.filesystem
         self._new_rows = NewRowsWriter(factory.layout, self._new_path)
         self._vectors = VectorIndexWriter(
-            self._filesystem, factory.index_directory, self._new_index_path
+            self._filesystem,
+            factory.index_directory,
+            partial(self._files.index_path, factory.index_prefix),
         )
         self._rows = RowPositionSink(
             factory.layout.files.schema,
@@ -104,11 +106,7 @@ class ColumnSink:
     def abort(self) -> None:
         """Remove all files of this sink."""
         self._new_rows.close_quietly()
-        for path in self._paths:
-            try:
-                self._filesystem.delete_file(path)
-            except FileNotFoundError:
-                continue
+        self._files.remove()
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """The values of ``columns`` in the target row, as Python values."""
@@ -124,18 +122,6 @@ class ColumnSink:
         fields = [field for field in factory.layout.files.schema if field.name in columns]
         files = column_files(source.files, [each.name for each in fields], factory.mappings)
         return ColumnFiles(self._filesystem, files, fields, {}, source.row_count)
-
-    def _new_path(self, directory: str) -> str:
-        number = len(self._paths)
-        name = f"{self._factory.name_prefix}{self._task}-{number}.parquet"
-        place = self._factory.layout.outside(directory, int(self._task, 16) + number)
-        self._paths.append(posixpath.join(place, name))
-        return self._paths[-1]
-
-    def _new_index_path(self, directory: str) -> str:
-        name = f"{self._factory.index_prefix}{self._task}-{len(self._paths)}"
-        self._paths.append(posixpath.join(directory, name))
-        return self._paths[-1]
 
     def _change_range(self, ordinal: int, changes: FileChanges) -> None:
         source = self._factory.ranges[ordinal]

@@ -7,9 +7,9 @@ versions of the updated rows are appended to the file's bucket. Never imports a 
 from __future__ import annotations
 
 import posixpath
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from spark_jobs.connectors.paimon.write.file_documents import file_document, ind
 from spark_jobs.connectors.paimon.write.moved_rows import MovedRows
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter, in_bucket
 from spark_jobs.connectors.paimon.write.source_file import SourceFile
+from spark_jobs.connectors.paimon.write.task_files import TaskFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.parquet.rewrite import rewrite
@@ -64,8 +65,8 @@ class PaimonMergeSink:
 
     def __init__(self, factory: PaimonSinkFactory, task_key: str) -> None:
         self._factory = factory
-        self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
-        self._paths: list[str] = []
+        self._files = TaskFiles(factory.layout, task_key)
+        self._new_path = partial(self._files.data_path, factory.name_prefix)
         self._fragments: list[Fragment] = []
         self._filesystem = factory.layout.files.filesystem
         self._new_rows = NewRowsWriter(factory.layout, self._new_path)
@@ -75,7 +76,9 @@ class PaimonMergeSink:
             self._old_rows = NewRowsWriter(factory.layout.of_tracked_rows(), self._new_path)
         self._moved_rows = MovedRows(self._filesystem, factory.files)
         self._vectors = VectorIndexWriter(
-            self._filesystem, factory.index_directory, self._new_index_path
+            self._filesystem,
+            factory.index_directory,
+            partial(self._files.index_path, factory.index_prefix),
         )
         self._rows = RowPositionSink(
             factory.layout.files.schema,
@@ -106,11 +109,7 @@ class PaimonMergeSink:
         """Remove all files of this sink."""
         self._new_rows.close_quietly()
         self._old_rows.close_quietly()
-        for path in self._paths:
-            try:
-                self._filesystem.delete_file(path)
-            except FileNotFoundError:
-                continue
+        self._files.remove()
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """The values of ``columns`` in the target row, as Python values."""
@@ -121,18 +120,6 @@ class PaimonMergeSink:
     def _mappings_of(self, file: SourceFile) -> tuple[FieldMapping, ...] | None:
         columns = self._factory.layout.files.schema
         return file_mappings(self._factory.mappings, columns, file.schema_id, file.identity)
-
-    def _new_path(self, directory: str) -> str:
-        number = len(self._paths)
-        name = f"{self._factory.name_prefix}{self._task}-{number}.parquet"
-        place = self._factory.layout.outside(directory, int(self._task, 16) + number)
-        self._paths.append(posixpath.join(place, name))
-        return self._paths[-1]
-
-    def _new_index_path(self, directory: str) -> str:
-        name = f"{self._factory.index_prefix}{self._task}-{len(self._paths)}"
-        self._paths.append(posixpath.join(directory, name))
-        return self._paths[-1]
 
     def _insert(self, batch: pa.RecordBatch) -> None:
         if not self._factory.tracks_rows:
