@@ -112,9 +112,8 @@ class ColumnSink:
         """The values of ``columns`` in the target row, as Python values."""
         source, position = self._factory.ranges[row_id[FILE_FIELD]], row_id[POSITION_FIELD]
         others = np.delete(np.arange(source.row_count), position)
-        for _, rows in self._stored(source, columns).rows(others):
-            return dict(rows.to_pylist()[0])
-        raise AssertionError
+        _, rows = next(self._stored(source, columns).rows(others))
+        return dict(rows.to_pylist()[0])
 
     def _stored(self, source: SourceRange, columns: Sequence[str]) -> ColumnFiles:
         """How ``columns`` of the range are read."""
@@ -147,10 +146,4 @@ class ColumnSink:
         stored = self._stored(source, tuple(changes.columns))
         written = write_columns(stored, target, changes, self._factory.layout.files.compression)
         document = {"column_file": {"range": ordinal, **file_document(written, None)}}
-        self._fragments.append(
-            Fragment(
-                document,
-                files_added=1,
-                bytes_added=written.size,
-            )
-        )
+        self._fragments.append(Fragment(document, files_added=1, bytes_added=written.size))
