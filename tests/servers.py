@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.judge.hdfs_server import hdfs_toolchain
+from tests.judge.iceberg_server import iceberg_toolchain
 from tests.judge.rest_server import rest_toolchain
 from tests.judge.toolchain import JudgeMissingError, prepare
 from tests.support.gateway import GatewayMissingError, gateway_program
@@ -26,6 +27,7 @@ def _java_programs() -> None:
     prepare()
     hdfs_toolchain()
     rest_toolchain()
+    iceberg_toolchain()
 
 
 def _say_what_is_missing(make: Callable[[], object]) -> None:
