@@ -92,6 +92,7 @@ class TableName:
 class CatalogSpec:
     """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
 
+    ``warehouse``: an absolute path or URI; empty where only the catalog knows the places of tables.
     ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: the
     warehouse. Credentials are not among the options: they are passed in their own document.
     """
@@ -103,7 +104,8 @@ class CatalogSpec:
 
     def __post_init__(self) -> None:
         require(bool(self.connector.strip()), "connector: is empty")
-        require_absolute("warehouse", self.warehouse)
+        if self.warehouse or self.workspace is None:
+            require_absolute("warehouse", self.warehouse)
         if self.workspace is not None:
             require_absolute("workspace", self.workspace)
 

@@ -1,0 +1,150 @@
+"""Options of an Iceberg catalog: pyiceberg's properties. Operator and job read them.
+
+Every value is text: what pyiceberg nests (``auth``, ``ssl``) is a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from spark_jobs.contract import s3_options
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError
+
+TYPE: Final = "type"
+URI: Final = "uri"
+WAREHOUSE: Final = "warehouse"
+# By what name a database of a SQL catalog knows the catalog: several may share one.
+CATALOG_NAME: Final = "catalog-name"
+REST: Final = "rest"
+SQL: Final = "sql"
+GLUE: Final = "glue"
+CATALOGS: Final = (REST, SQL, GLUE)
+
+# Login and password of a connection: of a REST server both in one, "client id:client secret".
+CREDENTIAL: Final = "credential"
+SQL_USER: Final = "jdbc.user"
+SQL_PASSWORD: Final = "jdbc.password"  # noqa: S105 - the name of an option
+AWS_KEY_ID: Final = "client.access-key-id"
+AWS_SECRET: Final = "client.secret-access-key"  # noqa: S105 - the name of an option
+
+SNAPSHOTS: Final = "snapshot-loading-mode"
+TOKEN_SERVER: Final = "oauth2-server-uri"  # noqa: S105 - the name of an option
+AUTH: Final = "auth"
+NESTED: Final = (AUTH, "ssl")
+# All that a request may show; every other option travels with the credentials.
+PUBLIC: Final = frozenset(
+    (
+        *(TYPE, URI, WAREHOUSE, CATALOG_NAME, SNAPSHOTS, TOKEN_SERVER),
+        *("prefix", "scope", "audience", "resource", "namespace-separator", "rest-page-size"),
+        *("rest.sigv4-enabled", "rest.signing-region", "rest.signing-name"),
+        *("client.region", "glue.region", "glue.endpoint", "glue.id"),
+        *("s3.endpoint", "s3.region", "s3.force-virtual-addressing"),
+        *("s3.connect-timeout", "s3.request-timeout"),
+    )
+)
+_AUTHS: Final = ("noop", "basic")
+_SCHEMES: Final = {REST: ("http://", "https://"), SQL: ("sqlite", "postgresql")}
+_REFUSED: Final = {
+    "hadoop": "on an object store two writers could publish the same version of a table",
+    "hive": "it was not tried against a metastore",
+    "dynamodb": "it was not tried",
+    "bigquery": "it was not tried",
+    "in-memory": "its tables end with the process that made them",
+}
+_S3: Final = {
+    s3_options.ENDPOINT: ("s3.endpoint",),
+    s3_options.REGION: ("s3.region", "client.region"),
+    s3_options.ACCESS_KEY: ("s3.access-key-id", AWS_KEY_ID),
+    s3_options.SECRET_KEY: ("s3.secret-access-key", AWS_SECRET),
+    s3_options.SESSION_TOKEN: ("s3.session-token", "client.session-token"),
+}
+_VIRTUAL: Final = "s3.force-virtual-addressing"
+
+
+def require_catalog(options: Mapping[str, str]) -> str:
+    """The type of the catalog; refuses what cannot be opened.
+
+    Raises:
+        NotSupportedError: another type of catalog, remote signing, another authentication.
+        RequestError: REQUEST_INVALID, naming the option.
+    """
+    kind = options.get(TYPE, REST)
+    if kind in _REFUSED:
+        raise NotSupportedError(
+            f"Catalogs of the type {kind} are not supported: {_REFUSED[kind]}.",
+            f"Use one of the types {', '.join(CATALOGS)}.",
+        )
+    require(kind in CATALOGS, f"{TYPE}: {kind!r} is not one of: {', '.join(CATALOGS)}")
+    if schemes := _SCHEMES.get(kind):
+        require(
+            options.get(URI, "").startswith(schemes),
+            f"{URI}: does not begin with {' or '.join(schemes)}, as that of a {kind} catalog does",
+        )
+    _require_known_ways(options)
+    return kind
+
+
+def _require_known_ways(options: Mapping[str, str]) -> None:
+    if "py-catalog-impl" in options:
+        raise NotSupportedError("Catalogs that a class of your own opens are not supported.")
+    if "s3.signer" in options or options.get("s3.remote-signing-enabled", "").lower() == "true":
+        raise NotSupportedError(
+            "Remote signing of requests to S3 is not supported.",
+            "Let the catalog's server hand out keys, or give keys to the connection.",
+        )
+    require(
+        options.get(SNAPSHOTS, "all") == "all",
+        f"{SNAPSHOTS}: is not 'all', but the history of tables is needed",
+    )
+    way = _object(AUTH, options[AUTH]).get("type") if AUTH in options else None
+    if way is not None and way not in _AUTHS:
+        raise NotSupportedError(
+            f"{AUTH}: the authentication {way!r} is not supported.",
+            "For OAuth 2 write client id and secret into login and password, and the address of "
+            f"the token's server into {TOKEN_SERVER}.",
+        )
+
+
+def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
+    """The options as pyiceberg takes them.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the option that is no JSON object.
+    """
+    nested = {name: _object(name, options[name]) for name in NESTED if name in options}
+    return {**options, **nested}
+
+
+def storage_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of the storage, by the names of ``s3_options``; holds secrets."""
+    found = {
+        name: next((options[each] for each in names if options.get(each)), "")
+        for name, names in _S3.items()
+    }
+    if virtual := options.get(_VIRTUAL):
+        found["fs.s3.path-style-access"] = "false" if virtual.lower() == "true" else "true"
+    return {name: value for name, value in found.items() if value}
+
+
+def identifier_of(name: TableName) -> tuple[str, ...]:
+    """Namespace and table as pyiceberg takes them; the branch is left out."""
+    return (*name.database.split("."), name.table.partition(BRANCH_MARK)[0])
+
+
+def branch_of(name: TableName) -> str:
+    """The branch in ``<table>$branch_<branch>``; ``main`` without one."""
+    return name.table.partition(BRANCH_MARK)[2] or MAIN_BRANCH
+
+
+def _object(name: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    require(isinstance(value, dict), f"{name}: is not a JSON object")
+    return dict(value)

@@ -1,0 +1,82 @@
+"""What both sides make of the options of an Iceberg catalog, and what they refuse by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_jobs.contract.iceberg_options import (
+    branch_of,
+    identifier_of,
+    properties_of,
+    require_catalog,
+    storage_options,
+)
+from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.s3_options import S3Options
+from spark_jobs.errors import JobError, NotSupportedError, RequestError
+
+REST = {"type": "rest", "uri": "https://lake.example"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [REST, {"uri": "http://lake"}, {"type": "sql", "uri": "sqlite:////c.db"}, {"type": "glue"}],
+)
+def test_catalogs_that_are_opened(options: dict[str, str]) -> None:
+    assert require_catalog(options) == options.get("type", "rest")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "problem"),
+    [
+        *(
+            ({"type": name}, NotSupportedError, f"of the type {name} are not supported")
+            for name in ("hadoop", "hive", "dynamodb", "bigquery", "in-memory")
+        ),
+        ({"type": "nessie"}, RequestError, "type: 'nessie' is not one of: rest, sql, glue"),
+        ({"type": "rest"}, RequestError, "uri: does not begin with http://"),
+        ({"type": "sql", "uri": "mysql://h/d"}, RequestError, "sqlite or postgresql"),
+        ({**REST, "py-catalog-impl": "a.B"}, NotSupportedError, "a class of your own"),
+        ({**REST, "s3.signer": "S3V4RestSigner"}, NotSupportedError, "Remote signing"),
+        ({**REST, "s3.remote-signing-enabled": "true"}, NotSupportedError, "Remote signing"),
+        ({**REST, "snapshot-loading-mode": "refs"}, RequestError, "is not 'all'"),
+        ({**REST, "auth": '{"type": "custom", "impl": "a.B"}'}, NotSupportedError, "'custom'"),
+        ({**REST, "auth": "basic"}, RequestError, "auth: is not a JSON object"),
+        ({**REST, "auth": "[" * 100_000}, RequestError, "auth: is not a JSON object"),
+    ],
+)
+def test_what_is_refused(options: dict[str, str], kind: type[JobError], problem: str) -> None:
+    with pytest.raises(kind) as error:
+        require_catalog(options)
+    assert problem in str(error.value)
+
+
+def test_nested_properties_are_json() -> None:
+    options = {**REST, "ssl": '{"cabundle": "/ca.pem"}'}
+    assert properties_of(options) == {**REST, "ssl": {"cabundle": "/ca.pem"}}
+
+
+def test_the_storage_is_opened_with_the_options_of_files() -> None:
+    options = {
+        "s3.endpoint": "http://minio:9000",
+        "client.region": "eu-central-1",
+        "s3.access-key-id": "id",
+        "client.access-key-id": "of the catalog",
+        "client.secret-access-key": "secret",
+    }
+    found = S3Options.of(storage_options(options))
+    assert found == S3Options("http://minio:9000", "eu-central-1", "id", "secret", None, True)
+    virtual = storage_options({**options, "s3.force-virtual-addressing": "true"})
+    assert not S3Options.of(virtual).path_style
+
+
+def test_names_of_tables() -> None:
+    assert identifier_of(TableName("a.b", "t$branch_audit")) == ("a", "b", "t")
+    assert branch_of(TableName("a.b", "t$branch_audit")) == "audit"
+    assert branch_of(TableName("a.b", "t")) == "main"
+
+
+def test_a_catalog_without_a_warehouse_needs_a_workspace() -> None:
+    assert CatalogSpec("iceberg", "", REST, "/work").workspace_location == "/work"
+    with pytest.raises(RequestError, match="warehouse: '' is not an absolute path"):
+        CatalogSpec("iceberg", "", REST)
