@@ -7,7 +7,7 @@ import io
 import fastavro
 import pytest
 
-from airflow_provider_merge.metadata.paimon.avro import Only, records
+from airflow_provider_merge.metadata.avro import Only, records
 
 SCHEMA = {
     "type": "record",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from airflow_provider_merge.metadata.paimon.avro import Fields, Only, records
+from airflow_provider_merge.metadata.avro import Fields, Only, records
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, file_name
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import read_bytes

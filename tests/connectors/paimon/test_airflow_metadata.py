@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pypaimon import CatalogFactory, Schema
 
-from airflow_provider_merge.metadata.paimon.avro import records
+from airflow_provider_merge.metadata.avro import records
 from airflow_provider_merge.metadata.paimon.manifests import MAX_MANIFEST
 from airflow_provider_merge.metadata.paimon.partition_filter import typed_value
 from airflow_provider_merge.metadata.paimon.table import PaimonTable

@@ -126,7 +126,7 @@ def _unpacked(codec: str, packed: bytes) -> bytes:
     else:
         raise NotSupportedError(
             f"Manifests that are compressed with {codec!r} are not read.",
-            "Set the table's option manifest.compression to zstd, which is Paimon's default.",
+            "Let writers of the table compress its manifests with zstd or deflate.",
         )
     if not complete:
         raise ValueError(f"a block is cut off, or larger than {MAX_BLOCK} bytes")
