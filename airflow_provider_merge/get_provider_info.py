@@ -61,7 +61,10 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {
                 "integration-name": _NAME,
-                "python-modules": ["airflow_provider_merge.hooks.paimon"],
+                "python-modules": [
+                    "airflow_provider_merge.hooks.iceberg",
+                    "airflow_provider_merge.hooks.paimon",
+                ],
             }
         ],
         "sensors": [

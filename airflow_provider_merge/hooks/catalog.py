@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
 from airflow_provider_merge.hooks.connections import missing, require_type
+from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.request import CatalogSpec, TableName
@@ -107,7 +108,10 @@ class CatalogHook(Protocol):
 
 
 # connection type → hook; a new table format adds its line here.
-_HOOKS: dict[str, Callable[..., CatalogHook]] = {"paimon": PaimonHook}
+_HOOKS: dict[str, Callable[..., CatalogHook]] = {
+    "iceberg": IcebergHook,
+    "paimon": PaimonHook,
+}
 
 
 def catalog_hook(conn_id: str) -> CatalogHook:

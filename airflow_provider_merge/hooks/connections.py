@@ -1,12 +1,14 @@
-"""Errors for catalog connections that are missing or of another type."""
+"""Catalog connections, and errors for those that are missing or of another type."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
-from airflow.providers.common.compat.sdk import Connection
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.links import filled_page
 from spark_jobs.errors import RequestError
 
 
@@ -34,3 +36,30 @@ def require_type(conn_id: str, connection: Connection, types: Collection[str]) -
             f"Use a connection of one of the types {', '.join(sorted(types))}.",
         )
     return str(connection.conn_type)
+
+
+def own_connection(conn_id: str, conn_type: str, given: Connection | None) -> Connection:
+    """The connection of a hook: the one that it was given, or that of ``conn_id``.
+
+    Raises:
+        RequestError: REQUEST_INVALID: there is none, or it is of another type.
+    """
+    types = [conn_type]
+    try:
+        found = given or BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise missing(conn_id, types) from None
+    require_type(conn_id, found, types)
+    return found
+
+
+def page_of(conn_id: str, connection: Connection, field: str, **values: Any) -> str:
+    """The web page that a field names, its placeholders filled in; empty without one.
+
+    Raises:
+        RequestError: it is not a web page, or has a secret or an unknown placeholder.
+    """
+    template = connection.extra_dejson.get(field)
+    if not template:
+        return ""
+    return filled_page(f"connection {conn_id!r}, {field}", str(template), **values)

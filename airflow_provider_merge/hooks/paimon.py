@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
+from airflow.providers.common.compat.sdk import BaseHook, Connection
 
-from airflow_provider_merge.hooks.connections import missing, require_type
+from airflow_provider_merge.hooks.connections import own_connection, page_of
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
 from airflow_provider_merge.hooks.paimon_connection import (
     CONNECTION_TYPE,
     WORKSPACE,
     PaimonConnection,
 )
-from airflow_provider_merge.links import filled_page
 from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
@@ -180,10 +179,7 @@ class PaimonHook(MetadataReads, BaseHook):
         return f"{warehouse} can be read. {_databases_text(databases)}"
 
     def _page(self, field: str, **values: Any) -> str:
-        template = self._settings().connection.extra_dejson.get(field)
-        if not template:
-            return ""
-        return filled_page(f"connection {self.catalog_conn_id!r}, {field}", str(template), **values)
+        return page_of(self.catalog_conn_id, self._settings().connection, field, **values)
 
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
         """The target's snapshots; None for a rest catalog, where no guards are searched for."""
@@ -202,11 +198,7 @@ class PaimonHook(MetadataReads, BaseHook):
         return RestCatalog(options[URI], warehouse, settings.credentials().get(TOKEN, ""))
 
     def _settings(self) -> PaimonConnection:
-        try:
-            found = self._given or self.get_connection(self.catalog_conn_id)
-        except AirflowNotFoundException:
-            raise missing(self.catalog_conn_id, [self.conn_type]) from None
-        require_type(self.catalog_conn_id, found, [self.conn_type])
+        found = own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)
         return PaimonConnection(self.catalog_conn_id, found)
 
 

@@ -23,9 +23,6 @@ _SMALL_BLOCK: Final = 256 * 1024
 _MAX_SCHEMA: Final = 1024 * 1024
 _MAGIC: Final = b"Obj\x01"
 _SYNC: Final = 16
-_PRIMITIVES: Final = frozenset(
-    ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
-)
 _META: Final = {"type": "map", "values": "bytes"}
 
 Fields = Mapping[str, "Fields | None"]
@@ -59,7 +56,8 @@ def records(content: bytes, fields: Fields, only: Only | None = None) -> Iterato
     if len(document) > _MAX_SCHEMA:
         raise ValueError("its schema is too large")
     schema = json.loads(document)
-    _require_room(schema, ())
+    if not _takes_room(schema, (), set()):
+        raise ValueError("a record takes no room")
     decoder = _Decoder.of(schema, _pruned(schema, fields))
     names = None if only is None else _Decoder.of(schema, _pruned(schema, {only.name: None}))
     codec = meta.get("avro.codec", b"null").decode()
@@ -168,36 +166,43 @@ def _pruned(schema: Any, fields: Fields) -> Any:
     return {**schema, "fields": kept}
 
 
-def _require_room(schema: Any, open_names: Collection[str]) -> None:
-    """Check that every record and every item takes room, and that no type holds itself."""
+def _takes_room(schema: Any, open_names: Collection[str], empty: set[str]) -> bool:
+    """Whether a value takes room; ``empty`` collects the names of records that take none.
+
+    Raises:
+        ValueError: items take no room, or a type holds itself.
+    """
     if isinstance(schema, str):
-        if schema in open_names:
+        name = schema.rpartition(".")[2]
+        if name in open_names:
             raise ValueError(f"the type {schema} holds itself")
-    elif isinstance(schema, list):
+        return schema != "null" and name not in empty
+    if isinstance(schema, list):
         for member in schema:
-            _require_room(member, open_names)
-    elif isinstance(schema, dict):
-        _require_room_of_object(schema, open_names)
-    else:
-        raise ValueError("its schema is none")
+            _takes_room(member, open_names, empty)
+        return True
+    if isinstance(schema, dict):
+        return _object_takes_room(schema, open_names, empty)
+    raise ValueError("its schema is none")
 
 
-def _require_room_of_object(schema: dict[str, Any], open_names: Collection[str]) -> None:
+def _object_takes_room(
+    schema: dict[str, Any], open_names: Collection[str], empty: set[str]
+) -> bool:
     kind = schema.get("type")
     if kind == "record":
-        fields = schema["fields"]
-        if all(field["type"] == "null" for field in fields):
-            raise ValueError("a record takes no room")
-        inside = (*open_names, schema["name"])
-        for field in fields:
-            _require_room(field["type"], inside)
-    elif kind in ("array", "map"):
-        items = schema["items" if kind == "array" else "values"]
-        if items == "null" or (isinstance(items, dict) and items.get("type") == "null"):
+        name = schema["name"].rpartition(".")[2]
+        inside = (*open_names, name)
+        rooms = [_takes_room(field["type"], inside, empty) for field in schema["fields"]]
+        if not any(rooms):
+            empty.add(name)
+        return any(rooms)
+    if kind in ("array", "map"):
+        if not _takes_room(schema["items" if kind == "array" else "values"], open_names, empty):
             raise ValueError("items take no room")
-        _require_room(items, open_names)
-    elif kind == "fixed":
+        return True
+    if kind == "fixed":
         if not schema.get("size"):
             raise ValueError("a fixed type takes no room")
-    elif kind != "enum" and kind not in _PRIMITIVES:
-        _require_room(kind, open_names)
+        return True
+    return kind == "enum" or _takes_room(kind, open_names, empty)

@@ -91,7 +91,10 @@ def require_catalog(options: Mapping[str, str]) -> str:
 
 def _require_known_ways(options: Mapping[str, str]) -> None:
     if "py-catalog-impl" in options:
-        raise NotSupportedError("Catalogs that a class of your own opens are not supported.")
+        raise NotSupportedError(
+            "Catalogs that a class of your own opens (py-catalog-impl) are not supported.",
+            f"Use one of the types {', '.join(CATALOGS)}.",
+        )
     if "s3.signer" in options or options.get("s3.remote-signing-enabled", "").lower() == "true":
         raise NotSupportedError(
             "Remote signing of requests to S3 is not supported.",

@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Before anything imports airflow: it reads its home once.
 HOME = Path(tempfile.mkdtemp(prefix="merge-airflow-home-"))
@@ -58,6 +59,18 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
     return folder
+
+
+@pytest.fixture
+def iceberg_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An empty catalog in SQLite, as other writers open it, and the connection iceberg_default."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    uri, warehouse = f"sqlite:///{tmp_path}/catalog.db", str(tmp_path / "warehouse")
+    extra = {"type": "sql", "warehouse": warehouse}
+    connection(monkeypatch, "iceberg_default", conn_type="iceberg", host=uri, extra=extra)
+    with SqlCatalog("iceberg_default", uri=uri, warehouse=warehouse) as catalog:
+        yield catalog
 
 
 @pytest.fixture

@@ -97,6 +97,16 @@ ALLOWED_IMPORTS = {
         "requests",
         *_DOORS,
     ),
+    "airflow_provider_merge.metadata.iceberg": (
+        "airflow_provider_merge.metadata",
+        "airflow_provider_merge.storage",
+        "airflow_provider_merge.exceptions",
+        "pydantic",  # part of pyiceberg, as the next two; all inside functions
+        "pyiceberg",
+        "sqlalchemy",
+        "requests",
+        *_DOORS,
+    ),
     "airflow_provider_merge.storage": (
         "airflow_provider_merge.storage",
         "airflow_provider_merge.exceptions",

@@ -10,12 +10,15 @@ import pytest
 
 from tests.architecture.layout import modules, source_of
 
-FORMATS = ("paimon",)
+FORMATS = ("paimon", "iceberg")
 # The modules of one format, and what tells Airflow of its connection type.
 MODULES_OF_A_FORMAT = (
     "airflow_provider_merge.get_provider_info",
+    "airflow_provider_merge.hooks.iceberg",
+    "airflow_provider_merge.hooks.iceberg_connection",
     "airflow_provider_merge.hooks.paimon",
     "airflow_provider_merge.hooks.paimon_connection",
+    "airflow_provider_merge.metadata.iceberg*",
     "airflow_provider_merge.metadata.paimon*",
 )
 _CATALOG = ":param catalog_conn_id: connection to the catalog, for example of the type ``paimon``"
@@ -30,8 +33,10 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.assets": ('SCHEMES = (SCHEME, "paimon")',),
     # The registry of formats.
     "airflow_provider_merge.hooks.catalog": (
+        "from airflow_provider_merge.hooks.iceberg import IcebergHook",
         "from airflow_provider_merge.hooks.paimon import PaimonHook",
-        '_HOOKS: dict[str, Callable[..., CatalogHook]] = {"paimon": PaimonHook}',
+        '"iceberg": IcebergHook,',
+        '"paimon": PaimonHook,',
     ),
     "airflow_provider_merge.operators._shared.spark_job": (_CATALOG, _DEFAULT),
     "airflow_provider_merge.operators.statements": (_CATALOG,),

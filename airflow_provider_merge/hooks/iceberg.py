@@ -1,0 +1,172 @@
+"""The connection type ``iceberg`` of Airflow's own provider: an Apache Iceberg catalog."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseHook, Connection
+
+from airflow_provider_merge.hooks.connections import own_connection, page_of
+from airflow_provider_merge.hooks.iceberg_connection import (
+    CONNECTION_TYPE,
+    WORKSPACE,
+    IcebergConnection,
+)
+from airflow_provider_merge.hooks.metadata_reads import MetadataReads
+from airflow_provider_merge.metadata.iceberg.catalogs import IcebergCatalog
+from airflow_provider_merge.metadata.iceberg.table import IcebergTable
+from airflow_provider_merge.storage.failures import reaching
+from airflow_provider_merge.storage.storage_arguments import storage_arguments
+from airflow_provider_merge.storage.warehouse import require_folder
+from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract import iceberg_reserved
+from spark_jobs.contract.iceberg_options import storage_options
+from spark_jobs.contract.properties import result_of_snapshot
+from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
+
+
+class IcebergHook(MetadataReads, BaseHook):
+    """Reads an ``iceberg`` connection and the metadata of its tables, without Spark.
+
+    Fields: host (the catalog's address), login and password (of an OAuth 2 client, a database or
+    AWS), and as extra the properties of pyiceberg's catalogs; besides ``workspace`` (where jobs
+    leave results and temporary files; default: the warehouse), ``catalog-name`` (of a SQL catalog;
+    default: the connection's id), ``ui_url`` (a web page of a snapshot, with the placeholders
+    ``{database}``, ``{table}`` and ``{snapshot_id}``) and ``quarantine-url`` (a web page of a file
+    of quarantined rows, with ``{path}``). Guides: docs/iceberg.md and docs/gates.md.
+    """
+
+    conn_name_attr = "catalog_conn_id"
+    default_conn_name = "iceberg_default"
+    conn_type = CONNECTION_TYPE
+    hook_name = "Iceberg"
+
+    def __init__(
+        self, catalog_conn_id: str = default_conn_name, connection: Connection | None = None
+    ) -> None:
+        super().__init__()
+        self.catalog_conn_id = catalog_conn_id
+        # An event loop fetches connections itself, without blocking.
+        self._given = connection
+
+    def catalog_spec(self) -> CatalogSpec:
+        """Warehouse, workspace and catalog options, without any secret.
+
+        Raises:
+            NotSupportedError: a catalog that is not opened.
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        return self._settings().catalog_spec()
+
+    def credentials(self) -> dict[str, str]:
+        """The catalog options that are secret, or may be, by pyiceberg's names."""
+        return self._settings().credentials()
+
+    def storage_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the warehouse; holds secrets."""
+        options = storage_options(self._settings().all_options())
+        return storage_arguments(self.catalog_spec().warehouse, options)
+
+    def workspace_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the workspace; holds secrets."""
+        return self._settings().workspace_options()
+
+    def table(self, name: str | TableName) -> IcebergTable:
+        """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
+
+        A namespace of several levels is written in backticks: ``a.b`` in one pair.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED,
+                LIBRARY_MISSING.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the catalog is not opened.
+            RequestError: the name or the connection is invalid.
+        """
+        target = name if isinstance(name, TableName) else parse_table_name(name, "table")
+        catalog = self._catalog
+        with reaching(catalog.place):
+            return IcebergTable.of(target, catalog.load(target))
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether this connection reaches the catalog, and a message that names its namespaces."""
+        try:
+            return True, self._reached()
+        except JobError as error:
+            return False, str(error)
+
+    def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
+        """The result of an operation, from the target's snapshots, if its job stored none.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        try:
+            found = self.table(target).made_by(operation_id)
+        except CatalogError as error:
+            if error.code is not ErrorCode.TABLE_NOT_FOUND:
+                raise
+            return None
+        if found is None:
+            return None
+        return result_of_snapshot(str(target), found.snapshot_id, found.properties)
+
+    def key_columns(self, target: TableName) -> tuple[str, ...]:
+        """The columns of partitions, and the identifier's. Raises as ``schema`` does."""
+        schema = self.table(target).schema()
+        sources = (field.source for field in schema.fields)
+        return (*filter(None, sources), *schema.primary_keys)
+
+    def is_reserved(self, column: str) -> bool:
+        """Whether Iceberg has a use of its own for columns of this name."""
+        return iceberg_reserved.is_reserved(column)
+
+    def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
+        """The web page of a snapshot: ``ui_url``, filled in; empty without it.
+
+        Raises:
+            RequestError: ``ui_url`` is not a web page, or has a secret or unknown placeholder.
+        """
+        names = {"database": target.database, "table": target.table}
+        return self._page("ui_url", **names, snapshot_id=snapshot_id)
+
+    def quarantine_page(self, path: str) -> str:
+        """The web page of a file of quarantined records: ``quarantine-url``; empty without it.
+
+        Raises:
+            RequestError: ``quarantine-url`` is not a web page, or has a secret or unknown
+                placeholder.
+        """
+        return self._page("quarantine-url", path=path)
+
+    def release_guard(self, target: TableName, operation_id: str) -> None:
+        """Nothing: the workspace has the base of an operation, and no guard is in the table."""
+
+    def _page(self, field: str, **values: Any) -> str:
+        return page_of(self.catalog_conn_id, self._settings().connection, field, **values)
+
+    def _reached(self) -> str:
+        """What is found behind the connection; raises JobError if nothing is."""
+        self.snapshot_page(TableName("database", "table"), 1)
+        self.quarantine_page("/path")
+        spec = self.catalog_spec()
+        if spec.workspace:
+            require_folder(spec.workspace, self.workspace_options(), WORKSPACE)
+        catalog = self._catalog
+        with reaching(catalog.place):
+            names = catalog.namespaces()
+        return f"{catalog.place} answers. Its namespaces: {', '.join(names[:10]) or 'none'}."
+
+    @cached_property
+    def _catalog(self) -> IcebergCatalog:
+        settings = self._settings()
+        settings.require_no_password()
+        return IcebergCatalog(settings.all_options())
+
+    def _settings(self) -> IcebergConnection:
+        found = own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)
+        return IcebergConnection(self.catalog_conn_id, found)

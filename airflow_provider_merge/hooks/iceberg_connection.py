@@ -1,0 +1,165 @@
+"""A connection of the type ``iceberg`` as the options of a catalog and of its storage."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from airflow.providers.common.compat.sdk import Connection
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.secret_names import holds_secret
+from airflow_provider_merge.storage.storage_arguments import storage_arguments
+from spark_jobs.contract import iceberg_options
+from spark_jobs.contract.iceberg_options import (
+    AWS_KEY_ID,
+    AWS_SECRET,
+    CATALOG_NAME,
+    CREDENTIAL,
+    GLUE,
+    NESTED,
+    PUBLIC,
+    REST,
+    SNAPSHOTS,
+    SQL,
+    SQL_PASSWORD,
+    SQL_USER,
+    TYPE,
+    URI,
+    WAREHOUSE,
+)
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import RequestError
+
+CONNECTION_TYPE: Final = "iceberg"
+WORKSPACE: Final = "workspace"
+PAGES: Final = ("ui_url", "quarantine-url")
+# Who opens files is not the connection's to say; these two are what pyiceberg itself would take.
+_FILE_IO: Final = "py-io-impl"
+_FILE_IOS: Final = ("pyiceberg.io.fsspec.FsspecFileIO", "pyiceberg.io.pyarrow.PyArrowFileIO")
+
+
+@dataclass(frozen=True)
+class IcebergConnection:
+    """The fields of the connection ``conn_id``; every method raises REQUEST_INVALID, naming one."""
+
+    conn_id: str
+    connection: Connection = field(repr=False)
+
+    def catalog_spec(self) -> CatalogSpec:
+        """Warehouse, workspace and catalog options, without any secret.
+
+        Raises:
+            NotSupportedError: a catalog that is not opened.
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        self.require_no_password()
+        options, workspace = self.options(), self.workspace()
+        warehouse = options.get(WAREHOUSE, "")
+        if not (warehouse.startswith("/") or "://" in warehouse):
+            warehouse = ""
+        place = workspace if workspace is not None else warehouse
+        if not place:
+            problem = "is empty, but jobs need a place for results and temporary files"
+            raise self._invalid(WORKSPACE, problem, f"Write a path or URI into extra, {WORKSPACE}.")
+        if (scheme := scheme_of(place)) not in WAREHOUSE_SCHEMES:
+            remedy = f"Write a path, file://, s3:// or hdfs:// into extra, {WORKSPACE}."
+            raise self._invalid(WORKSPACE, f"jobs cannot leave results on {scheme}://", remedy)
+        public = {name: each for name, each in options.items() if name in PUBLIC}
+        try:
+            return CatalogSpec(CONNECTION_TYPE, warehouse, public, workspace)
+        except RequestError as error:
+            raise self._named(error) from None
+
+    def require_no_password(self) -> None:
+        """Check that no address holds a password: addresses are shown.
+
+        Raises:
+            NotSupportedError: a catalog that is not opened.
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        for name, value in {**self.options(), WORKSPACE: self.workspace() or ""}.items():
+            if holds_secret(value):
+                remedy = "Put user and password into the connection's login and password."
+                raise self._invalid(name, "holds a password", remedy)
+
+    def credentials(self) -> dict[str, str]:
+        """The catalog options that are secret, or may be."""
+        options = self.options()
+        return {
+            **{name: each for name, each in options.items() if name not in PUBLIC},
+            **self._login(options[TYPE]),
+        }
+
+    def all_options(self) -> dict[str, str]:
+        """All catalog options; holds secrets.
+
+        Raises:
+            NotSupportedError: a catalog that is not opened.
+        """
+        return {**self.options(), **self.credentials()}
+
+    def workspace_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the workspace; holds secrets."""
+        spec, options = self.catalog_spec(), self.all_options()
+        return storage_arguments(spec.workspace_location, iceberg_options.storage_options(options))
+
+    def options(self) -> dict[str, str]:
+        """All catalog options that host and extra tell, secret or not.
+
+        Raises:
+            NotSupportedError: a catalog that is not opened.
+        """
+        extra = dict(self.connection.extra_dejson)
+        for name in (WORKSPACE, *PAGES):
+            extra.pop(name, None)
+        if extra.pop(_FILE_IO, _FILE_IOS[0]) not in _FILE_IOS:
+            raise self._invalid(_FILE_IO, "names a class of your own, which opens no files here")
+        options = {name: self._text(name, each) for name, each in extra.items() if each is not None}
+        if host := (self.connection.host or "").rstrip("/"):
+            options[URI] = host
+        options[TYPE] = options.get(TYPE, REST).lower()
+        options.setdefault(CATALOG_NAME, self.conn_id)
+        if options[TYPE] == REST:
+            options.setdefault(SNAPSHOTS, "all")
+        try:
+            iceberg_options.require_catalog(options)
+        except RequestError as error:
+            raise self._named(error) from None
+        return options
+
+    def workspace(self) -> str | None:
+        """Where jobs leave results and temporary files; None: in the warehouse."""
+        text = str(self.connection.extra_dejson.get(WORKSPACE) or "").strip()
+        return text or None
+
+    def _login(self, kind: str) -> dict[str, str]:
+        """The options that login and password stand for."""
+        login, password = self.connection.login or "", self.connection.password or ""
+        if not login and not password:
+            return {}
+        if kind == REST and not (login and password):
+            missing = "password" if login else "login"
+            remedy = "Write client id and secret of OAuth 2; a token goes into extra, token."
+            raise self._invalid(missing, "is empty, but a client has an id and a secret", remedy)
+        if kind == REST:
+            return {CREDENTIAL: f"{login}:{password}"}
+        names = {SQL: (SQL_USER, SQL_PASSWORD), GLUE: (AWS_KEY_ID, AWS_SECRET)}[kind]
+        return {name: each for name, each in zip(names, (login, password), strict=True) if each}
+
+    def _text(self, name: str, value: Any) -> str:
+        if isinstance(value, dict) and name in NESTED:
+            return json.dumps(value)
+        if isinstance(value, dict | list):
+            remedy = f"Only {' and '.join(NESTED)} are objects; write the other properties flat."
+            raise self._invalid(name, "is not text", remedy)
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def _named(self, error: RequestError) -> RequestError:
+        name, _, problem = error.message.partition(": ")
+        return self._invalid(name, problem, error.remedy)
+
+    def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
+        return invalid(f"connection {self.conn_id!r}, {field}", problem, remedy)

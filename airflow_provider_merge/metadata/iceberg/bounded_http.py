@@ -1,0 +1,68 @@
+"""HTTP requests of pyiceberg, which has no time-outs, within bounds of time and size."""
+
+from __future__ import annotations
+
+import io
+import time
+from contextlib import closing
+from typing import Any, Final
+
+from requests import PreparedRequest, RequestException, Response
+from requests.adapters import BaseAdapter, HTTPAdapter
+
+SECONDS: Final = 30.0
+MAX_ANSWER: Final = 64 * 1024 * 1024
+_CHUNK: Final = 256 * 1024
+
+
+class BoundedAdapter(BaseAdapter):
+    """Sends through ``inner``; an answer is there as a whole, in time, and is no redirect.
+
+    A redirect would take the credentials elsewhere.
+    """
+
+    def __init__(self, inner: BaseAdapter | None = None) -> None:
+        super().__init__()
+        self.inner = inner or HTTPAdapter()
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: bool | str = True,
+        cert: Any = None,
+        proxies: dict[str, str] | None = None,
+    ) -> Response:
+        """The answer.
+
+        Raises:
+            RequestException: there is none, it came too slowly, is too long or a redirect.
+        """
+        deadline = time.monotonic() + SECONDS
+        answer = self.inner.send(request, True, SECONDS, verify, cert, proxies)
+        content = bytearray()
+        with closing(answer):
+            if answer.is_redirect:
+                raise RequestException("an answer that leads elsewhere")
+            for chunk in answer.iter_content(_CHUNK):
+                content += chunk
+                if len(content) > MAX_ANSWER:
+                    raise RequestException("an answer that is too long")
+                if time.monotonic() > deadline:
+                    raise RequestException("an answer that came too slowly")
+        return _whole(answer, bytes(content))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.inner.close()
+
+
+def _whole(answer: Response, content: bytes) -> Response:
+    """The same answer, its content unpacked and in memory."""
+    found = Response()
+    for name in ("status_code", "headers", "url", "encoding", "reason", "request"):
+        setattr(found, name, getattr(answer, name))
+    found.headers.pop("Content-Encoding", None)
+    found.raw = io.BytesIO(content)
+    return found

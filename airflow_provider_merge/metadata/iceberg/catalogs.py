@@ -1,0 +1,247 @@
+"""Iceberg catalogs, opened with pyiceberg; it is imported when a table is looked for, no sooner.
+
+By itself, pyiceberg takes names of classes from a server's answers and from tables' properties, and
+lets a table say where the catalog's keys are sent: neither gets through. Of errors nothing but the
+kind is repeated: their text may hold what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from airflow_provider_merge.metadata.iceberg.files import StorageFiles
+from airflow_provider_merge.storage.failures import unreadable
+from spark_jobs.contract.iceberg_options import (
+    CATALOG_NAME,
+    CREDENTIAL,
+    NESTED,
+    REST,
+    SQL,
+    SQL_PASSWORD,
+    SQL_USER,
+    TOKEN_SERVER,
+    TYPE,
+    URI,
+    identifier_of,
+    properties_of,
+    require_catalog,
+)
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
+
+PACKAGE: Final = "pyiceberg>=0.12,<0.13"
+_VERSION: Final = "0.12."
+_FILE_IO: Final = "py-io-impl"
+_FILES: Final = f"{StorageFiles.__module__}.{StorageFiles.__qualname__}"
+_SQL_SECONDS: Final = 30
+
+
+@dataclass(frozen=True)
+class LoadedTable:
+    """A table as it is now: pyiceberg's ``TableMetadata``, and who reads its files."""
+
+    metadata: Any
+    files: StorageFiles
+
+
+@dataclass
+class IcebergCatalog:
+    """The catalog of ``options``, which hold secrets."""
+
+    options: Mapping[str, str] = field(repr=False)
+    # Opening a server's catalog asks it twice and more; a database is not kept open.
+    _kept: Any = field(default=None, repr=False)
+
+    def load(self, name: TableName) -> LoadedTable:
+        """A table, in one request of the catalog.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED,
+                LIBRARY_MISSING.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the catalog is not opened.
+            OSError: the table's storage refused.
+        """
+        with self._answering(name), self._opened() as catalog:
+            found = catalog.load_table(identifier_of(name))
+            own, of_table = dict(catalog.properties), found.metadata.properties
+            given = {k: v for k, v in found.io.properties.items() if of_table.get(k) != v}
+            return LoadedTable(found.metadata, StorageFiles({**own, **given, **found.config}))
+
+    def namespaces(self) -> list[str]:
+        """The names of the top namespaces, sorted; raises as ``load`` does."""
+        with self._answering(None), self._opened() as catalog:
+            return sorted(".".join(each) for each in catalog.list_namespaces())
+
+    @property
+    def place(self) -> str:
+        """What people know the catalog by; has no secret."""
+        return self.options.get(URI) or f"the catalog {self.options.get(CATALOG_NAME, '')}"
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        if self.options.get(TYPE, REST) == REST:
+            self._kept = self._kept or _opened(self.options)
+            yield self._kept
+            return
+        with _opened(self.options) as catalog:
+            yield catalog
+
+    @contextmanager
+    def _answering(self, name: TableName | None) -> Iterator[None]:
+        """Within it, failures of the catalog are errors with a code."""
+        require_library()
+        try:
+            yield
+        except JobError:
+            raise
+        except Exception as error:  # noqa: BLE001 - libraries of catalogs raise all kinds
+            raise _failure(error, self.place, name) from None
+
+
+def require_library() -> None:
+    """Check that pyiceberg is installed beside Airflow, in a version that was tried.
+
+    Raises:
+        CatalogError: LIBRARY_MISSING.
+    """
+    try:
+        found = version("pyiceberg")
+    except PackageNotFoundError:
+        found = "none"
+    if not found.startswith(_VERSION):
+        raise CatalogError(
+            ErrorCode.LIBRARY_MISSING,
+            f"Iceberg tables are read with {PACKAGE}, but there is {found} beside Airflow.",
+            "Install it: pip install 'airflow-provider-merge[iceberg]'.",
+        )
+
+
+def _opened(options: Mapping[str, str]) -> Any:
+    kind = require_catalog(options)
+    properties = {**properties_of(options), _FILE_IO: _FILES}
+    name = properties.pop(CATALOG_NAME, kind)
+    user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
+    if kind == REST:
+        if CREDENTIAL in properties:
+            tokens = f"{properties[URI].rstrip('/')}/v1/oauth/tokens"
+            properties.setdefault(TOKEN_SERVER, tokens)
+        # A try is repeated by who polls.
+        properties.setdefault("rest.sigv4.max-retries", "0")
+    elif kind == SQL:
+        properties[URI] = _sql_uri(properties[URI], user, password)
+        properties["init_catalog_tables"] = "false"
+    return _class_of(kind)(name, **properties)
+
+
+def _sql_uri(uri: str, user: str | None, password: str | None) -> str:
+    """The address of a database with its user; it holds a secret."""
+    from sqlalchemy.engine import make_url
+
+    url = make_url(uri)
+    if user:
+        url = url.set(username=user)
+    if password:
+        url = url.set(password=password)
+    if url.get_backend_name() == "postgresql":
+        url = url.update_query_dict({"connect_timeout": str(_SQL_SECONDS)})
+    return url.render_as_string(hide_password=False)
+
+
+def _class_of(kind: str) -> Any:
+    return {REST: _rest_catalog, SQL: _sql_catalog}[kind]()
+
+
+@cache
+def _rest_catalog() -> Any:
+    from pyiceberg.catalog.rest import RestCatalog
+
+    from airflow_provider_merge.metadata.iceberg.bounded_http import BoundedAdapter
+
+    class BoundedRestCatalog(RestCatalog):
+        def __init__(self, name: str, **properties: Any) -> None:
+            self._own = {each: properties.get(each) for each in (*NESTED, _FILE_IO)}
+            super().__init__(name, **properties)
+
+        def _config_headers(self, session: Any) -> None:
+            for scheme in ("http://", "https://"):
+                session.mount(scheme, BoundedAdapter())
+            super()._config_headers(session)
+
+        def _create_session(self) -> Any:
+            for name, value in self._own.items():
+                self.properties.pop(name, None)
+                if value is not None:
+                    self.properties[name] = value
+            session = super()._create_session()
+            for prefix, adapter in list(session.adapters.items()):
+                if not isinstance(adapter, BoundedAdapter):
+                    session.mount(prefix, BoundedAdapter(adapter))
+            return session
+
+        def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
+            return StorageFiles({**self.properties, **(properties or {})})
+
+    return BoundedRestCatalog
+
+
+@cache
+def _sql_catalog() -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    class OwnSqlCatalog(SqlCatalog):
+        def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
+            return StorageFiles(self.properties)
+
+    return OwnSqlCatalog
+
+
+def _failure(error: Exception, place: str, name: TableName | None) -> Exception:
+    """The error with a code for what a catalog raised."""
+    from pydantic import ValidationError
+    from pyiceberg import exceptions
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    missing = (
+        exceptions.NoSuchTableError,
+        exceptions.NoSuchNamespaceError,
+        exceptions.NoSuchIdentifierError,
+        exceptions.NoSuchIcebergTableError,
+    )
+    denied = (exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
+    passing = (exceptions.RESTError, RequestException, SQLAlchemyError)
+    if isinstance(error, missing):
+        return CatalogError(
+            ErrorCode.TABLE_NOT_FOUND,
+            f"{place} knows no table {name}",
+            "Correct the table's name, or the connection.",
+        )
+    if isinstance(error, exceptions.AuthorizationExpiredError):
+        return _unavailable(place, "the credentials have expired")
+    if isinstance(error, denied):
+        return CatalogError(
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            f"{place} does not accept the credentials of the connection, or they have expired.",
+            "Correct login and password of the catalog connection, or its rights.",
+        )
+    if isinstance(error, ValidationError):
+        return unreadable(place, f"gave metadata of {name} that no table has")
+    if isinstance(error, passing):
+        return _unavailable(place, type(error).__name__)
+    if isinstance(error, OSError):
+        return error
+    return unreadable(place, f"gave metadata of {name} that cannot be read: {type(error).__name__}")
+
+
+def _unavailable(place: str, problem: str) -> JobError:
+    return InternalError(
+        ErrorCode.STORAGE_UNAVAILABLE,
+        f"{place} did not answer as it should ({problem}).",
+        "Check uri of the catalog connection, and look at the catalog's own log.",
+    )

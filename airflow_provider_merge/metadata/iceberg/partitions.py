@@ -1,0 +1,99 @@
+"""Rows, files and bytes of partitions, counted from the files of a snapshot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_merge.metadata.iceberg.manifests import DATA, TableFile
+from airflow_provider_merge.metadata.iceberg.schemas import Spec
+from airflow_provider_merge.metadata.model import PartitionFacts
+from spark_jobs.contract.partition_names import partition_name
+
+Key = tuple[int, tuple[Any, ...]]
+
+
+@dataclass
+class Deletes:
+    """The deletes of a snapshot, as far as they tell how many rows they mark.
+
+    ``marked`` has the rows that deletes mark, by their only data file; None: of several files of
+    deletes some may mark the same row. ``open`` has the deletes that may mark rows of any file, by
+    their partition; None: of all partitions.
+    """
+
+    marked: dict[str, int | None] = field(default_factory=dict)
+    open: dict[Key | None, set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, files: Iterable[TableFile]) -> Deletes:
+        """What the live files of deletes tell."""
+        found = cls()
+        for each in files:
+            if each.marks is not None:
+                known = each.marks in found.marked
+                found.marked[each.marks] = None if known else each.rows
+            else:
+                where = key_of(each) if each.partition else None
+                found.open.setdefault(where, set()).add(each.path)
+        return found
+
+    def visible(self, files: Sequence[TableFile]) -> int | None:
+        """The rows of data files that a reader finds; None: only reading can tell."""
+        if files and (None in self.open or any(key_of(each) in self.open for each in files)):
+            return None
+        total = 0
+        for each in files:
+            marked = self.marked.get(each.path, 0)
+            if marked is None:
+                return None
+            total += each.rows - marked
+        return total
+
+    def of_files(self, files: Sequence[TableFile]) -> tuple[Any, ...]:
+        """What is known of rows that are marked in these files, to compare two snapshots."""
+        keys = {None, *map(key_of, files)}
+        open_ = {path for key in keys for path in self.open.get(key, ())}
+        return {each.path: self.marked.get(each.path, 0) for each in files}, open_
+
+
+def key_of(file: TableFile) -> Key:
+    """What tells a file's partition: values mean nothing without their spec."""
+    return file.spec_id, file.partition
+
+
+def values_of(spec: Spec, partition: Sequence[Any]) -> dict[str, str | None]:
+    """The texts of a partition's values, by the names of its fields."""
+    pairs = zip(spec, partition, strict=True)
+    return {each.name: each.text(value) for each, value in pairs if each is not None}
+
+
+def by_name(
+    files: Iterable[TableFile], specs: Mapping[int, Spec]
+) -> dict[str, tuple[dict[str, str | None], list[TableFile]]]:
+    """Data files by the name of their partition, with its values: one name may have two specs."""
+    keys: dict[Key, list[TableFile]] = defaultdict(list)
+    for each in files:
+        if each.content == DATA:
+            keys[key_of(each)].append(each)
+    found: dict[str, tuple[dict[str, str | None], list[TableFile]]] = {}
+    for (spec_id, partition), some in keys.items():
+        values = values_of(specs[spec_id], partition)
+        found.setdefault(partition_name(values), (values, []))[1].extend(some)
+    return found
+
+
+def facts_of(
+    values: Mapping[str, str | None], files: Sequence[TableFile], deletes: Deletes
+) -> PartitionFacts:
+    """What the data files of one partition come to."""
+    return PartitionFacts(
+        values=values,
+        rows=deletes.visible(files),
+        records=sum(each.rows for each in files),
+        files=len(files),
+        size=sum(each.size for each in files),
+        last_file_millis=None,
+    )
