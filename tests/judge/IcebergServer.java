@@ -6,6 +6,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.DispatcherType;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -36,6 +37,8 @@ public final class IcebergServer {
   private IcebergServer() {}
 
   public static void main(String[] arguments) throws Exception {
+    PrintStream output = System.out;
+    System.setOut(System.err); // where logs go; nobody reads on once the address is told
     BufferedReader input =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     String secret = input.readLine();
@@ -58,7 +61,7 @@ public final class IcebergServer {
     var server = new Server(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
     server.setHandler(handler);
     server.start();
-    System.out.println("http://127.0.0.1:" + server.getURI().getPort());
+    output.println("http://127.0.0.1:" + server.getURI().getPort());
     while (input.readLine() != null) {}
     System.exit(0);
   }
