@@ -90,6 +90,8 @@ class SnapshotGate:
 
     def _expired(self, view: TableView) -> str:
         gone = view.history.expired_after(self.after_id) if self.after_id else ()
+        if not gone and self.after_id and view.lost(self.after_id):
+            return f"; the table's history does not know snapshot {self.after_id} (any more)"
         if not gone:
             return ""
         count = counted(len(gone), "snapshot")
@@ -254,7 +256,7 @@ def _rows(facts: Sequence[PartitionFacts]) -> int:
         if each.rows is None:
             raise NotSupportedError(
                 f"min_rows: metadata does not tell the number of rows of {each.name}: it has "
-                "uncompacted versions of keys, or deletion vectors without a stored size.",
+                "uncompacted versions of keys, or deletes whose rows nobody counted.",
                 "Leave min_rows out, or count the rows with a query.",
             )
         total += each.rows

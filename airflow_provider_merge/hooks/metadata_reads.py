@@ -151,7 +151,7 @@ class MetadataReads(ABC):
         if count is None:
             raise NotSupportedError(
                 f"The metadata of {table} does not tell its number of rows: it has uncompacted "
-                "versions of keys, or deletion vectors without a stored size.",
+                "versions of keys, or deletes whose rows nobody counted.",
                 "Count the rows with a query, or use partitions(), whose records are stored rows.",
             )
         return count

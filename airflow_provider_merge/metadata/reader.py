@@ -1,6 +1,6 @@
 """What a table format implements, so that sensors, triggers, hooks and lineage can read its tables.
 
-A reader opens files only: it needs neither Spark nor a table library.
+A reader reads metadata only: it needs neither Spark nor a JVM.
 """
 
 from __future__ import annotations

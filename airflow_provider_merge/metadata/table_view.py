@@ -117,6 +117,10 @@ class TableView:
         missed = [*gone[:1], *gone[-1:], *behind[:until]]
         return (missed[0], missed[-1]) if missed else None
 
+    def lost(self, snapshot_id: int) -> bool:
+        """Whether a snapshot may have expired, and others behind it, and nothing tells which."""
+        return self.history.after(snapshot_id) is None and not self.history.is_complete
+
     @property
     def oldest(self) -> Snapshot | None:
         """The oldest snapshot that is retained."""

@@ -34,7 +34,7 @@ class SnapshotSensor(TableSensor):
         task starts again where its run started or, if a later run has found a snapshot, after that
         one. After a rollback past that snapshot, only its time counts
     :param statements: created by one of these: ``merge``, ``delete``, ``update`` … of this
-        provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …
+        provider, or the format's own kinds of commits, such as ``APPEND`` or ``replace``
     :param properties: with these properties, such as ``{"merge.dag-id": "ingest"}``
     """
 

@@ -78,4 +78,10 @@ def _after(view: TableView, told: StreamPosition | None) -> list[Snapshot]:
             "%s. Retain snapshots for longer than a triggerer may be down.",
             *(view.table.name, *missed, found[-1].snapshot_id),
         )
+    elif found and view.lost(told.snapshot_id) and found[-1] == view.oldest:
+        log.error(
+            "%s: snapshot %s has expired, and others may have before they were seen; their changes "
+            "are in snapshot %s. Retain snapshots for longer than a triggerer may be down.",
+            *(view.table.name, told.snapshot_id, found[-1].snapshot_id),
+        )
     return found[::-1]

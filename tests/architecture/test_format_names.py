@@ -41,9 +41,6 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.operators._shared.spark_job": (_CATALOG, _DEFAULT),
     "airflow_provider_merge.operators.statements": (_CATALOG,),
     "airflow_provider_merge.sensors.base": (_CATALOG, _DEFAULT),
-    "airflow_provider_merge.sensors.snapshot": (
-        "provider, or Paimon's commit kinds ``APPEND``, ``OVERWRITE``, ``COMPACT`` …",
-    ),
     # The format that CREATE TABLE names.
     "airflow_provider_merge.sql.create_table": (
         (
