@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import BaseHook, Connection
 
@@ -26,6 +26,8 @@ from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
+
+_SHOWN: Final = 10
 
 
 class IcebergHook(MetadataReads, BaseHook):
@@ -153,13 +155,14 @@ class IcebergHook(MetadataReads, BaseHook):
         """What is found behind the connection; raises JobError if nothing is."""
         self.snapshot_page(TableName("database", "table"), 1)
         self.quarantine_page("/path")
-        spec = self.catalog_spec()
-        if spec.workspace:
-            require_folder(spec.workspace, self.workspace_options(), WORKSPACE)
-        catalog = self._catalog
+        settings, catalog = self._settings(), self._catalog
+        more = "" if settings.place() else f" Jobs need a {WORKSPACE}, which is empty."
+        if (workspace := settings.workspace()) is not None:
+            require_folder(workspace, settings.workspace_options(), WORKSPACE)
         with reaching(catalog.place):
             names = catalog.namespaces()
-        return f"{catalog.place} answers. Its namespaces: {', '.join(names[:10]) or 'none'}."
+        shown = ", ".join(names[:_SHOWN]) or "none"
+        return f"{catalog.place} answers. Its namespaces: {shown}.{more}"
 
     @cached_property
     def _catalog(self) -> IcebergCatalog:

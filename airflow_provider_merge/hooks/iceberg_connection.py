@@ -57,10 +57,7 @@ class IcebergConnection:
         """
         self.require_no_password()
         options, workspace = self.options(), self.workspace()
-        warehouse = options.get(WAREHOUSE, "")
-        if not (warehouse.startswith("/") or "://" in warehouse):
-            warehouse = ""
-        place = workspace if workspace is not None else warehouse
+        warehouse, place = self._location(), self.place()
         if not place:
             problem = "is empty, but jobs need a place for results and temporary files"
             raise self._invalid(WORKSPACE, problem, f"Write a path or URI into extra, {WORKSPACE}.")
@@ -72,6 +69,11 @@ class IcebergConnection:
             return CatalogSpec(CONNECTION_TYPE, warehouse, public, workspace)
         except RequestError as error:
             raise self._named(error) from None
+
+    def place(self) -> str:
+        """Where jobs leave results and temporary files; empty: the connection does not tell."""
+        workspace = self.workspace()
+        return self._location() if workspace is None else workspace
 
     def require_no_password(self) -> None:
         """Check that no address holds a password: addresses are shown.
@@ -134,6 +136,11 @@ class IcebergConnection:
         """Where jobs leave results and temporary files; None: in the warehouse."""
         text = str(self.connection.extra_dejson.get(WORKSPACE) or "").strip()
         return text or None
+
+    def _location(self) -> str:
+        """The warehouse, if it is one and not a server's name of one; else empty."""
+        warehouse = self.options().get(WAREHOUSE, "")
+        return warehouse if warehouse.startswith("/") or "://" in warehouse else ""
 
     def _login(self, kind: str) -> dict[str, str]:
         """The options that login and password stand for."""

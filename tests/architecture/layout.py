@@ -101,10 +101,11 @@ ALLOWED_IMPORTS = {
         "airflow_provider_merge.metadata",
         "airflow_provider_merge.storage",
         "airflow_provider_merge.exceptions",
-        "pydantic",  # part of pyiceberg, as the next two; all inside functions
+        "pydantic",  # what pyiceberg is made of; inside functions
         "pyiceberg",
         "sqlalchemy",
         "requests",
+        "urllib3",
         *_DOORS,
     ),
     "airflow_provider_merge.storage": (

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from requests import PreparedRequest, RequestException, Response
 from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3.exceptions import HTTPError
 
 SECONDS: Final = 30.0
 MAX_ANSWER: Final = 64 * 1024 * 1024
@@ -41,21 +42,29 @@ class BoundedAdapter(BaseAdapter):
         """
         deadline = time.monotonic() + SECONDS
         answer = self.inner.send(request, True, SECONDS, verify, cert, proxies)
-        content = bytearray()
         with closing(answer):
             if answer.is_redirect:
                 raise RequestException("an answer that leads elsewhere")
-            for chunk in answer.iter_content(_CHUNK):
-                content += chunk
-                if len(content) > MAX_ANSWER:
-                    raise RequestException("an answer that is too long")
-                if time.monotonic() > deadline:
-                    raise RequestException("an answer that came too slowly")
-        return _whole(answer, bytes(content))
+            try:
+                return _whole(answer, _content(answer.raw, deadline))
+            except HTTPError as error:
+                raise RequestException(type(error).__name__) from None
 
     def close(self) -> None:
         """Close the connections."""
         self.inner.close()
+
+
+def _content(raw: Any, deadline: float) -> bytes:
+    content = bytearray()
+    # What has come, be it a byte: who drips has an end, too.
+    while chunk := raw.read1(_CHUNK, decode_content=True):
+        content += chunk
+        if len(content) > MAX_ANSWER:
+            raise RequestException("an answer that is too long")
+        if time.monotonic() > deadline:
+            raise RequestException("an answer that came too slowly")
+    return bytes(content)
 
 
 def _whole(answer: Response, content: bytes) -> Response:
