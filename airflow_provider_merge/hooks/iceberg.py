@@ -33,8 +33,8 @@ _SHOWN: Final = 10
 class IcebergHook(MetadataReads, BaseHook):
     """Reads an ``iceberg`` connection and the metadata of its tables, without Spark.
 
-    Fields: host (the catalog's address), login and password (of an OAuth 2 client, a database or
-    AWS), and as extra the properties of pyiceberg's catalogs; besides ``workspace`` (where jobs
+    Fields: host (the catalog's address), login and password (of an OAuth 2 client or a database),
+    and as extra the properties of pyiceberg's catalogs; besides ``workspace`` (where jobs
     leave results and temporary files; default: the warehouse), ``catalog-name`` (of a SQL catalog;
     default: the connection's id), ``ui_url`` (a web page of a snapshot, with the placeholders
     ``{database}``, ``{table}`` and ``{snapshot_id}``) and ``quarantine-url`` (a web page of a file

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,11 +12,9 @@ from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract import iceberg_options
 from spark_jobs.contract.iceberg_options import (
-    AWS_KEY_ID,
-    AWS_SECRET,
     CATALOG_NAME,
-    CREDENTIAL,
-    GLUE,
+    CLIENT_ID,
+    CLIENT_SECRET,
     NESTED,
     PUBLIC,
     REST,
@@ -119,7 +116,10 @@ class IcebergConnection:
             extra.pop(name, None)
         if extra.pop(_FILE_IO, _FILE_IOS[0]) not in _FILE_IOS:
             raise self._invalid(_FILE_IO, "names a class of your own, which opens no files here")
-        options = {name: self._text(name, each) for name, each in extra.items() if each is not None}
+        options: dict[str, str] = {}
+        for name, each in extra.items():
+            if each is not None:
+                options |= self._texts(name, each)
         if host := (self.connection.host or "").rstrip("/"):
             options[URI] = host
         options[TYPE] = options.get(TYPE, REST).lower()
@@ -151,18 +151,21 @@ class IcebergConnection:
             missing = "password" if login else "login"
             remedy = "Write client id and secret of OAuth 2; a token goes into extra, token."
             raise self._invalid(missing, "is empty, but a client has an id and a secret", remedy)
-        if kind == REST:
-            return {CREDENTIAL: f"{login}:{password}"}
-        names = {SQL: (SQL_USER, SQL_PASSWORD), GLUE: (AWS_KEY_ID, AWS_SECRET)}[kind]
+        names = {SQL: (SQL_USER, SQL_PASSWORD), REST: (CLIENT_ID, CLIENT_SECRET)}[kind]
         return {name: each for name, each in zip(names, (login, password), strict=True) if each}
 
-    def _text(self, name: str, value: Any) -> str:
-        if isinstance(value, dict) and name in NESTED:
-            return json.dumps(value)
+    def _texts(self, name: str, value: Any) -> dict[str, str]:
+        if name in NESTED:
+            if not isinstance(value, dict):
+                raise self._invalid(name, "is not a JSON object")
+            try:
+                return iceberg_options.flat(name, value)
+            except RequestError as error:
+                raise self._named(error) from None
         if isinstance(value, dict | list):
             remedy = f"Only {' and '.join(NESTED)} are objects; write the other properties flat."
             raise self._invalid(name, "is not text", remedy)
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        return {name: str(value).lower() if isinstance(value, bool) else str(value)}
 
     def _named(self, error: RequestError) -> RequestError:
         name, _, problem = error.message.partition(": ")

@@ -1,11 +1,11 @@
 """Options of an Iceberg catalog: pyiceberg's properties. Operator and job read them.
 
-Every value is text: what pyiceberg nests (``auth``, ``ssl``) is a JSON object.
+Every value is text: what pyiceberg nests is flat here, such as ``auth.basic.password``, so that
+each secret has a value of its own, which is hidden wherever it shows up.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,9 +23,11 @@ CATALOG_NAME: Final = "catalog-name"
 REST: Final = "rest"
 SQL: Final = "sql"
 GLUE: Final = "glue"
-CATALOGS: Final = (REST, SQL, GLUE)
+CATALOGS: Final = (REST, SQL)
 
-# Login and password of a connection: of a REST server both in one, "client id:client secret".
+# Login and password of a connection; pyiceberg has both in one, as "client id:client secret".
+CLIENT_ID: Final = "oauth2.client-id"
+CLIENT_SECRET: Final = "oauth2.client-secret"  # noqa: S105 - the name of an option
 CREDENTIAL: Final = "credential"
 SQL_USER: Final = "jdbc.user"
 SQL_PASSWORD: Final = "jdbc.password"  # noqa: S105 - the name of an option
@@ -34,16 +36,15 @@ AWS_SECRET: Final = "client.secret-access-key"  # noqa: S105 - the name of an op
 
 SNAPSHOTS: Final = "snapshot-loading-mode"
 TOKEN_SERVER: Final = "oauth2-server-uri"  # noqa: S105 - the name of an option
-AUTH: Final = "auth"
-NESTED: Final = (AUTH, "ssl")
+NESTED: Final = ("auth", "ssl")
+_AUTH_TYPE: Final = "auth.type"
 # All that a request may show; every other option travels with the credentials.
 PUBLIC: Final = frozenset(
     (
         *(TYPE, URI, WAREHOUSE, CATALOG_NAME, SNAPSHOTS, TOKEN_SERVER),
         *("prefix", "scope", "audience", "resource", "namespace-separator", "rest-page-size"),
         *("rest.sigv4-enabled", "rest.signing-region", "rest.signing-name"),
-        *("client.region", "glue.region", "glue.endpoint", "glue.id"),
-        *("s3.endpoint", "s3.region", "s3.force-virtual-addressing"),
+        *("client.region", "s3.endpoint", "s3.region", "s3.force-virtual-addressing"),
         *("s3.connect-timeout", "s3.request-timeout"),
     )
 )
@@ -52,6 +53,7 @@ _SCHEMES: Final = {REST: ("http://", "https://"), SQL: ("sqlite", "postgresql")}
 _REFUSED: Final = {
     "hadoop": "on an object store two writers could publish the same version of a table",
     "hive": "it was not tried against a metastore",
+    GLUE: "it was not tried; AWS also serves Glue's catalog as one of the type rest",
     "dynamodb": "it was not tried",
     "bigquery": "it was not tried",
     "in-memory": "its tables end with the process that made them",
@@ -104,23 +106,49 @@ def _require_known_ways(options: Mapping[str, str]) -> None:
         options.get(SNAPSHOTS, "all") == "all",
         f"{SNAPSHOTS}: is not 'all', but the history of tables is needed",
     )
-    way = _object(AUTH, options[AUTH]).get("type") if AUTH in options else None
+    way = options.get(_AUTH_TYPE)
     if way is not None and way not in _AUTHS:
         raise NotSupportedError(
-            f"{AUTH}: the authentication {way!r} is not supported.",
+            f"{_AUTH_TYPE}: the authentication {way!r} is not supported.",
             "For OAuth 2 write client id and secret into login and password, and the address of "
             f"the token's server into {TOKEN_SERVER}.",
         )
 
 
 def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
-    """The options as pyiceberg takes them.
+    """The options as pyiceberg takes them."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        first, *inner = name.split(".")
+        if first not in NESTED or not inner:
+            found[name] = value
+            continue
+        place = found.setdefault(first, {})
+        for each in inner[:-1]:
+            place = place.setdefault(each, {})
+        place[inner[-1]] = value
+    client, secret = (found.pop(each, "") for each in (CLIENT_ID, CLIENT_SECRET))
+    if secret:
+        found[CREDENTIAL] = f"{client}:{secret}"
+    return found
+
+
+def flat(name: str, value: Mapping[str, Any]) -> dict[str, str]:
+    """A nested property as options, each named by its path.
 
     Raises:
-        RequestError: REQUEST_INVALID, naming the option that is no JSON object.
+        RequestError: REQUEST_INVALID, naming the property with something else than texts.
     """
-    nested = {name: _object(name, options[name]) for name in NESTED if name in options}
-    return {**options, **nested}
+    found: dict[str, str] = {}
+    for key, each in value.items():
+        path = f"{name}.{key}"
+        require("." not in key, f"{path}: the name has a dot")
+        if isinstance(each, Mapping):
+            found |= flat(path, each)
+        else:
+            require(isinstance(each, str | int), f"{path}: is not text")
+            found[path] = str(each)
+    return found
 
 
 def storage_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -142,12 +170,3 @@ def identifier_of(name: TableName) -> tuple[str, ...]:
 def branch_of(name: TableName) -> str:
     """The branch in ``<table>$branch_<branch>``; ``main`` without one."""
     return name.table.partition(BRANCH_MARK)[2] or MAIN_BRANCH
-
-
-def _object(name: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    require(isinstance(value, dict), f"{name}: is not a JSON object")
-    return dict(value)

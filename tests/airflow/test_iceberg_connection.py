@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,7 +59,8 @@ def test_a_server(hook: Hook) -> None:
         "/work",
     )
     assert lake.credentials() == {
-        "credential": f"id:{PASSWORD}",
+        "oauth2.client-id": "id",
+        "oauth2.client-secret": PASSWORD,
         "s3.secret-access-key": PASSWORD,
         "own": "1",
     }
@@ -93,7 +93,11 @@ def test_nested_properties_travel_with_the_credentials(hook: Hook) -> None:
     auth = {"type": "basic", "basic": {"username": "u", "password": PASSWORD}}
     lake = hook(workspace="/work", auth=auth)
     assert PASSWORD not in lake.catalog_spec().options.values()
-    assert {name: json.loads(value) for name, value in lake.credentials().items()} == {"auth": auth}
+    assert lake.credentials() == {
+        "auth.type": "basic",
+        "auth.basic.username": "u",
+        "auth.basic.password": PASSWORD,
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,7 +105,7 @@ def test_nested_properties_travel_with_the_credentials(hook: Hook) -> None:
     [
         *(
             ({"type": name}, NotSupportedError, f"Catalogs of the type {name} are not supported")
-            for name in ("hadoop", "hive", "dynamodb", "bigquery", "in-memory")
+            for name in ("hadoop", "hive", "glue", "dynamodb", "bigquery", "in-memory")
         ),
         ({"type": "other"}, RequestError, "connection 'lake', type: 'other' is not one of"),
         ({"host": None}, RequestError, "connection 'lake', uri: does not begin with http"),
@@ -120,6 +124,8 @@ def test_nested_properties_travel_with_the_credentials(hook: Hook) -> None:
         ({"password": PASSWORD}, RequestError, "'lake', login: is empty, but a client has"),
         ({"py-io-impl": "os.system"}, RequestError, "py-io-impl: names a class of your own"),
         ({"own": {"a": PASSWORD}}, RequestError, "'lake', own: is not text"),
+        ({"auth": "basic"}, RequestError, "'lake', auth: is not a JSON object"),
+        ({"auth": {"basic": [PASSWORD]}}, RequestError, "'lake', auth.basic: is not text"),
         ({"auth": {"type": "google"}}, NotSupportedError, "the authentication 'google'"),
         ({"workspace": ""}, RequestError, "'lake', workspace: is empty, but jobs need a place"),
         ({"workspace": "gs://b/w"}, RequestError, "jobs cannot leave results on gs://"),

@@ -6,6 +6,7 @@ import pytest
 
 from spark_jobs.contract.iceberg_options import (
     branch_of,
+    flat,
     identifier_of,
     properties_of,
     require_catalog,
@@ -20,7 +21,7 @@ REST = {"type": "rest", "uri": "https://lake.example"}
 
 @pytest.mark.parametrize(
     "options",
-    [REST, {"uri": "http://lake"}, {"type": "sql", "uri": "sqlite:////c.db"}, {"type": "glue"}],
+    [REST, {"uri": "http://lake"}, {"type": "sql", "uri": "sqlite:////c.db"}],
 )
 def test_catalogs_that_are_opened(options: dict[str, str]) -> None:
     assert require_catalog(options) == options.get("type", "rest")
@@ -31,18 +32,16 @@ def test_catalogs_that_are_opened(options: dict[str, str]) -> None:
     [
         *(
             ({"type": name}, NotSupportedError, f"of the type {name} are not supported")
-            for name in ("hadoop", "hive", "dynamodb", "bigquery", "in-memory")
+            for name in ("hadoop", "hive", "glue", "dynamodb", "bigquery", "in-memory")
         ),
-        ({"type": "nessie"}, RequestError, "type: 'nessie' is not one of: rest, sql, glue"),
+        ({"type": "nessie"}, RequestError, "type: 'nessie' is not one of: rest, sql"),
         ({"type": "rest"}, RequestError, "uri: does not begin with http://"),
         ({"type": "sql", "uri": "mysql://h/d"}, RequestError, "sqlite or postgresql"),
         ({**REST, "py-catalog-impl": "a.B"}, NotSupportedError, "a class of your own"),
         ({**REST, "s3.signer": "S3V4RestSigner"}, NotSupportedError, "Remote signing"),
         ({**REST, "s3.remote-signing-enabled": "true"}, NotSupportedError, "Remote signing"),
         ({**REST, "snapshot-loading-mode": "refs"}, RequestError, "is not 'all'"),
-        ({**REST, "auth": '{"type": "custom", "impl": "a.B"}'}, NotSupportedError, "'custom'"),
-        ({**REST, "auth": "basic"}, RequestError, "auth: is not a JSON object"),
-        ({**REST, "auth": "[" * 100_000}, RequestError, "auth: is not a JSON object"),
+        ({**REST, "auth.type": "custom", "auth.impl": "a.B"}, NotSupportedError, "'custom'"),
     ],
 )
 def test_what_is_refused(options: dict[str, str], kind: type[JobError], problem: str) -> None:
@@ -51,9 +50,19 @@ def test_what_is_refused(options: dict[str, str], kind: type[JobError], problem:
     assert problem in str(error.value)
 
 
-def test_nested_properties_are_json() -> None:
-    options = {**REST, "ssl": '{"cabundle": "/ca.pem"}'}
-    assert properties_of(options) == {**REST, "ssl": {"cabundle": "/ca.pem"}}
+def test_nested_properties_are_named_by_their_path() -> None:
+    auth = {"type": "basic", "basic": {"username": "u", "password": "p"}}
+    options = {**REST, **flat("auth", auth)}
+    assert options["auth.basic.password"] == "p"
+    assert properties_of(options) == {**REST, "auth": auth}
+    for wrong in ({"a.b": "c"}, {"a": ["b"]}, {"a": {"b": None}}):
+        with pytest.raises(RequestError, match=r"^RequestError|auth\.a"):
+            flat("auth", wrong)
+
+
+def test_client_id_and_secret_are_one_property_of_pyiceberg() -> None:
+    options = {**REST, "oauth2.client-id": "id", "oauth2.client-secret": "secret"}
+    assert properties_of(options) == {**REST, "credential": "id:secret"}
 
 
 def test_the_storage_is_opened_with_the_options_of_files() -> None:

@@ -67,6 +67,8 @@ class IcebergCatalog:
             NotSupportedError: the catalog is not opened.
             OSError: the table's storage refused.
         """
+        if not all(name.database.split(".")):
+            raise _missing(self.place, name)
         with self._answering(name), self._opened() as catalog:
             found = catalog.load_table(identifier_of(name))
             own, of_table = dict(catalog.properties), found.metadata.properties
@@ -217,11 +219,7 @@ def _failure(error: Exception, place: str, name: TableName | None) -> Exception:
     denied = (exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
     passing = (exceptions.RESTError, RequestException, SQLAlchemyError)
     if isinstance(error, missing):
-        return CatalogError(
-            ErrorCode.TABLE_NOT_FOUND,
-            f"{place} knows no table {name}",
-            "Correct the table's name, or the connection.",
-        )
+        return _missing(place, name)
     if isinstance(error, exceptions.AuthorizationExpiredError):
         return _unavailable(place, "the credentials have expired")
     if isinstance(error, denied):
@@ -237,6 +235,14 @@ def _failure(error: Exception, place: str, name: TableName | None) -> Exception:
     if isinstance(error, OSError):
         return error
     return unreadable(place, f"gave metadata of {name} that cannot be read: {type(error).__name__}")
+
+
+def _missing(place: str, name: TableName | None) -> JobError:
+    return CatalogError(
+        ErrorCode.TABLE_NOT_FOUND,
+        f"{place} knows no table {name}",
+        "Correct the table's name, or the connection.",
+    )
 
 
 def _unavailable(place: str, problem: str) -> JobError:
