@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.hdfs_options import PACKAGE as HDFS_PACKAGE
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS
+
+_EXPIRED: Final = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 
 
 @contextmanager
@@ -21,6 +23,11 @@ def remote_files(location: str, storage_options: Mapping[str, Any]) -> Iterator[
     filesystem = _filesystem(location, storage_options)
     try:
         yield filesystem
+    except PermissionError as error:
+        if _has_expired(error):
+            # Whoever handed it out does so again.
+            raise OSError(f"{location} does not accept the key any more: it expired") from error
+        raise
     except OSError:
         raise
     except Exception as error:
@@ -28,6 +35,12 @@ def remote_files(location: str, storage_options: Mapping[str, Any]) -> Iterator[
             raise PermissionError(f"{location} may not be read or written") from error
         # A client's own exceptions; their texts may tell more than the place.
         raise OSError(f"{location} cannot be reached ({type(error).__name__})") from error
+
+
+def _has_expired(error: PermissionError) -> bool:
+    """Whether Amazon's client refused a key for its age, which it says in what it raised first."""
+    answer = getattr(error.__cause__, "response", None) or {}
+    return answer.get("Error", {}).get("Code") in _EXPIRED
 
 
 def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:

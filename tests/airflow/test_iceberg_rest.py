@@ -115,7 +115,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Answer | Call
             self.end_headers()
             self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass
@@ -123,7 +123,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Answer | Call
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    host = f"http://127.0.0.1:{server.server_port}"
+    found["host"] = host = f"http://127.0.0.1:{server.server_port}"
     connection(monkeypatch, "lake", conn_type="iceberg", host=host, extra={"token": PASSWORD})
     monkeypatch.setattr(bounded_http, "SECONDS", 0.5)
     monkeypatch.setattr(bounded_http, "MAX_ANSWER", 10_000)
@@ -223,6 +223,43 @@ def test_a_server_hands_out_keys_and_a_table_does_not_say_where_they_go(
     assert files.properties["s3.access-key-id"] == "handed"
     assert files.properties["s3.secret-access-key"] == PASSWORD
     assert PASSWORD not in repr(IcebergHook("lake").table(TABLE))
+
+
+def test_a_key_that_expired_is_no_reason_to_give_up(
+    answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def s3(handler: Any) -> None:
+        """There is a file, but not for this key."""
+        is_head = handler.command == "HEAD"
+        body = b"" if is_head else b"<Error><Code>ExpiredToken</Code></Error>"
+        handler.send_response(200 if is_head else 400)
+        handler.send_header("Content-Length", "100" if is_head else str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    snapshot = {
+        "snapshot-id": 7,
+        "sequence-number": 1,
+        "timestamp-ms": 1,
+        "manifest-list": "s3://lake/t/list.avro",
+        "summary": {"operation": "append"},
+        "schema-id": 0,
+    }
+    host = answers["host"]
+    keys = {"s3.access-key-id": "AK", "s3.secret-access-key": PASSWORD, "s3.session-token": "x"}
+    answers["/lake/t/list.avro"] = s3
+    answers[LOAD] = (
+        200,
+        {
+            "metadata-location": "s3://lake/t/metadata/1.metadata.json",
+            "metadata": {**METADATA, "snapshots": [snapshot], "current-snapshot-id": 7},
+            "config": {**keys, "s3.endpoint": host, "s3.region": "us-east-1"},
+        },
+    )
+    with pytest.raises(InternalError, match="expired") as error:
+        IcebergHook("lake").row_count(TABLE)
+    assert error.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert PASSWORD not in str(error.value)
 
 
 @pytest.mark.parametrize(
