@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.links import filled_page
 from spark_jobs.errors import RequestError
 
 
@@ -51,15 +49,3 @@ def own_connection(conn_id: str, conn_type: str, given: Connection | None) -> Co
         raise missing(conn_id, types) from None
     require_type(conn_id, found, types)
     return found
-
-
-def page_of(conn_id: str, connection: Connection, field: str, **values: Any) -> str:
-    """The web page that a field names, its placeholders filled in; empty without one.
-
-    Raises:
-        RequestError: it is not a web page, or has a secret or an unknown placeholder.
-    """
-    template = connection.extra_dejson.get(field)
-    if not template:
-        return ""
-    return filled_page(f"connection {conn_id!r}, {field}", str(template), **values)

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import BaseHook, Connection
 
-from airflow_provider_merge.hooks.connections import own_connection, page_of
+from airflow_provider_merge.hooks.connection_pages import ConnectionPages
+from airflow_provider_merge.hooks.connections import own_connection
 from airflow_provider_merge.hooks.iceberg_connection import (
     CONNECTION_TYPE,
     WORKSPACE,
@@ -30,7 +31,7 @@ from spark_jobs.errors import CatalogError, ErrorCode, JobError
 _SHOWN: Final = 10
 
 
-class IcebergHook(MetadataReads, BaseHook):
+class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
     """Reads an ``iceberg`` connection and the metadata of its tables, without Spark.
 
     Fields: host (the catalog's address), login and password (of an OAuth 2 client or a database),
@@ -127,29 +128,8 @@ class IcebergHook(MetadataReads, BaseHook):
         """Whether Iceberg has a use of its own for columns of this name."""
         return iceberg_reserved.is_reserved(column)
 
-    def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
-        """The web page of a snapshot: ``ui_url``, filled in; empty without it.
-
-        Raises:
-            RequestError: ``ui_url`` is not a web page, or has a secret or unknown placeholder.
-        """
-        names = {"database": target.database, "table": target.table}
-        return self._page("ui_url", **names, snapshot_id=snapshot_id)
-
-    def quarantine_page(self, path: str) -> str:
-        """The web page of a file of quarantined records: ``quarantine-url``; empty without it.
-
-        Raises:
-            RequestError: ``quarantine-url`` is not a web page, or has a secret or unknown
-                placeholder.
-        """
-        return self._page("quarantine-url", path=path)
-
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Nothing: the workspace has the base of an operation, and no guard is in the table."""
-
-    def _page(self, field: str, **values: Any) -> str:
-        return page_of(self.catalog_conn_id, self._settings().connection, field, **values)
 
     def _reached(self) -> str:
         """What is found behind the connection; raises JobError if nothing is."""
@@ -171,5 +151,7 @@ class IcebergHook(MetadataReads, BaseHook):
         return IcebergCatalog(settings.all_options())
 
     def _settings(self) -> IcebergConnection:
-        found = own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)
-        return IcebergConnection(self.catalog_conn_id, found)
+        return IcebergConnection(self.catalog_conn_id, self._connection())
+
+    def _connection(self) -> Connection:
+        return own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)

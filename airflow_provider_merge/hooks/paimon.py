@@ -7,7 +7,8 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook, Connection
 
-from airflow_provider_merge.hooks.connections import own_connection, page_of
+from airflow_provider_merge.hooks.connection_pages import ConnectionPages
+from airflow_provider_merge.hooks.connections import own_connection
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
 from airflow_provider_merge.hooks.paimon_connection import (
     CONNECTION_TYPE,
@@ -38,7 +39,7 @@ from spark_jobs.errors import JobError
 _SHOWN = 10
 
 
-class PaimonHook(MetadataReads, BaseHook):
+class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
     """Reads a ``paimon`` connection and the metadata of its tables, without Spark.
 
     Fields: ``warehouse`` (absolute path or URI), ``workspace`` (where jobs leave results and
@@ -131,24 +132,6 @@ class PaimonHook(MetadataReads, BaseHook):
         """Whether Paimon has a use of its own for columns of this name."""
         return paimon_reserved.is_reserved(column)
 
-    def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
-        """The web page of a snapshot: ``ui_url``, filled in; empty without it.
-
-        Raises:
-            RequestError: ``ui_url`` is not a web page, or has a secret or unknown placeholder.
-        """
-        names = {"database": target.database, "table": target.table}
-        return self._page("ui_url", **names, snapshot_id=snapshot_id)
-
-    def quarantine_page(self, path: str) -> str:
-        """The web page of a file of quarantined records: ``quarantine-url``; empty without it.
-
-        Raises:
-            RequestError: ``quarantine-url`` is not a web page, or has a secret or unknown
-                placeholder.
-        """
-        return self._page("quarantine-url", path=path)
-
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Remove the guard of an operation whose result is stored: its base snapshot may expire.
 
@@ -178,9 +161,6 @@ class PaimonHook(MetadataReads, BaseHook):
         databases = sorted(name.removesuffix(".db") for name in names if name.endswith(".db"))
         return f"{warehouse} can be read. {_databases_text(databases)}"
 
-    def _page(self, field: str, **values: Any) -> str:
-        return page_of(self.catalog_conn_id, self._settings().connection, field, **values)
-
     def _snapshots_of(self, target: TableName) -> PaimonSnapshots | None:
         """The target's snapshots; None for a rest catalog, where no guards are searched for."""
         options = self._settings().options()
@@ -198,8 +178,10 @@ class PaimonHook(MetadataReads, BaseHook):
         return RestCatalog(options[URI], warehouse, settings.credentials().get(TOKEN, ""))
 
     def _settings(self) -> PaimonConnection:
-        found = own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)
-        return PaimonConnection(self.catalog_conn_id, found)
+        return PaimonConnection(self.catalog_conn_id, self._connection())
+
+    def _connection(self) -> Connection:
+        return own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)
 
 
 def _databases_text(names: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from airflow.triggers.base import BaseTrigger
 from airflow_provider_merge.assets import create_asset, table_asset
 from airflow_provider_merge.gates import gate_arguments
 from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.compact import CompactOperator
@@ -52,6 +53,8 @@ from spark_jobs.errors import CatalogError, ErrorCode, JobError, RequestError
 from tests.airflow.support import PASSWORD, connection, failed
 from tests.support.gateway import gateway_program_or_skip, serving
 from tests.support.paimon_metadata import TableFiles
+
+HOOKS = (IcebergHook, PaimonHook)
 
 SOURCE = table_source("shop.updates")
 OPERATORS = {
@@ -106,7 +109,7 @@ def public_classes():
 
 
 def test_no_class_is_left_out():
-    others = {QueryOperator, StatementsOperator, PaimonHook, TableTrigger}
+    others = {QueryOperator, StatementsOperator, *HOOKS, TableTrigger}
     assert public_classes() == {*OPERATORS, *SENSORS, *others}
 
 
@@ -116,7 +119,7 @@ def test_every_class_has_docs():
         own = set(inspect.signature(each).parameters) - {"kwargs", "args", "connection"}
         known = "\n".join(inspect.getdoc(base) or "" for base in each.__mro__)
         missing = {name for name in own if f"param {name}:" not in known}
-        assert each is PaimonHook or missing == set(), each
+        assert each in HOOKS or missing == set(), each
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.avro import Fields, records
+from airflow_provider_merge.metadata.checked import number, reading, whole
 from airflow_provider_merge.metadata.iceberg.files import StorageFiles
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.locations import is_local
-from spark_jobs.errors import JobError
 
 MAX_FILES: Final = 5_000_000
 # What a manifest holds, and what a file is.
@@ -102,7 +101,7 @@ class Manifests:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
-        with _reading(manifest_list):
+        with reading(manifest_list):
             content = self.files.read(manifest_list)
             return [_manifest(each) for each in records(content, _LIST)]
 
@@ -118,7 +117,7 @@ class Manifests:
             if width is None:
                 raise unreadable(manifest.path, f"is of an unknown spec {manifest.spec_id}")
             fields = _DELETE_FILE if manifest.content == DELETES else _FILE
-            with _reading(manifest.path):
+            with reading(manifest.path):
                 wanted = {**dict.fromkeys(_ENTRY), "data_file": fields}
                 for record in records(content, wanted):
                     yield _table_file(record, manifest, width)
@@ -145,10 +144,10 @@ def _manifest(record: Mapping[str, Any]) -> Manifest:
     rows = [record.get(each) for each in ("added_rows_count", "existing_rows_count")]
     return Manifest(
         path=_text(record["manifest_path"]),
-        spec_id=_number(record["partition_spec_id"]),
-        content=_number(record.get("content") or DATA),
+        spec_id=number(record["partition_spec_id"]),
+        content=number(record.get("content") or DATA),
         added_by=_optional(record.get("added_snapshot_id")),
-        rows=None if None in rows else sum(map(_number, rows)),
+        rows=None if None in rows else sum(map(number, rows)),
         bounds=tuple(
             Bounds(bool(each["contains_null"]), each.get("lower_bound"), each.get("upper_bound"))
             for each in record.get("partitions") or ()
@@ -157,19 +156,19 @@ def _manifest(record: Mapping[str, Any]) -> Manifest:
 
 
 def _table_file(record: Mapping[str, Any], manifest: Manifest, width: int) -> TableFile:
-    file, status = record["data_file"], _number(record["status"])
+    file, status = record["data_file"], number(record["status"])
     partition = tuple(file["partition"].values())
     if len(partition) != width:
         raise ValueError("a partition has not the fields of its spec")
     by = _optional(record.get("snapshot_id"))
     by = manifest.added_by if by is None else by
     return TableFile(
-        content=_number(file.get("content") or DATA),
+        content=number(file.get("content") or DATA),
         path=_text(file["file_path"]),
         spec_id=manifest.spec_id,
         partition=partition,
-        rows=_number(file["record_count"]),
-        size=_number(file["file_size_in_bytes"]),
+        rows=number(file["record_count"]),
+        size=number(file["file_size_in_bytes"]),
         marks=_marked_file(file),
         is_live=status != _DELETED,
         by=by if status in (_ADDED, _DELETED) else None,
@@ -199,30 +198,4 @@ def _text(value: Any) -> str:
 
 
 def _optional(value: Any) -> int | None:
-    return None if value is None else _whole(value)
-
-
-def _number(value: Any) -> int:
-    if _whole(value) < 0:
-        raise ValueError("a number is below 0")
-    return int(value)
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError("a number is none")
-    return value
-
-
-@contextmanager
-def _reading(path: str) -> Iterator[None]:
-    """Within it, whatever a file cannot be read for is METADATA_UNREADABLE.
-
-    fastavro and the codecs raise exceptions of every kind for damaged files.
-    """
-    try:
-        yield
-    except (JobError, OSError):
-        raise
-    except Exception as error:
-        raise unreadable(path, f"cannot be read: {repr(error)[:300]}") from error
+    return None if value is None else whole(value)

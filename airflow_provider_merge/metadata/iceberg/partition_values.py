@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+from airflow_provider_merge.metadata.checked import whole
 from spark_jobs.contract.partition_names import partition_text
 
 _EPOCH: Final = date(1970, 1, 1)
@@ -50,12 +51,12 @@ class PartitionField:
         if value is None:
             return None
         if self.kind == "year":
-            return str(1970 + _number(value))
+            return str(1970 + whole(value))
         if self.kind == "month":
-            years, month = divmod(_number(value), 12)
+            years, month = divmod(whole(value), 12)
             return f"{1970 + years:04d}-{month + 1:02d}"
         if self.kind == "hour":
-            days, hour = divmod(_number(value), 24)
+            days, hour = divmod(whole(value), 24)
             return f"{date.fromordinal(_DAYS + days).isoformat()}-{hour:02d}"
         if self.kind == "date" and type(value) is int:
             return date.fromordinal(_DAYS + value)
@@ -142,9 +143,3 @@ class PartitionField:
         if self.kind.startswith(("binary", "fixed")):
             return value if isinstance(value, bytes) else bytes.fromhex(str(value))
         return str(value)
-
-
-def _number(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError("a number is none")
-    return value

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.avro import Fields, Only, records
+from airflow_provider_merge.metadata.checked import number, reading, whole
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, file_name
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import read_bytes
 from airflow_provider_merge.storage.locations import is_local
-from spark_jobs.errors import JobError
 
 # Paimon rolls manifests at 8 MB; lists and index manifests are smaller.
 MAX_MANIFEST: Final = 64 * 1024 * 1024
@@ -153,12 +152,12 @@ class Manifests:
         if snapshot.index_manifest is None:
             return
         path, content = self._content(snapshot.index_manifest)
-        with _reading(path):
+        with reading(path):
             for entry in records(content, _INDEX):
                 if entry["_KIND"] == _ADD and entry["_INDEX_TYPE"] == "DELETION_VECTORS":
                     for vector in entry["_DELETIONS_VECTORS_RANGES"] or ():
                         vector.setdefault("_CARDINALITY", None)
-                        _number(vector["_CARDINALITY"] or 0)
+                        number(vector["_CARDINALITY"] or 0)
                     yield entry
 
     def _entries(
@@ -167,13 +166,13 @@ class Manifests:
         only = None if keeps is None else Only("_PARTITION", keeps)
         names = [name for each in lists for name in self._listed(each, may_hold)]
         for path, content in self._contents(names):
-            with _reading(path):
+            with reading(path):
                 for record in records(content, _ENTRY, only):
                     yield record["_KIND"], _data_file(record)
 
     def _listed(self, manifest_list: str, may_hold: PartitionRange) -> list[str]:
         path, content = self._content(manifest_list)
-        with _reading(path):
+        with reading(path):
             found = []
             for record in records(content, _LIST):
                 name, stats = file_name(record["_FILE_NAME"]), record["_PARTITION_STATS"]
@@ -205,39 +204,13 @@ def _data_file(record: dict[str, Any]) -> DataFile:
         created = int(created.timestamp() * 1000)
     return DataFile(
         partition=record["_PARTITION"],
-        bucket=_whole(record["_BUCKET"]),
-        level=_number(file["_LEVEL"]),
+        bucket=whole(record["_BUCKET"]),
+        level=number(file["_LEVEL"]),
         name=file["_FILE_NAME"],
-        rows=_number(file["_ROW_COUNT"]),
-        size=_number(file["_FILE_SIZE"]),
-        numbers=(_whole(file["_MIN_SEQUENCE_NUMBER"]), _whole(file["_MAX_SEQUENCE_NUMBER"])),
+        rows=number(file["_ROW_COUNT"]),
+        size=number(file["_FILE_SIZE"]),
+        numbers=(whole(file["_MIN_SEQUENCE_NUMBER"]), whole(file["_MAX_SEQUENCE_NUMBER"])),
         created_millis=created,
         deleted_keys=file.get("_DELETE_ROW_COUNT"),
-        first_row_id=None if first is None else _whole(first),
+        first_row_id=None if first is None else whole(first),
     )
-
-
-def _number(value: Any) -> int:
-    if _whole(value) < 0:
-        raise ValueError("a number is below 0")
-    return int(value)
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError("a number is none")
-    return value
-
-
-@contextmanager
-def _reading(path: str) -> Iterator[None]:
-    """Within it, whatever a file cannot be read for is METADATA_UNREADABLE.
-
-    fastavro and the codecs raise exceptions of every kind for damaged files.
-    """
-    try:
-        yield
-    except (JobError, OSError):
-        raise
-    except Exception as error:
-        raise unreadable(path, f"cannot be read: {repr(error)[:300]}") from error
