@@ -76,7 +76,8 @@ class TableHandle:
 class ColumnRange:
     """Statistics of one column in one file, as Python values; None where unknown.
 
-    ``minimum`` and ``maximum`` are bounds: every non-NULL, non-NaN value lies between them.
+    ``minimum`` and ``maximum`` are bounds: every non-NULL, non-NaN value lies between them. The
+    connector leaves out bounds that it cannot trust. Those of TIMESTAMP have a time zone.
     """
 
     minimum: Any

@@ -31,6 +31,8 @@ TABLE = TableHandle(
         Column("st", "STRUCT<x: INT>"),
         Column("p", "STRING"),
         Column("q", "INT"),
+        Column("ts", "TIMESTAMP"),
+        Column("n", "TIMESTAMP_NTZ"),
     ),
     ("p", "q"),
     1,
@@ -57,6 +59,9 @@ MAY, MUST, NEVER = FileTruth(True, False), FileTruth(True, True), FileTruth(Fals
 
 ONE_TO_FIVE = file(i=(1, 5, 0))
 
+
+NOON = (dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, 13, tzinfo=dt.UTC), 0)
+LOCAL_NOON = tuple(each and each.replace(tzinfo=None) for each in NOON)
 
 JANUARY = file(d=(dt.date(2024, 1, 1), dt.date(2024, 1, 31), 0))
 
@@ -126,6 +131,12 @@ JANUARY = file(d=(dt.date(2024, 1, 1), dt.date(2024, 1, 31), 0))
             JANUARY,
             NEVER,
         ),
+        ("ts >= TIMESTAMP'2024-01-01 12:00:00Z'", file(ts=NOON), MUST),
+        ("ts > TIMESTAMP'2024-01-01 14:00:00+01:00'", file(ts=NOON), NEVER),
+        ("ts >= DATE'2024-01-01'", file(ts=NOON), MUST),
+        ("n < TIMESTAMP_NTZ'2024-01-01 12:00:00'", file(n=LOCAL_NOON), NEVER),
+        # Where clocks change, a cast between the two kinds does not keep the order.
+        ("n < TIMESTAMP'2023-01-01 12:00:00Z'", file(n=LOCAL_NOON), MAY),
         ("m >= 1", file(m=(Decimal("1.00"), Decimal("2.00"), 0)), MUST),
         ("m > 2.001", file(m=(Decimal("1.00"), Decimal("2.00"), 0)), NEVER),
         # Partitions: any expression.

@@ -29,6 +29,8 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from spark_jobs.engine.analysis.bound_expressions import BoundExpression, bound_condition
@@ -38,8 +40,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.file_truth import Bounds, Truth, compared, is_among, is_null
 from spark_jobs.spi.tables import PlannedFile
 
-# Not floating point, whose bounds leave out NaN, and not timestamps, whose bounds depend on the
-# writer.
+# Not floating point, whose bounds leave out NaN. Which bounds to trust is the connector's decision.
 DECIDABLE_TYPES = (
     BooleanType,
     ByteType,
@@ -49,6 +50,8 @@ DECIDABLE_TYPES = (
     DecimalType,
     StringType,
     DateType,
+    TimestampType,
+    TimestampNTZType,
 )
 _INDEX = "__merge_index"
 _IN_LIMIT = 500
@@ -228,7 +231,15 @@ class _Translator:
 
     def _bounds(self, node: BoundExpression) -> Bounds | None:
         """The bounds of a column, also inside casts that keep the order; None for other nodes."""
-        if node.is_safe_upcast:
+        if node.is_safe_upcast and not _changes_clocks(node):
             inner = self._bounds(node.children[0])
             return None if inner is None else inner.cast(node.type_name)
         return None if node.attribute is None else self.bounds.get(node.attribute)
+
+
+def _changes_clocks(cast: BoundExpression) -> bool:
+    """Whether a cast leads from one kind of timestamp to the other.
+
+    Where clocks are put back or forward, it does not keep the order.
+    """
+    return {cast.type_name, cast.children[0].type_name} == {"timestamp", "timestamp_ntz"}

@@ -71,8 +71,9 @@ def test_statistics_come_back_as_python_values(connector: Connector) -> None:
         "id": ColumnRange(-(2**62), 5, 0),
         "amount": ColumnRange(Decimal("-0.01"), row["amount"], 0),
         "name": ColumnRange("ü", "ü", 1),
-        "at": ColumnRange(at, at, 1),
-        "local": ColumnRange(row["local"], row["local"], 1),
+        # Bounds of timestamps depend on the writer.
+        "at": ColumnRange(None, None, 1),
+        "local": ColumnRange(None, None, 1),
         "flag": ColumnRange(False, False, 1),
         "raw": ColumnRange(b"\x00\xff", b"\x00\xff", 1),
         "ratio": ColumnRange(0.1, 0.1, 1),

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.library import data_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.datafiles.field_mapping import FieldMapping
@@ -77,5 +76,5 @@ def _as_decimal(bound: Any) -> Decimal | None:
 
 
 def _has_bounds(paimon_type: Any) -> bool:
-    """Whether bounds are usable; for timestamps finer than Python's, they would be too narrow."""
-    return isinstance(paimon_type, str) and not has_nanoseconds(paimon_type)
+    """Whether bounds are usable; those of timestamps depend on the writer."""
+    return isinstance(paimon_type, str) and not paimon_type.upper().startswith("TIMESTAMP")
