@@ -35,10 +35,10 @@ class Fill:
 class FieldMapping:
     """A column or nested field of the table, and the one in the file that has its values.
 
-    ``source`` is None if the file has none: all values are NULL. ``parts`` are the mappings of a
-    struct's fields, of a list's element, or of a map's key and value. Values of a fixed length are
-    padded to ``padded_to`` characters or bytes; 0: as they are. ``fill`` has the values of rows for
-    which the file stores none.
+    ``source`` is None if the file has none: all values are ``constant``, or NULL. ``parts`` are the
+    mappings of a struct's fields, of a list's element, or of a map's key and value. Values of a
+    fixed length are padded to ``padded_to`` characters or bytes; 0: as they are. ``fill`` has the
+    values of rows for which the file stores none.
     """
 
     field: pa.Field
@@ -46,6 +46,7 @@ class FieldMapping:
     parts: tuple[FieldMapping, ...] = ()
     padded_to: int = 0
     fill: Fill | None = None
+    constant: pa.Scalar | None = None
 
     @property
     def is_copy(self) -> bool:
@@ -89,8 +90,10 @@ class FieldMapping:
         return pa.chunked_array([self.fill.filled(whole, positions)])
 
     def missing(self, count: int) -> pa.Array:
-        """``count`` NULLs, for a field that the file does not have."""
-        return pa.nulls(count, self.field.type)
+        """``count`` values of a field that the file does not have."""
+        if self.constant is None:
+            return pa.nulls(count, self.field.type)
+        return pa.repeat(self.constant, count)
 
     def arranged(self, array: pa.Array) -> pa.Array:
         """``array`` with the nested fields of the table, of the types that the file has."""

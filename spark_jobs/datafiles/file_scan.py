@@ -117,8 +117,7 @@ class FileScan:
         probed = {}
         for name, probe in self.probes.items():
             if live.any():
-                stored = group.column(self._stored(name) or name)
-                probed[name] = self._values(group, stored, pa.field(name, probe.type))
+                probed[name] = self._probed(group, pa.field(name, probe.type))
                 live &= probe.found(probed[name])
         chosen = np.flatnonzero(live)
         if not len(chosen):
@@ -128,7 +127,21 @@ class FileScan:
 
     def _may_hold(self, group: RowGroup, name: str, probe: KeyProbe) -> bool:
         stored = self._stored(name)
-        return stored is not None and group.may_hold(stored, probe)
+        if stored is None:
+            return bool(self._missing(name, 1).is_valid()[0].as_py())
+        return group.may_hold(stored, probe)
+
+    def _probed(self, group: RowGroup, field: pa.Field) -> pa.ChunkedArray:
+        """A key column for all rows."""
+        stored = self._stored(field.name)
+        if stored is None:
+            return pa.chunked_array([self._missing(field.name, group.row_count)])
+        return self._values(group, group.column(stored), field)
+
+    def _missing(self, name: str, count: int) -> pa.Array:
+        """Values of a column that the file does not have."""
+        assert self.mappings is not None  # noqa: S101
+        return self.mappings[name].missing(count)
 
     def _columns(
         self,
@@ -155,7 +168,7 @@ class FileScan:
         """A column of the chosen rows."""
         stored = self._stored(field.name)
         if stored is None:
-            return pa.chunked_array([pa.nulls(len(chosen), field.type)])
+            return pa.chunked_array([self._missing(field.name, len(chosen))])
         values = probed.get(field.name)
         column = group.column(stored) if values is None else values
         if len(chosen) < group.row_count:

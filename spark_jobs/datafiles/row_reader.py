@@ -39,7 +39,7 @@ def read_row(
 
 def _value(mapping: FieldMapping, row: Mapping[str, Any]) -> Any:
     if mapping.source is None:
-        return None
+        return mapping.missing(1)[0].as_py()
     stored = pa.array([row[mapping.source.name]], mapping.source.type)
     return mapping.values(stored)[0].as_py()
 

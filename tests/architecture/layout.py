@@ -148,6 +148,14 @@ ALLOWED_IMPORTS = {
         "pyarrow",
         "numpy",
     ),
+    "spark_jobs.spark_reads": (
+        "spark_jobs.spark_reads",
+        "spark_jobs.datafiles",
+        "spark_jobs.spi",
+        *_DOORS,
+        "pyspark",
+        "pyarrow",
+    ),
     "spark_jobs.arrow_types": ("pyspark", "pyarrow"),
     "spark_jobs.engine": (
         "spark_jobs.engine",
@@ -167,6 +175,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.arrow_types",
         "spark_jobs.avro",
         "spark_jobs.datafiles",
+        "spark_jobs.spark_reads",
         "spark_jobs.spi",
         "spark_jobs.storage",
         *_DOORS,

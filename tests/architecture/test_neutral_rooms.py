@@ -14,6 +14,7 @@ NEUTRAL = (
     "spark_jobs.storage",
     "spark_jobs.avro",
     "spark_jobs.datafiles",
+    "spark_jobs.spark_reads",
     "spark_jobs.landing",
 )
 FORMAT = "paimon"

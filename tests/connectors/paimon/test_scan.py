@@ -99,9 +99,7 @@ def test_a_file_that_spark_calls_by_another_name_is_an_error(
 ) -> None:
     create(connector, {"id": "int"})
     append(connector, [{"id": 1}])
-    monkeypatch.setattr(
-        "spark_jobs.connectors.paimon.read.spark_reader._names_in_spark", lambda *_: ["other"]
-    )
+    monkeypatch.setattr("spark_jobs.spark_reads.parquet_rows._names_in_spark", lambda *_: ["other"])
 
     _, files, frame = scan(spark, connector, ["id"])
     with pytest.raises(Exception, match="job-error") as raised:

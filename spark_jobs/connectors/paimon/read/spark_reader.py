@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.connectors.paimon.read.live_rows import VectorOfFile, without_deleted
-from spark_jobs.connectors.paimon.read.spark_columns import ReadColumns, columns_by_schema
+from spark_jobs.connectors.paimon.read.spark_columns import columns_by_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
-from spark_jobs.errors import ErrorCode, InternalError, to_marker
-from spark_jobs.spi.paths import escape_glob
-from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
+from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_NAME: Final = f"{RESERVED_PREFIX}file_name"
-_ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
-_POSITION: Final = f"{RESERVED_PREFIX}position"
-
-# Names, separated by "/", that need no escaping in a URI.
-_UNQUOTED: Final = re.compile(r"[A-Za-z0-9._/-]*")
-
-_LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-
-# Override the session's settings: no file may be skipped, and no old calendar may shift a date.
-_READER_OPTIONS: Final = {
-    "mergeSchema": "false",
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-}
 
 
 def read_by_spark(
@@ -66,31 +41,13 @@ def read_by_spark(
     """
     if not files:
         empty = spark.createDataFrame([], spark_schema(table))
-        return empty.select(*map(quote, columns), _row_id(F.lit(0), F.lit(0)))
+        return empty.select(*map(quote, columns), row_id(F.lit(0), F.lit(0)))
     groups = columns_by_schema(table, files, columns)
     for group in groups:
         stored.require([file.path for file in group.files], group.recorded)
-    frames = [_rows(spark, group, prefix) for group in groups]
-    rows = functools.reduce(DataFrame.union, frames)
-    # Not an inner join: it would silently drop the rows of a file whose name does not match.
-    ordinals = rows.join(F.broadcast(_ordinals_by_name(spark, files)), _NAME, "left")
-    located = ordinals.withColumn(_ORDINAL, F.coalesce(_ORDINAL, _unknown_file()))
-    live = without_deleted(located, _ORDINAL, _POSITION, _vectors(table, files), stored.filesystem)
-    return live.select(*map(quote, columns), _row_id(F.col(_ORDINAL), F.col(_POSITION)))
-
-
-def _rows(spark: SparkSession, group: ReadColumns, prefix: str) -> DataFrame:
-    """The rows of files with one schema, the name of each row's file and its position there."""
-    reader = spark.read.schema(group.schema).options(**_READER_OPTIONS)
-    with _files_looked_up_on_the_driver(spark):
-        raw = reader.parquet(*(escape_glob(f"{prefix}{file.path}") for file in group.files))
-    # Not by the name _metadata, because a table column may have that name too.
-    metadata = _metadata_column(raw)
-    return raw.select(
-        *group.columns,
-        metadata["file_name"].alias(_NAME),
-        metadata["row_index"].alias(_POSITION),
-    )
+    located = parquet_rows(spark, files, groups, prefix)
+    live = without_deleted(located, ORDINAL, POSITION, _vectors(table, files), stored.filesystem)
+    return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
 
 
 def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfFile]:
@@ -100,61 +57,3 @@ def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfF
         for file in files
         if file.deleted_row_count
     ]
-
-
-@contextmanager
-def _files_looked_up_on_the_driver(spark: SparkSession) -> Iterator[None]:
-    """Make Spark look up files on the driver within this context.
-
-    By default, Spark looks up more than 32 paths in a job with a task for each path, which takes
-    ten times as long.
-    """
-    before = spark.conf.get(_LISTING_THRESHOLD)
-    spark.conf.set(_LISTING_THRESHOLD, str(2**31 - 1))
-    try:
-        yield
-    finally:
-        spark.conf.set(_LISTING_THRESHOLD, str(before))
-
-
-def _metadata_column(frame: DataFrame) -> SparkColumn:
-    if hasattr(frame, "metadataColumn"):
-        return frame.metadataColumn("_metadata")
-    return SparkColumn(frame._jdf.metadataColumn("_metadata"))  # PySpark 3.5
-
-
-def _row_id(ordinal: SparkColumn, position: SparkColumn) -> SparkColumn:
-    return F.struct(
-        ordinal.cast("int").alias(FILE_FIELD), position.cast("bigint").alias(POSITION_FIELD)
-    ).alias(ROW_ID)
-
-
-def _ordinals_by_name(spark: SparkSession, files: Sequence[PlannedFile]) -> DataFrame:
-    """Columns: file name (string, unique), ordinal (int). Created in the JVM, without a job."""
-    names = _names_in_spark(spark, files)
-    text = "/".join(f"{file.ordinal}:{name}" for file, name in zip(files, names, strict=True))
-    entry = F.explode(F.split(F.lit(text), "/")).alias("entry")
-    parts = F.split("entry", ":", 2)
-    return (
-        spark.range(1)
-        .select(entry)
-        .select(parts[1].alias(_NAME), parts[0].cast("int").alias(_ORDINAL))
-    )
-
-
-def _names_in_spark(spark: SparkSession, files: Sequence[PlannedFile]) -> list[str]:
-    """The names of the files as in ``_metadata.file_name``, which is part of a URI."""
-    names = "/".join(file.path.rpartition("/")[2] for file in files)
-    if not _UNQUOTED.fullmatch(names):
-        jvm: Any = spark.sparkContext._jvm
-        names = jvm.java.net.URI(None, None, f"/{names}", None).getRawPath()[1:]
-    return names.split("/")
-
-
-def _unknown_file() -> SparkColumn:
-    problem = InternalError(
-        ErrorCode.INTERNAL_ERROR,
-        "Spark has read a data file by the name %s, which was not planned.",
-        "This is a defect: report it with the name.",
-    )
-    return F.raise_error(F.format_string(to_marker(problem), _NAME))
