@@ -12,6 +12,7 @@ from spark_jobs.spi.connector import Connector
 
 # name: (module with a function `open_connector`, what to install)
 _CONNECTORS: Final[Mapping[str, tuple[str, str]]] = {
+    "iceberg": ("spark_jobs.connectors.iceberg.connector", "pyiceberg>=0.12,<0.13"),
     "paimon": ("spark_jobs.connectors.paimon.connector", "pypaimon>=2.1,<2.2"),
 }
 

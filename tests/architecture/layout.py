@@ -16,6 +16,8 @@ EXECUTOR_MODULES = (
     "spark_jobs.avro.*",
     "spark_jobs.datafiles.*",
     "spark_jobs.landing.*",
+    "spark_jobs.connectors.iceberg.format.*",
+    "spark_jobs.connectors.iceberg.read.arrow_scan",
     "spark_jobs.connectors.paimon.format.*",
     "spark_jobs.connectors.paimon.keyed.*",
     "spark_jobs.connectors.paimon.read.arrow_scan",
@@ -187,6 +189,22 @@ ALLOWED_IMPORTS = {
         "fastavro",  # part of pypaimon, as the next two
         "requests",
         "urllib3",
+    ),
+    "spark_jobs.connectors.iceberg": (
+        "spark_jobs.connectors.iceberg",
+        "spark_jobs.avro",
+        "spark_jobs.datafiles",
+        "spark_jobs.spark_reads",
+        "spark_jobs.spi",
+        "spark_jobs.storage",
+        *_DOORS,
+        "pyspark",
+        "pyarrow",
+        "numpy",
+        "pyiceberg",
+        "pydantic",  # part of pyiceberg, as the next two
+        "requests",
+        "sqlalchemy",
     ),
     "spark_jobs.run": (
         "spark_jobs.connectors.registry",

@@ -1,0 +1,46 @@
+"""Opens an Iceberg catalog: the module that the registry loads. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
+from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.read.scan import IcebergScan
+from spark_jobs.contract.iceberg_options import require_catalog, storage_options
+from spark_jobs.contract.locations import Place
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.storage import WarehouseStorage
+from spark_jobs.storage.source_location import source_location
+from spark_jobs.storage.warehouse import open_warehouse
+
+
+def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Connector:
+    """The connector for a REST catalog or a SQL catalog; it is asked when a table is loaded.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
+        InternalError: STORAGE_UNAVAILABLE.
+        NotSupportedError: the catalog or its storage is of another kind.
+        RequestError: REQUEST_INVALID, naming the option.
+    """
+    options = {**catalog.options, **credentials}
+    require_catalog(options)
+    import pyiceberg  # noqa: F401 - the registry says what to install
+
+    stored = {**options, **storage_options(options)}
+    return Connector(
+        metadata=IcebergMetadata(IcebergCatalog(options)),
+        scan=IcebergScan(),
+        storage=_workspace(catalog, stored),
+        locate=lambda uri: source_location(uri, stored),
+    )
+
+
+def _workspace(catalog: CatalogSpec, options: Mapping[str, str]) -> WarehouseStorage:
+    """The workspace, by default the warehouse; the catalog decides who commits."""
+    called: Place = "warehouse" if catalog.workspace is None else "workspace"
+    place = catalog.workspace or catalog.warehouse
+    opened = open_warehouse(place, options, is_exclusive=False, called=called)
+    return WarehouseStorage(opened.filesystem, opened.root, opened.spark_uri)

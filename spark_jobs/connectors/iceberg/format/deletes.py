@@ -1,0 +1,157 @@
+"""Reading which rows of a data file are deleted: position deletes and deletion vectors.
+
+Runs on executors. Follows the Iceberg specification, "Position Delete Files", and the Puffin
+specification, "deletion-vector-v1 blob type". The bitmap of a vector is 64-bit Roaring.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.marked_rows import marked_words
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions
+from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
+
+_MAGIC: Final = struct.pack("<I", 1681511377)
+_LENGTH: Final = struct.Struct(">I")
+_BITMAPS: Final = struct.Struct("<Q")
+_KEY: Final = struct.Struct("<I")
+_CRC: Final = struct.Struct(">I")
+_NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
+
+
+class DeleteFile(NamedTuple):
+    """A file of position deletes; a deletion vector has a place in it and ``cardinality`` rows.
+
+    A tuple, because every task unpickles many.
+    """
+
+    path: str
+    offset: int | None = None
+    length: int | None = None
+    cardinality: int | None = None
+
+
+class DataFileDeletes(NamedTuple):
+    """A data file and its deletes; ``location`` is how they name it, ``row_count`` its rows."""
+
+    ordinal: int
+    location: str
+    row_count: int
+    deletes: tuple[DeleteFile, ...]
+
+
+def deleted_positions(filesystem: pafs.FileSystem, file: DataFileDeletes) -> Positions:
+    """The positions of the deleted rows, ascending and distinct.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE: a file is missing, damaged or not
+            about the data file's rows.
+    """
+    found = [_positions(filesystem, each, file.location) for each in file.deletes]
+    positions = np.unique(np.concatenate(found)) if found else _NONE
+    if len(positions) and not 0 <= positions[0] <= positions[-1] < file.row_count:
+        raise _damaged(file.deletes[0].path, f"{file.location} has only {file.row_count} rows")
+    return positions
+
+
+def _positions(filesystem: pafs.FileSystem, delete: DeleteFile, location: str) -> Positions:
+    if delete.offset is not None:
+        return _vector(filesystem, delete)
+    with reading_file(delete.path):
+        return _of_file(filesystem, delete.path, location)
+
+
+def _of_file(filesystem: pafs.FileSystem, path: str, location: str) -> Positions:
+    """The positions that a file has for ``location``; its rows are ordered by location."""
+    found = []
+    with filesystem.open_input_file(path) as stream:
+        file = pq.ParquetFile(stream)
+        names = file.schema_arrow.names
+        if "file_path" not in names or "pos" not in names:
+            raise pa.ArrowInvalid("it has no columns file_path and pos")
+        leaf = names.index("file_path")
+        for number in range(file.num_row_groups):
+            bounds = file.metadata.row_group(number).column(leaf).statistics
+            known = bounds is not None and bounds.has_min_max
+            if known and not bounds.min <= location <= bounds.max:
+                continue
+            rows = file.read_row_group(number, columns=["file_path", "pos"], use_threads=False)
+            mine = pa.compute.equal(rows.column("file_path").cast(pa.string()), location)
+            found.append(rows.column("pos").filter(mine).cast(pa.int64()))
+    return np.concatenate([_NONE, *(each.to_numpy() for each in found)])
+
+
+def _vector(filesystem: pafs.FileSystem, delete: DeleteFile) -> Positions:
+    assert delete.offset is not None and delete.length is not None  # noqa: S101, PT018
+    with reading_file(delete.path), filesystem.open_input_file(delete.path) as stream:
+        if not 0 <= delete.offset <= delete.offset + delete.length <= stream.size():
+            raise _damaged(delete.path, "it ends before its deletion vector")
+        stream.seek(delete.offset)
+        data = stream.read(delete.length)
+    return decoded_vector(data, delete.path, delete.cardinality)
+
+
+def decoded_vector(data: bytes, path: str, count: int | None = None) -> Positions:
+    """The positions in a deletion vector; there must be ``count``, if it is known.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: it is damaged, or of a file of over 2**32 rows.
+    """
+    least = _LENGTH.size + len(_MAGIC) + _BITMAPS.size + _CRC.size
+    if len(data) < least or data[4:8] != _MAGIC:
+        raise _damaged(path, "it does not begin as deletion vectors do")
+    body = data[_LENGTH.size : -_CRC.size]
+    if _LENGTH.unpack_from(data)[0] != len(body):
+        raise _damaged(path, "its deletion vector has another length")
+    if zlib.crc32(body) != _CRC.unpack_from(data, len(data) - _CRC.size)[0]:
+        raise _damaged(path, "the checksum of its deletion vector is wrong")
+    bitmaps = body[len(_MAGIC) :]
+    number = _BITMAPS.unpack_from(bitmaps)[0]
+    start = _BITMAPS.size + _KEY.size
+    if number == 0 and len(bitmaps) == _BITMAPS.size and not count:
+        return _NONE
+    if number != 1 or len(bitmaps) < start or _KEY.unpack_from(bitmaps, _BITMAPS.size)[0] != 0:
+        raise _damaged(path, "its deletion vector is of a file with more than 2**32 rows")
+    try:
+        return bitmap_positions(memoryview(bitmaps)[start:], count)
+    except BrokenBitmapError as error:
+        raise _damaged(path, str(error)) from None
+
+
+def _damaged(path: str, reason: str) -> CatalogError:
+    return CatalogError(
+        ErrorCode.METADATA_UNREADABLE,
+        f"The deletes in {path} are damaged: {reason}.",
+        "Restore the file, or roll the table back to a snapshot before it.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedWords:
+    """For ``map_in_arrow``: the words of deleted rows (``datafiles.marked_rows``). Picklable.
+
+    Takes batches with the indices of ``files`` in the only column.
+    """
+
+    filesystem: pafs.FileSystem
+    files: Sequence[DataFileDeletes]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the deletes of some files."""
+        with marked_errors():
+            for batch in batches:
+                for index in batch.column(0).to_pylist():
+                    file = self.files[index]
+                    yield marked_words(file.ordinal, deleted_positions(self.filesystem, file))

@@ -1,0 +1,191 @@
+"""How the columns of a table are found in a parquet file: by field id. Runs on executors.
+
+Follows the Iceberg specification, "Column Projection": by the ids in the file; by the table's name
+mapping, if the file has none; a column that the file does not have has the value of its partition
+field, else its initial default, else NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, IcebergType, arrow_type
+from spark_jobs.connectors.iceberg.format.values import default_value
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.errors import NotSupportedError
+
+FIELD_ID: Final = b"PARQUET:field_id"
+NameMapping = Sequence[Mapping[str, Any]]
+Constants = Mapping[int, pa.Scalar]
+_PLAIN: Final = {
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+}
+# Types whose values are read as those of the other one.
+_PROMOTED: Final = {
+    "int": (pa.int8(), pa.int16(), pa.int32()),
+    "long": (pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    "double": (pa.float32(), pa.float64()),
+}
+
+
+def file_mappings(
+    fields: Iterable[IcebergField],
+    found: pa.Schema,
+    names: NameMapping | None,
+    constants: Constants,
+) -> tuple[FieldMapping, ...]:
+    """The mapping of each of ``fields`` to the columns ``found`` in a file.
+
+    ``constants`` are the values of partition fields, by the id of their column.
+
+    Raises:
+        pa.ArrowInvalid: the file does not hold what the table says.
+        NotSupportedError: neither the file nor the table says which column is which.
+    """
+    ids: _Ids = _ByMetadata() if _has_ids(found) else _ByName(_required(names))
+    return tuple(_mapping(each, found, ids, constants) for each in fields)
+
+
+def _required(names: NameMapping | None) -> NameMapping:
+    if names is None:
+        raise NotSupportedError(
+            "A data file has no field ids, and the table no property schema.name-mapping.default "
+            "that says which of its columns is which.",
+            "Set the property with the engine that added the file.",
+        )
+    return names
+
+
+def _has_ids(fields: Iterable[pa.Field]) -> bool:
+    return any(
+        FIELD_ID in (each.metadata or {}) or _has_ids(_children(each.type)) for each in fields
+    )
+
+
+def _children(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return [kind.field(i) for i in range(kind.num_fields)]
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [kind.value_field]
+    return []
+
+
+class _ByMetadata:
+    """The ids that the file has."""
+
+    def of(self, field: pa.Field, name: str) -> int | None:
+        """The id of a field of the file, which Iceberg calls ``name``."""
+        del name
+        text = (field.metadata or {}).get(FIELD_ID)
+        return None if text is None else int(text)
+
+    def within(self, name: str) -> _ByMetadata:
+        """The ids of the fields nested in the one that Iceberg calls ``name``."""
+        del name
+        return self
+
+
+class _ByName:
+    """The ids that a name mapping has."""
+
+    def __init__(self, mapped: NameMapping) -> None:
+        self._mapped = {name: each for each in mapped for name in each.get("names", ())}
+
+    def of(self, field: pa.Field, name: str) -> int | None:
+        """As ``_ByMetadata.of``."""
+        del field
+        found = self._mapped.get(name, {}).get("field-id")
+        return None if found is None else int(found)
+
+    def within(self, name: str) -> _ByName:
+        """As ``_ByMetadata.within``."""
+        return _ByName(self._mapped.get(name, {}).get("fields") or ())
+
+
+_Ids = _ByMetadata | _ByName
+
+
+def _mapping(
+    field: IcebergField, found: Iterable[pa.Field], ids: _Ids, constants: Constants
+) -> FieldMapping:
+    for each in found:
+        if ids.of(each, each.name) == field.id:
+            return _sourced(field, each, ids.within(each.name))
+    constant = constants.get(field.id)
+    if constant is None:
+        constant = default_value(field.type, field.default)
+    if constant is None and field.required:
+        raise pa.ArrowInvalid(f"it has no column {field.name}, which must not be NULL")
+    return FieldMapping(_target(field), None, constant=constant)
+
+
+def _target(field: IcebergField) -> pa.Field:
+    metadata = {FIELD_ID: str(field.id).encode()}
+    return pa.field(field.name, arrow_type(field.type), not field.required, metadata)
+
+
+def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
+    kind = field.type
+    parts: tuple[FieldMapping, ...] = ()
+    stored = _plain(found.type)
+    if kind.is_primitive:
+        stored = _leaf(field.name, kind, stored)
+    else:
+        wanted, *_ = {"struct": (pa.types.is_struct,), "map": (pa.types.is_map,)}.get(
+            kind.name, (_is_list,)
+        )
+        if not wanted(stored):
+            raise pa.ArrowInvalid(f"column {field.name} holds {stored}, not a {kind.name}")
+        children = _children(stored)
+        if kind.name == "struct":
+            parts = tuple(_mapping(each, children, ids, {}) for each in kind.fields)
+        else:
+            parts = tuple(
+                _sourced(each, child, ids.within(each.name))
+                for each, child in zip(kind.fields, children, strict=True)
+            )
+        stored = _nested(stored, parts)
+    return FieldMapping(_target(field), pa.field(found.name, stored, found.nullable), parts)
+
+
+def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
+    """The type of a nested column with only the fields that are read."""
+    sources = [part.source for part in parts if part.source is not None]
+    if pa.types.is_struct(stored):
+        return pa.struct(sources) if sources else stored
+    if pa.types.is_map(stored):
+        return pa.map_(*sources)
+    return pa.list_(sources[0])
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return _PLAIN.get(kind, kind)
+
+
+def _leaf(name: str, kind: IcebergType, stored: pa.DataType) -> pa.DataType:
+    """The type of a leaf as it is stored, if its values are also those of ``kind``."""
+    wanted = arrow_type(kind)
+    fits = stored == wanted or stored in _PROMOTED.get(kind.name, ())
+    if pa.types.is_decimal(wanted) and pa.types.is_decimal128(stored):
+        fits = stored.scale == wanted.scale and stored.precision <= wanted.precision
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(stored):
+        # Files of before Iceberg have INT96, which is always UTC, and pyarrow's nanoseconds.
+        fits = (stored.tz is None) == (wanted.tz is None) or stored.unit == "ns"
+        stored = wanted if stored.unit == "ns" else stored
+    if not fits:
+        raise pa.ArrowInvalid(f"column {name} holds {stored}, but its table has {kind.name}")
+    return stored

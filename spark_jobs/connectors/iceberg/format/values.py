@@ -1,0 +1,129 @@
+"""Values in manifests and schemas, as Python values. Runs on executors.
+
+Follows the Iceberg specification, "Appendix D: Single-value serialization", and its partition
+values. A value that Python cannot hold is None.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable, Mapping
+from decimal import Context, Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from spark_jobs.connectors.iceberg.format.schema import IcebergType, arrow_type, decimal_of
+
+_EPOCH_DAY: Final = dt.date(1970, 1, 1)
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - TIMESTAMP_NTZ has no zone
+_EXACT: Final = Context(prec=40)
+
+
+def bound(kind: IcebergType, data: bytes) -> Any:
+    """A lower or upper bound; int and float bounds of promoted columns keep their old width.
+
+    Raises:
+        ValueError, struct.error: the bytes are no value of the type.
+    """
+    reader = _BOUNDS.get(kind.name)
+    return reader(data) if reader else _decimal(kind, int.from_bytes(data, "big", signed=True))
+
+
+def _integer(data: bytes) -> int:
+    if len(data) not in (4, 8):
+        raise ValueError(f"a number of {len(data)} bytes")
+    return int.from_bytes(data, "little", signed=True)
+
+
+def _floating(data: bytes) -> float:
+    value: float = struct.unpack("<f" if len(data) == 4 else "<d", data)[0]
+    return value
+
+
+def _decimal(kind: IcebergType, unscaled: int) -> Decimal:
+    _, scale = decimal_of(kind)
+    return Decimal(unscaled).scaleb(-scale, _EXACT)
+
+
+def date(days: int) -> dt.date | None:
+    """The day that is ``days`` after 1970-01-01."""
+    try:
+        return _EPOCH_DAY + dt.timedelta(days=days)
+    except OverflowError:
+        return None
+
+
+def timestamp(micros: int, zone: dt.tzinfo | None = None) -> dt.datetime | None:
+    """The time that is ``micros`` after 1970-01-01, in UTC or without a zone."""
+    try:
+        return (_EPOCH + dt.timedelta(microseconds=micros)).replace(tzinfo=zone)
+    except OverflowError:
+        return None
+
+
+_BOUNDS: Final[Mapping[str, Callable[[bytes], Any]]] = {
+    "boolean": lambda data: data != b"\0",
+    "int": _integer,
+    "long": _integer,
+    "float": _floating,
+    "double": _floating,
+    "date": lambda data: date(_integer(data)),
+    "timestamp": lambda data: timestamp(_integer(data)),
+    "timestamptz": lambda data: timestamp(_integer(data), dt.UTC),
+    "string": lambda data: data.decode(),
+    "binary": bytes,
+}
+
+
+def partition_value(kind: IcebergType, value: Any) -> Any:
+    """The value of a partition field of the type ``kind``, from its Avro value.
+
+    Raises:
+        TypeError, ValueError: it is no value of the type.
+    """
+    if value is None:
+        return None
+    if kind.name == "date":
+        return date(_number(value))
+    if kind.name in ("timestamp", "timestamptz"):
+        return timestamp(_number(value), dt.UTC if kind.name == "timestamptz" else None)
+    if kind.name in _PLAIN:
+        if type(value) is not _PLAIN[kind.name]:
+            raise TypeError(f"a partition value of the type {type(value).__name__}")
+        return value
+    return _decimal(kind, int.from_bytes(value, "big", signed=True))
+
+
+_PLAIN: Final = {
+    "boolean": bool,
+    "int": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "string": str,
+    "binary": bytes,
+}
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"a partition value of the type {type(value).__name__}")
+    return value
+
+
+def default_value(kind: IcebergType, value: Any) -> pa.Scalar | None:
+    """The default of a field, from its JSON value; None without one.
+
+    Raises:
+        TypeError, ValueError, pa.ArrowException: it is no value of the type.
+    """
+    if value is None:
+        return None
+    target = arrow_type(kind)
+    if kind.name == "binary":
+        return pa.scalar(bytes.fromhex(value), target)
+    if kind.name in ("date", "timestamp", "timestamptz") or kind.name.startswith("decimal"):
+        return pa.scalar(value).cast(target)
+    return pa.scalar(value, target)

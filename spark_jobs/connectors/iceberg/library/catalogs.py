@@ -1,0 +1,224 @@
+"""Catalogs, opened with pyiceberg such that every request has a time-out. Driver only.
+
+pyiceberg takes classes by name from a server's answers and from the properties of tables, and lets
+those of a table say where the catalog's keys are sent: neither is let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, Final
+
+from spark_jobs.connectors.iceberg.library.files import MetadataFiles, TableStorage
+from spark_jobs.contract.iceberg_options import (
+    CATALOG_NAME,
+    CREDENTIAL,
+    GLUE,
+    NESTED,
+    REST,
+    SQL,
+    SQL_PASSWORD,
+    SQL_USER,
+    TOKEN_SERVER,
+    URI,
+    identifier_of,
+    properties_of,
+    require_catalog,
+)
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.storage.file_errors import file_error
+
+# pyiceberg's name of the option for who reads files.
+_FILE_IO: Final = "py-io-impl"
+_FILES: Final = f"{MetadataFiles.__module__}.{MetadataFiles.__qualname__}"
+_CONNECT_SECONDS: Final = 10
+_ANSWER_SECONDS: Final = 60
+
+
+@dataclass(frozen=True)
+class LoadedTable:
+    """A table as it is now: pyiceberg's ``Table``, and where its files are."""
+
+    table: Any
+    storage: TableStorage
+
+
+@dataclass(frozen=True)
+class IcebergCatalog:
+    """The catalog of ``options``, which hold secrets; opened when it is first asked."""
+
+    options: Mapping[str, str] = field(repr=False)
+
+    def load(self, name: TableName) -> LoadedTable | None:
+        """A table; None if there is none of this name.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the catalog or the table's storage is not supported.
+        """
+        from pyiceberg import exceptions
+
+        missing = (
+            exceptions.NoSuchTableError,
+            exceptions.NoSuchNamespaceError,
+            exceptions.NoSuchIcebergTableError,
+        )
+        if not all(name.database.split(".")):
+            return None
+        with self.answering(str(name)):
+            try:
+                table = self.opened.load_table(identifier_of(name))
+            except missing:
+                return None
+            options = {**self.options, **table.config}
+            _refuse_signing(name, options)
+            return LoadedTable(table, TableStorage.of(table.metadata.location, options))
+
+    @contextmanager
+    def answering(self, place: str) -> Iterator[None]:
+        """Within it, failures of the catalog while it serves ``place`` are errors with a code."""
+        try:
+            yield
+        except JobError:
+            raise
+        except Exception as error:
+            raise _failure(place, error) from error
+
+    @cached_property
+    def opened(self) -> Any:
+        """Pyiceberg's catalog."""
+        kind = require_catalog(self.options)
+        if kind == GLUE:
+            raise NotSupportedError(
+                "Catalogs of the type glue are not supported yet by jobs.",
+                "Use the REST interface of the catalog: type rest.",
+            )
+        properties = properties_of(self.options)
+        name = properties.pop(CATALOG_NAME, kind)
+        user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
+        if kind == REST and CREDENTIAL in properties:
+            tokens = f"{properties[URI].rstrip('/')}/v1/oauth/tokens"
+            properties.setdefault(TOKEN_SERVER, tokens)
+        if kind == SQL:
+            properties[URI] = _sql_uri(properties[URI], user, password)
+            properties.setdefault("init_catalog_tables", "false")
+        properties[_FILE_IO] = _FILES
+        return _classes()[kind](name, **properties)
+
+
+def _refuse_signing(name: TableName, options: Mapping[str, str]) -> None:
+    signs = options.get("s3.remote-signing-enabled", "").lower() == "true" or "s3.signer" in options
+    if signs:
+        raise NotSupportedError(
+            f"The catalog's server wants to sign each request to the storage of {name}, which is "
+            "not supported.",
+            "Let the server hand out keys, or give keys to the connection.",
+        )
+
+
+def _sql_uri(uri: str, user: str | None, password: str | None) -> str:
+    """The address of a database with its user; it holds a secret."""
+    from sqlalchemy.engine import make_url
+
+    url = make_url(uri)
+    if url.password:
+        raise NotSupportedError(
+            "The uri of the catalog connection holds a password.",
+            "Set login and password of the connection instead.",
+        )
+    url = url.set(username=user or url.username, password=password)
+    if url.get_backend_name() == "postgresql":
+        url = url.update_query_dict({"connect_timeout": str(_CONNECT_SECONDS)})
+    return str(url.render_as_string(hide_password=False))
+
+
+@cache
+def _classes() -> dict[str, Any]:
+    """The catalogs by their type."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    class PlainSqlCatalog(SqlCatalog):
+        def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
+            return MetadataFiles(self.properties)
+
+    return {REST: _rest_class(), SQL: PlainSqlCatalog}
+
+
+def _rest_class() -> Any:
+    from pyiceberg.catalog.rest import RestCatalog
+    from requests.adapters import HTTPAdapter
+
+    class TimedAdapter(HTTPAdapter):
+        def send(self, request: Any, *arguments: Any, **options: Any) -> Any:
+            if options.get("timeout") is None:
+                options["timeout"] = (_CONNECT_SECONDS, _ANSWER_SECONDS)
+            return super().send(request, *arguments, **options)
+
+    class TimedRestCatalog(RestCatalog):
+        def __init__(self, name: str, **properties: Any) -> None:
+            self._own = {each: properties.get(each) for each in (*NESTED, _FILE_IO)}
+            super().__init__(name, **properties)
+
+        def _config_headers(self, session: Any) -> None:
+            for scheme in ("http://", "https://"):
+                session.mount(scheme, TimedAdapter())
+            super()._config_headers(session)
+
+        def _create_session(self) -> Any:
+            # Called again once the server has overridden properties.
+            for name, value in self._own.items():
+                self.properties.pop(name, None)
+                if value is not None:
+                    self.properties[name] = value
+            return super()._create_session()
+
+        def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
+            return MetadataFiles(self.properties)
+
+    return TimedRestCatalog
+
+
+def _failure(place: str, error: Exception) -> JobError:
+    """The job's error; of a server's answer it repeats only the kind: the text may hold secrets."""
+    from pydantic import ValidationError
+    from pyiceberg import exceptions
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    kind = type(error).__name__
+    denied = (exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
+    if isinstance(error, exceptions.AuthorizationExpiredError):
+        return _unavailable("the credentials have expired")
+    if isinstance(error, denied):
+        return CatalogError(
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            "The catalog does not accept the credentials of the connection.",
+            "Correct login and password of the catalog connection, or its rights.",
+        )
+    if isinstance(error, exceptions.RESTError | RequestException | SQLAlchemyError):
+        return _unavailable(kind)
+    if isinstance(error, ValidationError):
+        return CatalogError(
+            ErrorCode.METADATA_UNREADABLE,
+            f"The metadata of {place} cannot be read: {_problem(error)}",
+            "Check who wrote it; types of a later version of the format are not known here.",
+        )
+    return file_error(place, error)
+
+
+def _problem(error: Any) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:500]
+
+
+def _unavailable(problem: str) -> JobError:
+    return InternalError(
+        ErrorCode.STORAGE_UNAVAILABLE,
+        f"The catalog did not answer as it should ({problem}).",
+        "Check uri of the catalog connection, and look at the catalog's own log.",
+    )

@@ -1,0 +1,145 @@
+"""Loading tables. Driver only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from spark_jobs.connectors.iceberg.format.schema import (
+    IcebergField,
+    UnknownTypeError,
+    all_fields,
+    arrow_type,
+    spark_type,
+)
+from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
+from spark_jobs.connectors.iceberg.read.planning import plan_files
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.pinned_table import (
+    PinnedTable,
+    pinned_table,
+    schema_fields,
+)
+from spark_jobs.contract.iceberg_options import branch_of
+from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.spi.connector import ConnectorMetadata
+from spark_jobs.spi.rows import RESERVED_PREFIX
+from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
+
+_VERSIONS = (1, 2, 3)
+
+
+class IcebergMetadata(ConnectorMetadata):
+    """Implements ``ConnectorMetadata``."""
+
+    def __init__(self, catalog: IcebergCatalog) -> None:
+        self._catalog = catalog
+
+    def load_table(self, name: TableName) -> TableHandle:
+        """The table with its current schema, pinned at the head of its branch.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
+        """
+        _refuse_name(name)
+        loaded = self._catalog.load(name)
+        if loaded is None:
+            raise CatalogError(
+                ErrorCode.TABLE_NOT_FOUND,
+                f"Table {name} does not exist in the catalog.",
+                "Check the name, or create the table first.",
+            )
+        metadata, branch = loaded.table.metadata, branch_of(name)
+        with reading_metadata(str(name)):
+            reference = metadata.refs.get(branch)
+            if branch != MAIN_BRANCH and (
+                reference is None or reference.snapshot_ref_type != "branch"
+            ):
+                raise CatalogError(
+                    ErrorCode.TABLE_NOT_FOUND,
+                    f"Table {name.table.partition(BRANCH_MARK)[0]} has no branch {branch}.",
+                    "Check the name, or create the branch first.",
+                )
+            snapshot_id = reference.snapshot_id if reference else None
+            snapshot = None if snapshot_id is None else metadata.snapshot_by_id(snapshot_id)
+            if snapshot_id is not None and (snapshot is None or not snapshot.manifest_list):
+                raise ValueError(f"snapshot {snapshot_id} is not there, or has no manifest list")
+            fields = schema_fields(metadata.schema())
+            _refuse_unreadable(name, metadata, fields)
+            return TableHandle(
+                name=name,
+                columns=tuple(_columns(fields)),
+                partition_keys=(),
+                snapshot_id=snapshot_id,
+                native=PinnedTable(loaded.table, loaded.storage, branch, snapshot, fields),
+            )
+
+    def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
+        """Refused: not supported yet.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        del spec
+        raise NotSupportedError(
+            f"{name} cannot be created: Iceberg tables are only read so far.",
+            "Create the table with Iceberg's own engines.",
+        )
+
+    def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
+        """All data files of the pinned snapshot, ordered by path."""
+        return plan_files(pinned_table(table))
+
+
+def _refuse_name(name: TableName) -> None:
+    table, mark, branch = name.table.partition(BRANCH_MARK)
+    if "$" in table or (mark and not branch):
+        raise NotSupportedError(
+            f"{name} is a metadata table.",
+            "Name the table itself, or a branch: table$branch_name.",
+        )
+
+
+def _refuse_unreadable(name: TableName, metadata: object, fields: tuple[IcebergField, ...]) -> None:
+    version = getattr(metadata, "format_version", None)
+    if version not in _VERSIONS:
+        raise NotSupportedError(
+            f"{name} has version {version} of the format, which is not supported.",
+            f"Use a table of one of the versions {', '.join(map(str, _VERSIONS))}.",
+        )
+    for field in fields:
+        if field.name.lower().startswith(RESERVED_PREFIX):
+            raise NotSupportedError(
+                f"{name}: names of columns that begin with {RESERVED_PREFIX} are reserved.",
+                f"Rename column {field.name}.",
+            )
+        for each in all_fields([field]):
+            _refuse_type(name, field, each)
+    counts = Counter(each.name.lower() for each in fields)
+    doubled = next((each for each, count in counts.items() if count > 1), None)
+    if doubled is not None:
+        raise NotSupportedError(
+            f"{name} has several columns {doubled}, which differ only in case.",
+            "Rename all but one.",
+        )
+
+
+def _refuse_type(name: TableName, column: IcebergField, field: IcebergField) -> None:
+    try:
+        spark_type(field.type)
+        arrow_type(field.type)
+    except UnknownTypeError as error:
+        raise NotSupportedError(
+            f"{name}: column {column.name} has the type {error}, which is not supported.",
+            "Drop the column, or change its type with the engine that made the table.",
+        ) from None
+
+
+def _columns(fields: tuple[IcebergField, ...]) -> Iterator[Column]:
+    for each in fields:
+        yield Column(each.name, spark_type(each.type), not each.required, each.comment)

@@ -1,0 +1,85 @@
+"""The executor half of a scan with pyarrow: files in, live rows with their row ids out.
+
+Executors import this module, so nothing here needs a table library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, deleted_positions
+from spark_jobs.connectors.iceberg.format.file_columns import NameMapping, file_mappings
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+
+# The most rows in a batch for the JVM.
+_MOST_ROWS: Final = 16_384
+
+
+class ScannedFile(NamedTuple):
+    """A data file, its deletes, and the values of its partition fields by column id."""
+
+    path: str
+    deletes: DataFileDeletes
+    constants: Mapping[int, pa.Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowScan:
+    """Implements ``PartReader`` for the live rows of data files. Picklable.
+
+    ``fields`` are the columns to read, ``names`` the table's name mapping. Rows are left out unless
+    they have, in each column of ``keys``, one of its values; ``key_fields`` are these columns.
+    """
+
+    filesystem: pafs.FileSystem
+    fields: tuple[IcebergField, ...]
+    key_fields: tuple[IcebergField, ...]
+    names: NameMapping | None
+    keys: Mapping[str, pa.Array]
+
+    def read(self, parts: Sequence[ScannedFile]) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task.
+
+        Yields:
+            The columns of ``fields`` in order, then the row id, named ``c0``, ``c1`` ….
+        """
+        probes = {name: KeyProbe(values) for name, values in self.keys.items()}
+        for file in parts:
+            deleted = deleted_positions(self.filesystem, file.deletes)
+            with reading_file(file.path):
+                yield from self._rows(file, deleted, probes)
+
+    def _rows(
+        self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]
+    ) -> Iterator[pa.RecordBatch]:
+        with self.filesystem.open_input_file(file.path) as stream:
+            found = pq.ParquetFile(stream).schema_arrow
+        wanted = dict.fromkeys((*self.fields, *self.key_fields))
+        mappings = file_mappings(wanted, found, self.names, file.constants)
+        fields = [arrow_field(each).with_nullable(nullable=True) for each in self.fields]
+        by_name = {each.field.name: each for each in mappings}
+        scan = FileScan(self.filesystem, fields, probes, by_name)
+        for positions, columns in scan.rows(file.path, deleted, file.deletes.row_count):
+            arrays = [*columns.columns, row_ids(file.deletes.ordinal, positions)]
+            table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
+            yield from table.to_batches(max_chunksize=_MOST_ROWS)
+
+
+def row_ids(ordinal: int, positions: Positions) -> pa.Array:
+    """Row ids of rows in the file ``ordinal``."""
+    ordinals = pa.array(np.full(len(positions), ordinal, dtype=np.int32))
+    return pa.StructArray.from_arrays(
+        [ordinals, pa.array(positions, pa.int64())], [FILE_FIELD, POSITION_FIELD]
+    )

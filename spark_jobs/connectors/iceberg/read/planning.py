@@ -1,0 +1,98 @@
+"""The data files of a pinned snapshot, with the bounds of their columns. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from struct import error as StructError
+from typing import Any
+
+from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.format.values import bound
+from spark_jobs.connectors.iceberg.table.live_files import LiveFile
+from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.partition_ranges import narrowed, partition_ranges
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.tables import ColumnRange, PlannedFile
+
+_UNKNOWN = ColumnRange(None, None, None)
+
+
+def plan_files(table: PinnedTable) -> tuple[PlannedFile, ...]:
+    """All data files, ordered by path.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+        InternalError: STORAGE_UNAVAILABLE.
+        NotSupportedError: they are encrypted, or on other storage than the table.
+    """
+    with reading_metadata(table.place):
+        return tuple(_planned(table, ordinal, file) for ordinal, file in enumerate(table.files))
+
+
+def _planned(table: PinnedTable, ordinal: int, file: LiveFile) -> PlannedFile:
+    vector = file.vector
+    if vector is not None and vector.row_count > file.entry.row_count:
+        raise ValueError(
+            f"the deletion vector of {file.path} deletes {vector.row_count} rows of "
+            f"{file.entry.row_count}"
+        )
+    return PlannedFile(
+        ordinal=ordinal,
+        path=file.path,
+        partition={},
+        row_count=file.entry.row_count,
+        size=file.entry.size,
+        ranges=FileRanges(table, file.entry),
+        deleted_row_count=0 if vector is None else vector.row_count,
+        # Files with deleted positions may repeat each other.
+        has_exact_count=not file.equality_deletes and (vector is not None or not file.deletes),
+    )
+
+
+class FileRanges(Mapping[str, ColumnRange]):
+    """The bounds of one file, from its metrics and its partition; decoded when they are needed."""
+
+    __slots__ = ("_entry", "_of_partition", "_table")
+
+    def __init__(self, table: PinnedTable, entry: ManifestEntry) -> None:
+        self._table = table
+        self._entry = entry
+        self._of_partition: dict[str, ColumnRange] = {}
+        parts = table.specs[entry.spec_id]
+        for name, known in partition_ranges(parts, entry.partition, entry.row_count):
+            before = self._of_partition.get(name)
+            self._of_partition[name] = known if before is None else narrowed(before, known)
+
+    def __getitem__(self, column: str) -> ColumnRange:
+        field = next((each for each in self._table.fields if each.name == column), None)
+        if field is None:
+            raise KeyError(column)
+        try:
+            found = self._measured(field)
+        except (TypeError, ValueError, StructError) as error:
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"The metadata of {self._table.place} cannot be read: a bound of {column} in "
+                f"{self._entry.path} is none: {error}",
+                "Rewrite the file with the engine that made it.",
+            ) from error
+        known = self._of_partition.get(column)
+        return found if known is None else narrowed(found, known)
+
+    def _measured(self, field: IcebergField) -> ColumnRange:
+        if not field.type.is_primitive:
+            return _UNKNOWN
+        low, high = (self._bound(field, name) for name in ("lower_bounds", "upper_bounds"))
+        return ColumnRange(low, high, self._entry.by_id("null_value_counts").get(field.id))
+
+    def _bound(self, field: IcebergField, name: str) -> Any:
+        data = self._entry.by_id(name).get(field.id)
+        return None if data is None else bound(field.type, data)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(each.name for each in self._table.fields)
+
+    def __len__(self) -> int:
+        return len(self._table.fields)

@@ -1,0 +1,244 @@
+"""Reads rows with Spark's vectorised Parquet reader or with pyarrow. Driver only.
+
+Spark's reader is faster if all rows are needed. If a dynamic filter leaves few rows, pyarrow
+decodes the other columns only for those.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from spark_jobs.connectors.iceberg.format.deletes import (
+    DataFileDeletes,
+    DeletedWords,
+    deleted_positions,
+)
+from spark_jobs.connectors.iceberg.format.file_columns import Constants, file_mappings
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, spark_type
+from spark_jobs.connectors.iceberg.read.arrow_scan import ArrowScan, ScannedFile
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.contract.identifiers import quote
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.marked_rows import most_words
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.spark_reads.mapped_columns import mapped_columns
+from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
+from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
+from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.packing import scan_tasks
+from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.storage.parallel import in_parallel
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Reader = Literal["auto", "spark", "pyarrow"]
+
+_TASKS_PER_CORE: Final = 2
+_BYTES_PER_TASK: Final = 2**30
+_ROW_ID_TYPE: Final = StructType(
+    [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
+)
+
+
+class IcebergScan:
+    """Implements ``ConnectorScan``; the row id is ``struct<file: int, position: bigint>``.
+
+    ``reader`` selects the reader, or ``auto``.
+    """
+
+    arrow_row_id: str | None = _ROW_ID_TYPE.simpleString()
+
+    def __init__(self, reader: Reader = "auto") -> None:
+        self._reader = reader
+
+    def read(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
+    ) -> DataFrame:
+        """The rows of ``files`` with ``columns`` and the row id.
+
+        Raises:
+            NotSupportedError: a file cannot be read correctly here; gives the reason.
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        pinned = pinned_table(table)
+        scanned = {each.ordinal: scanned_file(pinned, table.name, each.ordinal) for each in files}
+        prefix = pinned.storage.spark_prefix
+        if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
+            prefix = None
+        mapped = {} if prefix is None else _mapped(pinned, files, columns, scanned)
+        others = [each for each in files if each.ordinal not in mapped]
+        keys = dynamic_filter.values if dynamic_filter else {}
+        by_pyarrow = _read_by_pyarrow(spark, pinned, others, columns, scanned, keys)
+        if prefix is None or not mapped:
+            return by_pyarrow
+        chosen = [each for each in files if each.ordinal in mapped]
+        rows = _read_by_spark(spark, pinned, chosen, columns, scanned, mapped)
+        return rows.union(by_pyarrow) if others else rows
+
+    def arrow_rows(
+        self,
+        spark: SparkSession,
+        table: TableHandle,
+        files: Sequence[PlannedFile],
+        columns: Sequence[str],
+        dynamic_filter: DynamicFilter | None = None,
+        tasks_per_core: int = _TASKS_PER_CORE,
+    ) -> ArrowRows:
+        """The rows of ``files`` with ``columns``, then the row id, read with pyarrow.
+
+        Raises:
+            NotSupportedError: a file cannot be read correctly here; gives the reason.
+        """
+        pinned = pinned_table(table)
+        scanned = {each.ordinal: scanned_file(pinned, table.name, each.ordinal) for each in files}
+        keys = dynamic_filter.values if dynamic_filter else {}
+        tasks = _tasks(spark, files, scanned, tasks_per_core)
+        scan = ScanTasks(_arrow_scan(pinned, columns, keys), tasks)
+        return ArrowRows(scan, tuple(tuple(file.deletes.ordinal for file in t) for t in tasks))
+
+    def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
+        """The number of live rows of files whose position deletes may repeat each other.
+
+        Raises:
+            NotSupportedError: a file cannot be read correctly here; gives the reason.
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
+        """
+        pinned = pinned_table(table)
+        scanned = [scanned_file(pinned, table.name, each.ordinal).deletes for each in files]
+        count = partial(deleted_positions, pinned.storage.filesystem)
+        deleted = in_parallel(lambda each: len(count(each)), scanned)
+        return sum(each.row_count for each in scanned) - sum(deleted)
+
+
+Scanned = Mapping[int, ScannedFile]
+
+
+def _mapped(
+    pinned: PinnedTable, files: Sequence[PlannedFile], columns: Sequence[str], scanned: Scanned
+) -> dict[int, tuple[FieldMapping, ...]]:
+    """The mappings of the files that Spark can read, by ordinal.
+
+    Spark tells the files of its rows by name. A value of a partition is of one file only, and too
+    many groups of files would be too many plans.
+    """
+    names = Counter(each.path.rpartition("/")[2] for each in files)
+    named = [each for each in files if names[each.path.rpartition("/")[2]] == 1]
+    fields = _columns(pinned, columns)
+
+    def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
+        constants = scanned[file.ordinal].constants
+        found = _mappings(pinned, fields, file, constants)
+        pairs = zip(fields, found, strict=True)
+        if any(each.source is None and field.id in constants for field, each in pairs):
+            return None
+        return found
+
+    found = in_parallel(mappings, named)
+    pairs = zip(named, found, strict=True)
+    return {file.ordinal: each for file, each in pairs if each is not None}
+
+
+def _columns(pinned: PinnedTable, names: Sequence[str]) -> tuple[IcebergField, ...]:
+    by_name = {each.name: each for each in pinned.fields}
+    return tuple(by_name[name] for name in names)
+
+
+def _read_by_spark(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    files: Sequence[PlannedFile],
+    columns: Sequence[str],
+    scanned: Scanned,
+    mapped: Mapping[int, tuple[FieldMapping, ...]],
+) -> DataFrame:
+    groups: dict[tuple[FieldMapping, ...], list[PlannedFile]] = {}
+    for file in files:
+        groups.setdefault(mapped[file.ordinal], []).append(file)
+    read = [mapped_columns(members, mappings) for mappings, members in groups.items()]
+    assert pinned.storage.spark_prefix is not None  # noqa: S101
+    located = parquet_rows(spark, files, read, pinned.storage.spark_prefix)
+    deletes = [each for file in files if (each := scanned[file.ordinal].deletes).deletes]
+    live = _without_deleted(spark, located, pinned, deletes)
+    return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
+
+
+def _mappings(
+    pinned: PinnedTable, fields: Sequence[IcebergField], file: PlannedFile, constants: Constants
+) -> tuple[FieldMapping, ...]:
+    with (
+        reading_metadata(file.path),
+        reading_file(file.path),
+        pinned.storage.filesystem.open_input_file(file.path) as stream,
+    ):
+        found = pq.ParquetFile(stream).schema_arrow
+        return file_mappings(fields, found, pinned.name_mapping, constants)
+
+
+def _without_deleted(
+    spark: SparkSession, rows: DataFrame, pinned: PinnedTable, files: Sequence[DataFileDeletes]
+) -> DataFrame:
+    if not files:
+        return rows
+    tasks = min(len(files), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    indices = spark.range(0, len(files), 1, tasks)
+    read = map_in_arrow(indices, DeletedWords(pinned.storage.filesystem, files), WORDS_SCHEMA)
+    most = sum(most_words(each.row_count, each.row_count) for each in files)
+    return without_marked(rows, ORDINAL, POSITION, read, most)
+
+
+def _read_by_pyarrow(
+    spark: SparkSession,
+    pinned: PinnedTable,
+    files: Sequence[PlannedFile],
+    columns: Sequence[str],
+    scanned: Scanned,
+    keys: Mapping[str, pa.Array],
+) -> DataFrame:
+    tasks = _tasks(spark, files, scanned, _TASKS_PER_CORE)
+    scan = ScanTasks(_arrow_scan(pinned, columns, keys), tasks)
+    kinds = [spark_type(each.type) for each in _columns(pinned, columns)]
+    kinds.append(_ROW_ID_TYPE.simpleString())
+    schema = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
+    return map_tasks(spark, len(tasks), scan, schema).toDF(*columns, ROW_ID)
+
+
+def _arrow_scan(
+    pinned: PinnedTable, columns: Sequence[str], keys: Mapping[str, pa.Array]
+) -> ArrowScan:
+    return ArrowScan(
+        pinned.storage.filesystem,
+        _columns(pinned, columns),
+        _columns(pinned, list(keys)),
+        pinned.name_mapping,
+        keys,
+    )
+
+
+def _tasks(
+    spark: SparkSession, files: Sequence[PlannedFile], scanned: Scanned, tasks_per_core: int
+) -> tuple[tuple[ScannedFile, ...], ...]:
+    sizes = {each.ordinal: each.size for each in files}
+    wanted = tasks_per_core * spark.sparkContext.defaultParallelism
+    wanted = max(wanted, sum(sizes.values()) // _BYTES_PER_TASK)
+    return tuple(tuple(scanned[n] for n in task) for task in scan_tasks(sizes, wanted))

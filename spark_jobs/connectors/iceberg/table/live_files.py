@@ -1,0 +1,144 @@
+"""The data files of a snapshot, and which delete files apply to each. Driver only.
+
+Follows the Iceberg specification, "Scan Planning".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from spark_jobs.connectors.iceberg.library.files import TableStorage
+from spark_jobs.connectors.iceberg.table.manifests import (
+    DATA,
+    DELETED,
+    EQUALITY_DELETES,
+    ListedManifest,
+    ManifestEntry,
+    read_list,
+    read_manifest,
+)
+from spark_jobs.storage.parallel import in_parallel
+
+# The ids of the columns of position delete files.
+PATH_ID: Final = 2147483546
+POSITION_ID: Final = 2147483545
+PUFFIN: Final = "PUFFIN"
+
+_Key = tuple[int, tuple[tuple[int, Any], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file, the files with deleted positions and those with equality deletes for it."""
+
+    entry: ManifestEntry
+    path: str
+    deletes: tuple[ManifestEntry, ...] = ()
+    equality_deletes: tuple[ManifestEntry, ...] = ()
+
+    @property
+    def vector(self) -> ManifestEntry | None:
+        """Its deletion vector, beside which no other position deletes apply."""
+        (found,) = self.deletes if len(self.deletes) == 1 else (None,)
+        return found if found is not None and found.file_format == PUFFIN else None
+
+
+def listed_manifests(storage: TableStorage, manifest_list: str) -> list[ListedManifest]:
+    """The manifests of a snapshot; raises as ``read_list``, and what the storage raises."""
+    return read_list(storage.read(manifest_list))
+
+
+def entries_of(storage: TableStorage, listed: Sequence[ListedManifest]) -> list[ManifestEntry]:
+    """The entries of live files; raises as ``read_manifest``, and what the storage raises."""
+    chosen = [each for each in listed if each.may_have_live_files]
+    contents = in_parallel(lambda each: storage.read(each.path), chosen)
+    return [
+        entry
+        for each, content in zip(chosen, contents, strict=True)
+        for entry in read_manifest(content, each)
+        if entry.status != DELETED
+    ]
+
+
+def live_files(
+    storage: TableStorage, entries: Iterable[ManifestEntry], unpartitioned: Collection[int]
+) -> tuple[LiveFile, ...]:
+    """The data files among ``entries``, by path.
+
+    ``unpartitioned`` are the ids of partition specs without fields: their equality deletes apply to
+    all partitions.
+
+    Raises:
+        ValueError: a file occurs twice, or has two deletion vectors.
+        NotSupportedError: a file is on other storage than the table.
+    """
+    data, deletes = [], _Deletes()
+    for entry in entries:
+        if entry.content == DATA:
+            data.append(entry)
+        else:
+            deletes.add(entry, is_global=entry.spec_id in unpartitioned)
+    found = {}
+    for entry in data:
+        path = storage.path(entry.path)
+        if path in found:
+            raise ValueError(f"{path} is listed twice")
+        found[path] = LiveFile(entry, path, *deletes.of(entry))
+    return tuple(found[path] for path in sorted(found))
+
+
+@dataclass(slots=True)
+class _Deletes:
+    """Delete files by what they may apply to."""
+
+    by_path: dict[str, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
+    by_partition: dict[_Key, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
+    equality: dict[_Key, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
+    everywhere: list[ManifestEntry] = field(default_factory=list)
+
+    def add(self, entry: ManifestEntry, *, is_global: bool) -> None:
+        """Take a delete file."""
+        if entry.content == EQUALITY_DELETES:
+            (self.everywhere if is_global else self.equality[_key(entry)]).append(entry)
+            return
+        path = referenced_file(entry)
+        (self.by_partition[_key(entry)] if path is None else self.by_path[path]).append(entry)
+
+    def of(
+        self, data: ManifestEntry
+    ) -> tuple[tuple[ManifestEntry, ...], tuple[ManifestEntry, ...]]:
+        """The position deletes and the equality deletes for a data file."""
+        key, number = _key(data), data.sequence_number
+        positions = [
+            each
+            for each in (*self.by_path.get(data.path, ()), *self.by_partition.get(key, ()))
+            if each.sequence_number >= number and _key(each) == key
+        ]
+        vectors = [each for each in positions if each.file_format == PUFFIN]
+        if len(vectors) > 1:
+            raise ValueError(f"{data.path} has {len(vectors)} deletion vectors")
+        equality = [
+            each
+            for each in (*self.equality.get(key, ()), *self.everywhere)
+            if each.sequence_number > number
+        ]
+        return tuple(vectors or positions), tuple(equality)
+
+
+def _key(entry: ManifestEntry) -> _Key:
+    return entry.spec_id, tuple(sorted(entry.partition.items()))
+
+
+def referenced_file(entry: ManifestEntry) -> str | None:
+    """The only data file that a file of position deletes is about; None if there may be several.
+
+    Bounds of its column of paths are the same only if they are whole.
+    """
+    named = entry.record.get("referenced_data_file")
+    if named is not None:
+        return str(named)
+    low, high = (entry.by_id(name).get(PATH_ID) for name in ("lower_bounds", "upper_bounds"))
+    return None if low is None or low != high else bytes(low).decode()

@@ -1,0 +1,197 @@
+"""Manifest lists and manifests, read without pyiceberg, which loses fields. Driver only.
+
+Follows the Iceberg specification, "Manifests" and "Manifest Lists". Sequence numbers are inherited
+as it says; those of tables of version 1 are 0.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spark_jobs.avro.container import AvroFile
+from spark_jobs.avro.decoding import BlockDecoder
+from spark_jobs.avro.records import MAX_BLOCK
+
+DATA: Final = 0
+POSITION_DELETES: Final = 1
+EQUALITY_DELETES: Final = 2
+EXISTING: Final = 0
+ADDED: Final = 1
+DELETED: Final = 2
+_MAXIMUM_LONG: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListedManifest:
+    """An entry of a manifest list; ``record`` has all of its fields."""
+
+    path: str
+    spec_id: int
+    content: int
+    sequence_number: int
+    record: Mapping[str, Any]
+
+    @property
+    def may_have_live_files(self) -> bool:
+        """False if every entry is of a removed file."""
+        counts = [self.record.get(f"{kind}_files_count") for kind in ("added", "existing")]
+        counts = [
+            self.record.get(f"{kind}_data_files_count") if count is None else count
+            for kind, count in zip(("added", "existing"), counts, strict=True)
+        ]
+        return any(count is None or count > 0 for count in counts)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """A file in a manifest; ``record`` has all fields of its ``data_file``.
+
+    ``partition`` has Avro's values by the ids of the partition fields.
+    """
+
+    status: int
+    snapshot_id: int | None
+    sequence_number: int
+    file_sequence_number: int | None
+    spec_id: int
+    partition: Mapping[int, Any]
+    record: Mapping[str, Any]
+
+    @property
+    def path(self) -> str:
+        """The location of the file, as the manifest spells it."""
+        return str(self.record["file_path"])
+
+    @property
+    def content(self) -> int:
+        """``DATA``, ``POSITION_DELETES`` or ``EQUALITY_DELETES``."""
+        return int(self.record.get("content") or DATA)
+
+    @property
+    def file_format(self) -> str:
+        """In upper case: ``PARQUET``, ``PUFFIN``, ``ORC``, ``AVRO``."""
+        return str(self.record["file_format"]).upper()
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows in the file; of a deletion vector, of rows that it marks."""
+        return int(self.record["record_count"])
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.record["file_size_in_bytes"])
+
+    def by_id(self, name: str) -> dict[int, Any]:
+        """A map of the file's metrics, by field id."""
+        found = self.record.get(name)
+        if found is None:
+            return {}
+        if isinstance(found, Mapping):
+            return {int(key): value for key, value in found.items()}
+        return {each["key"]: each["value"] for each in found}
+
+
+def read_list(content: bytes) -> list[ListedManifest]:
+    """The manifests of a snapshot.
+
+    Raises:
+        KeyError, TypeError, ValueError: the file is damaged or hostile.
+        NotSupportedError: its codec is unknown.
+    """
+    return [_listed(record) for record in _records(AvroFile(io.BytesIO(content), MAX_BLOCK))]
+
+
+def _listed(record: Mapping[str, Any]) -> ListedManifest:
+    if record.get("key_metadata") is not None:
+        raise EncryptedError
+    number = record.get("sequence_number") or 0
+    found = ListedManifest(
+        path=record["manifest_path"],
+        spec_id=record["partition_spec_id"],
+        content=record.get("content") or DATA,
+        sequence_number=number,
+        record=record,
+    )
+    _require_text("manifest_path", found.path)
+    for name in ("spec_id", "content", "sequence_number"):
+        _require_number(name, getattr(found, name))
+    return found
+
+
+class EncryptedError(Exception):
+    """A file is encrypted."""
+
+
+def read_manifest(content: bytes, listed: ListedManifest) -> list[ManifestEntry]:
+    """The entries of a manifest, those of removed files included.
+
+    Raises:
+        KeyError, TypeError, ValueError: the file is damaged or hostile.
+        NotSupportedError: its codec is unknown.
+        EncryptedError: a file of it is encrypted.
+    """
+    file = AvroFile(io.BytesIO(content), MAX_BLOCK)
+    names = _partition_names(file.schema)
+    return [_entry(record, names, listed) for record in _records(file)]
+
+
+def _records(file: AvroFile) -> Iterator[dict[str, Any]]:
+    decoder = BlockDecoder(file.schema)
+    for block in file.blocks():
+        yield from decoder.records(block)
+
+
+def _partition_names(schema: Any) -> dict[int, str]:
+    """The names in records of the partition fields, by id."""
+    data_file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
+    partition = next(e["type"] for e in data_file["fields"] if e["name"] == "partition")
+    return {int(each["field-id"]): each["name"] for each in partition["fields"]}
+
+
+def _entry(
+    record: Mapping[str, Any], names: Mapping[int, str], listed: ListedManifest
+) -> ManifestEntry:
+    file = record["data_file"]
+    status = record["status"]
+    number = record.get("sequence_number")
+    if number is None:
+        # Only that of an added file is not known yet when a manifest is written.
+        number = listed.sequence_number if status == ADDED else 0
+    found = ManifestEntry(
+        status=status,
+        snapshot_id=record.get("snapshot_id"),
+        sequence_number=number,
+        file_sequence_number=record.get("file_sequence_number"),
+        spec_id=listed.spec_id,
+        partition={key: file["partition"][name] for key, name in names.items()},
+        record=file,
+    )
+    if file.get("key_metadata") is not None:
+        raise EncryptedError
+    if status not in (EXISTING, ADDED, DELETED):
+        raise ValueError(f"an entry has the status {status!r}")
+    _require_text("file_path", file["file_path"])
+    _require_text("file_format", file["file_format"])
+    for name in ("record_count", "file_size_in_bytes"):
+        _require_number(name, file[name])
+    _require_number("sequence_number", number)
+    is_data = found.content == DATA
+    if found.content not in (DATA, POSITION_DELETES, EQUALITY_DELETES) or is_data != (
+        listed.content == DATA
+    ):
+        raise ValueError(f"{found.path[:200]} is none of the files that its manifest lists")
+    return found
+
+
+def _require_number(what: str, value: Any) -> None:
+    if type(value) is not int or not 0 <= value <= _MAXIMUM_LONG:
+        raise ValueError(f"{what}: {str(value)[:100]!r} is not a number that it can have")
+
+
+def _require_text(what: str, value: Any) -> None:
+    if type(value) is not str or not value:
+        raise ValueError(f"{what}: {str(value)[:100]!r} is no text")

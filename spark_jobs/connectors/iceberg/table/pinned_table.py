@@ -1,0 +1,102 @@
+"""A table pinned at one snapshot of one branch. Driver only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, cast
+
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, parse_fields
+from spark_jobs.connectors.iceberg.library.files import TableStorage
+from spark_jobs.connectors.iceberg.table.live_files import (
+    LiveFile,
+    entries_of,
+    listed_manifests,
+    live_files,
+)
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
+from spark_jobs.spi.tables import TableHandle
+
+NAME_MAPPING: Final = "schema.name-mapping.default"
+
+
+@dataclass(frozen=True)
+class PinnedTable:
+    """What the connector keeps of a table; ``table`` is pyiceberg's.
+
+    ``snapshot`` is pyiceberg's, of the head of ``branch``; None for a table without one. ``fields``
+    are the columns of the current schema.
+    """
+
+    table: Any
+    storage: TableStorage
+    branch: str
+    snapshot: Any | None
+    fields: tuple[IcebergField, ...]
+
+    @property
+    def metadata(self) -> Any:
+        """Pyiceberg's ``TableMetadata``."""
+        return self.table.metadata
+
+    @property
+    def place(self) -> str:
+        """The table and its location, for errors."""
+        return f"{'.'.join(self.table.name())} in {self.metadata.location}"
+
+    @cached_property
+    def specs(self) -> Mapping[int, tuple[PartitionPart, ...]]:
+        """The partition specs by id."""
+        sources = {each.id: each for each in self.fields}
+        return {
+            spec.spec_id: tuple(
+                PartitionPart(
+                    each.field_id, each.name, str(each.transform), sources.get(each.source_id)
+                )
+                for each in spec.fields
+            )
+            for spec in self.metadata.partition_specs
+        }
+
+    @cached_property
+    def files(self) -> tuple[LiveFile, ...]:
+        """The data files of the snapshot; the index is the ordinal.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: they are encrypted, or on other storage than the table.
+        """
+        if self.snapshot is None:
+            return ()
+        with reading_metadata(self.place):
+            listed = listed_manifests(self.storage, self.snapshot.manifest_list)
+            unknown = {each.spec_id for each in listed} - self.specs.keys()
+            if unknown:
+                raise ValueError(f"the partition spec {min(unknown)} of a manifest is unknown")
+            unpartitioned = [
+                number
+                for number, parts in self.specs.items()
+                if all(part.transform == "void" for part in parts)
+            ]
+            return live_files(self.storage, entries_of(self.storage, listed), unpartitioned)
+
+    @cached_property
+    def name_mapping(self) -> tuple[Mapping[str, Any], ...] | None:
+        """The ids of columns in files that have none: ``schema.name-mapping.default``."""
+        text = self.metadata.properties.get(NAME_MAPPING)
+        with reading_metadata(self.place):
+            return None if text is None else tuple(json.loads(text))
+
+
+def schema_fields(schema: Any) -> tuple[IcebergField, ...]:
+    """The columns of pyiceberg's schema."""
+    return parse_fields(json.loads(schema.model_dump_json()))
+
+
+def pinned_table(handle: TableHandle) -> PinnedTable:
+    """The connector's own part of a handle."""
+    return cast(PinnedTable, handle.native)

@@ -1,0 +1,138 @@
+"""Spark with Iceberg's own runtime, in a process of its own: it makes, changes and reads tables."""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+from collections.abc import Iterator
+from contextlib import closing
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.judge.toolchain import Jar, JudgeMissingError, fetched_jar
+
+JARS: Final = (
+    Jar(
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+        "3123c3798af642dd537230923548e013ef41cc28b6626e5225808cf5670a0f82",
+    ),
+    Jar(
+        "org.xerial:sqlite-jdbc:3.50.3.0",
+        "a3f53a2aa15ae9425a9e793bbe9c8e5288febeb4b65ef5c1a4e80d4c2045cf08",
+    ),
+)
+# The catalog's name, in the session and in the database.
+CATALOG: Final = "ice"
+
+
+class IcebergSparkError(Exception):
+    """A statement failed; the text is Spark's."""
+
+
+class IcebergSpark:
+    """A session with a SQL catalog in ``folder``: ``catalog.db``, tables in ``warehouse``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.warehouse = folder / "warehouse"
+        self.warehouse.mkdir(parents=True, exist_ok=True)
+        jars = [str(fetched_jar(jar)) for jar in JARS]
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, jars, str(folder)))
+        self._process.start()
+        theirs.close()
+        self._answer()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The catalog for a ``CatalogSpec``."""
+        return {
+            "type": "sql",
+            "uri": f"sqlite:///{self.folder}/catalog.db",
+            "warehouse": f"file://{self.warehouse}",
+            "catalog-name": CATALOG,
+        }
+
+    def sql(self, *statements: str) -> list[dict[str, Any]]:
+        """Run statements; the rows of the last one.
+
+        Raises:
+            IcebergSparkError: a statement failed.
+        """
+        self._pipe.send(statements)
+        return self._answer()
+
+    def _answer(self) -> list[dict[str, Any]]:
+        try:
+            failed, answer = self._pipe.recv()
+        except EOFError:
+            raise IcebergSparkError("the process has ended") from None
+        if failed:
+            raise IcebergSparkError(answer)
+        rows: list[dict[str, Any]] = answer
+        return rows
+
+    def close(self) -> None:
+        """End the process."""
+        self._pipe.close()
+        self._process.join(30)
+
+
+@pytest.fixture(scope="session")
+def iceberg_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergSpark]:
+    """The one session of a test run; skips where it cannot run, with the reason."""
+    try:
+        judge = IcebergSpark(tmp_path_factory.mktemp("ice berg"))
+    except JudgeMissingError as missing:
+        pytest.skip(f"no Spark with Iceberg: {missing}")
+    with closing(judge):
+        yield judge
+
+
+def _serve(pipe: Connection, jars: list[str], folder: str) -> None:
+    from pyspark.sql import SparkSession
+
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    settings = {
+        "spark.jars": ",".join(jars),
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "jdbc",
+        f"{catalog}.uri": f"jdbc:sqlite:{folder}/catalog.db",
+        f"{catalog}.warehouse": f"file://{folder}/warehouse",
+        f"{catalog}.jdbc.schema-version": "V1",
+        f"{catalog}.cache-enabled": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("judge")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
+    pipe.send((False, []))
+    while True:
+        try:
+            statements = pipe.recv()
+        except EOFError:
+            session.stop()
+            return
+        try:
+            rows: list[dict[str, Any]] = []
+            for text in statements:
+                rows = [row.asDict(recursive=True) for row in session.sql(text).collect()]
+            pipe.send((False, rows))
+        except Exception:  # noqa: BLE001 - the other process decides
+            pipe.send((True, traceback.format_exc()))
