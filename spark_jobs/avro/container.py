@@ -46,7 +46,10 @@ class AvroBlock(NamedTuple):
 
 
 class AvroFile:
-    """A file, read from its start; ``schema`` is the writer's schema, as parsed JSON."""
+    """A file, read from its start; ``schema`` is the writer's schema, as parsed JSON.
+
+    ``metadata`` is all that its header says, by name.
+    """
 
     def __init__(self, stream: Stream, most_bytes: int) -> None:
         """Read the header; no part of it and no block may have more than ``most_bytes``.
@@ -58,7 +61,7 @@ class AvroFile:
         self._stream, self._most_bytes = stream, most_bytes
         if self._read(len(_MAGIC)) != _MAGIC:
             raise AvroDamagedError("it does not begin as Avro files do")
-        metadata = self._metadata()
+        self.metadata = metadata = self._read_metadata()
         self._sync = self._read(_SYNC_BYTES)
         self._codec = metadata.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
         if self._codec not in _CODECS:
@@ -86,7 +89,7 @@ class AvroFile:
                 raise AvroDamagedError("a block has not as many records as it says")
             yield AvroBlock(count, data)
 
-    def _metadata(self) -> dict[str, bytes]:
+    def _read_metadata(self) -> dict[str, bytes]:
         found = {}
         while count := self._long():
             if count < 0:

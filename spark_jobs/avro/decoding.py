@@ -51,7 +51,7 @@ class BlockDecoder:
         import fastavro
 
         # Decoding all records of a block as one array takes a single call.
-        array = {"type": "array", "items": _decoding_schema(schema)}
+        array = {"type": "array", "items": decoding_schema(schema)}
         try:
             self._schema = fastavro.parse_schema(array)
         except _DECODING_ERRORS as error:
@@ -66,7 +66,7 @@ class BlockDecoder:
         """
         if not block.records:
             return []
-        data = io.BytesIO(_long(block.records) + block.data + b"\0")
+        data = io.BytesIO(long_bytes(block.records) + block.data + b"\0")
         try:
             found = cast("list[dict[str, Any]]", self._read(data, self._schema))
         except _DECODING_ERRORS:
@@ -76,24 +76,24 @@ class BlockDecoder:
         return found
 
 
-def _decoding_schema(raw: Any) -> Any:
+def decoding_schema(raw: Any) -> Any:
     """The schema reduced to what decoding needs: no logical types, defaults or documentation."""
     if isinstance(raw, list):
-        return [_decoding_schema(each) for each in raw]
+        return [decoding_schema(each) for each in raw]
     if not isinstance(raw, dict):
         return raw
     kept = {key: raw[key] for key in _DECODING if key in raw}
     for key in ("type", "items", "values"):
         if key in kept:
-            kept[key] = _decoding_schema(kept[key])
+            kept[key] = decoding_schema(kept[key])
     if "fields" in raw:
         kept["fields"] = [
-            {"name": each["name"], "type": _decoding_schema(each["type"])} for each in raw["fields"]
+            {"name": each["name"], "type": decoding_schema(each["type"])} for each in raw["fields"]
         ]
     return kept
 
 
-def _long(value: int) -> bytes:
+def long_bytes(value: int) -> bytes:
     """A count in Avro's variable-length encoding."""
     rest, found = value << 1, bytearray()
     while rest >= 0x80:

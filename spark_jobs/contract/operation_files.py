@@ -19,10 +19,11 @@ _DRY_RUN: Final = "_dry_run-"
 _RESULT: Final = ".json"
 _REFUSED: Final = ".refused.json"
 _NOTE: Final = ".tries"
+_BASE: Final = ".base"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
 _MEMORY: Final = re.compile(
-    rf"[\w-]+({re.escape(_RESULT)}|{re.escape(_REFUSED)}|{re.escape(_NOTE)})"
+    rf"[\w-]+({re.escape(_RESULT)}|{re.escape(_REFUSED)}|{re.escape(_NOTE)}|{re.escape(_BASE)})"
 )
 
 
@@ -47,6 +48,11 @@ def dry_run_result_path(operation_id: str) -> str:
 def note_path(task_run: str) -> str:
     """The file that notes the operations of the task run with the id ``task_run``."""
     return f"{FOLDER}/{task_run}{_NOTE}"
+
+
+def base_path(operation_id: str) -> str:
+    """The file that notes on which snapshot an operation builds, while it runs."""
+    return f"{FOLDER}/{operation_id}{_BASE}"
 
 
 def new_scratch_folder(operation_id: str) -> str:

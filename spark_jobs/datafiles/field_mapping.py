@@ -52,9 +52,12 @@ class FieldMapping:
     def is_copy(self) -> bool:
         """Whether the values are stored in the file as the table stores them; the name may differ.
 
-        Values that may be NULL are not stored as required ones are.
+        Values that may be NULL are not stored as required ones are, nor those of a field that lacks
+        what the table's metadata of it says, such as its id.
         """
         if self.source is None or self.fill or self.padded_to:
+            return False
+        if self.field.metadata and self.field.metadata != self.source.metadata:
             return False
         if self.source.nullable != self.field.nullable:
             return False
