@@ -12,6 +12,7 @@ from functools import partial
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
+from tests.conformance.iceberg_harness import IcebergHarness
 from tests.conformance.paimon_harness import PaimonHarness
 from tests.support.forced_plans import Forced
 from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED, TRACKED
@@ -21,6 +22,8 @@ HARNESSES: dict[str, Callable[..., Harness]] = {
     # The paradigm that no table of Paimon's has.
     "folder-moving": partial(FolderHarness, moves_updates=True),
     **{kind.name: partial(PaimonHarness, kind=kind) for kind in (*BUILT, *TRACKED)},
+    "iceberg-cow": IcebergHarness,
+    "iceberg-mor": partial(IcebergHarness, marks=True),
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
 }

@@ -39,8 +39,8 @@ class DataFile:
 class TableState:
     """A table as others see it.
 
-    ``indexes``: sizes of the live files of deletion vectors; ``on_disk``: every data file and every
-    such index file, live or not.
+    ``indexes``: sizes of what marks rows in live index files; ``on_disk``: every data and every
+    index file, live or not.
     """
 
     snapshot_id: int | None
@@ -56,11 +56,15 @@ class Harness(ABC):
 
     ``marks_rows``: changed rows may stay in their file, marked as deleted; ``has_buckets``: rows
     whose ``bucket_key`` changes leave their file. ``moves_updates``: all updated rows do.
+    ``can_move``: the warehouse may be copied to another folder. ``index_header``: the bytes of an
+    index file that mark no rows.
     """
 
     marks_rows = False
     has_buckets = False
     moves_updates = False
+    can_move = True
+    index_header = 0
 
     def __init__(self, spark: SparkSession, warehouse: Path, *, partitioned: bool) -> None:
         self.spark = spark
@@ -110,6 +114,10 @@ class Harness(ABC):
         """The index files of the latest snapshot: deletion vectors, where keys are."""
         return []
 
+    def follows(self, before: int | None, after: int | None) -> bool:
+        """Whether the snapshot ``after`` was made right after ``before``."""
+        return after == (before or 0) + 1
+
     def create(self, table: SeedTable) -> None:
         """Make the target and fill it."""
         keys = ("p",) if self.partitioned else ()
@@ -128,7 +136,7 @@ class Harness(ABC):
             files={
                 str(path): _data_file(path, deleted.get(path, ())) for path in self.live_files()
             },
-            indexes={str(path): path.stat().st_size for path in indexes},
+            indexes={str(path): path.stat().st_size - self.index_header for path in indexes},
             rows=self.read(),
             on_disk=frozenset(map(str, found)),
             operations=frozenset(each.name for each in self.warehouse.glob("_operations/*")),

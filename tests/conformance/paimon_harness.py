@@ -31,6 +31,8 @@ class PaimonHarness(Harness):
     ``reader``: what reads data files.
     """
 
+    index_header = 1
+
     def __init__(
         self,
         spark: SparkSession,

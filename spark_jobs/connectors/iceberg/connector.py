@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
+from spark_jobs.connectors.iceberg.commit.merge_writes import IcebergMergeWrites
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
@@ -30,10 +32,13 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     import pyiceberg  # noqa: F401 - the registry says what to install
 
     stored = {**options, **storage_options(options)}
+    workspace, opened = _workspace(catalog, stored), IcebergCatalog(options)
+    metadata = IcebergMetadata(opened)
     return Connector(
-        metadata=IcebergMetadata(IcebergCatalog(options)),
+        metadata=metadata,
         scan=IcebergScan(),
-        storage=_workspace(catalog, stored),
+        writes=IcebergMergeWrites(opened, metadata, BaseNotes(workspace)),
+        storage=workspace,
         locate=lambda uri: source_location(uri, stored),
     )
 

@@ -20,14 +20,22 @@ from spark_jobs.connectors.iceberg.table.pinned_table import (
     pinned_table,
     schema_fields,
 )
+from spark_jobs.connectors.iceberg.table.table_spec import differences, requested_schema
+from spark_jobs.connectors.iceberg.write.table_layout import (
+    insert_layout,
+    marks_rows,
+    refuse_unwritable,
+)
 from spark_jobs.contract.iceberg_options import branch_of
 from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import ConnectorMetadata
-from spark_jobs.spi.rows import RESERVED_PREFIX
-from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
+from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
+from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
+from spark_jobs.spi.writes import WriteLayout
 
 _VERSIONS = (1, 2, 3)
 
@@ -80,16 +88,61 @@ class IcebergMetadata(ConnectorMetadata):
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Refused: not supported yet.
+        """Create the table and its namespace; return False if an equal table exists.
 
         Raises:
-            NotSupportedError: always.
+            CatalogError: TABLE_DIFFERS, listing every difference; WAREHOUSE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: a type or an option is not supported.
         """
-        del spec
-        raise NotSupportedError(
-            f"{name} cannot be created: Iceberg tables are only read so far.",
-            "Create the table with Iceberg's own engines.",
+        _refuse_name(name)
+        if branch_of(name) != MAIN_BRANCH:
+            raise NotSupportedError(
+                f"{name} is a branch, which cannot be created as a table.",
+                "Create the branch of the table with Iceberg's own engines first.",
+            )
+        wanted = requested_schema(name, spec)
+        created = False
+        if self._catalog.load(name) is None:
+            properties = dict(spec.table_options)
+            if spec.comment:
+                properties["comment"] = spec.comment
+            created = self._catalog.create(name, wanted, spec.partition_keys, properties)
+        # Compare in both cases: another job may have created the table at the same time.
+        table = pinned_table(self.load_table(name))
+        found = differences(
+            wanted, spec, table.fields, table.partitioned_by, table.metadata.properties
         )
+        if found:
+            raise CatalogError(
+                ErrorCode.TABLE_DIFFERS,
+                f"Table {name} exists, but differs: {'; '.join(found)}.",
+                "Change the definition to what the table is, or alter the table.",
+            )
+        return created
+
+    def require_writable(self, table: TableHandle) -> None:
+        """Check version, properties and partition spec.
+
+        Raises:
+            NotSupportedError: the table's rows cannot be changed; gives the reason.
+        """
+        refuse_unwritable(table.name, pinned_table(table))
+
+    def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
+        """An UPDATE needs only the assigned columns: others are read from the file."""
+        del table
+        return RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
+
+    def insert_layout(self, table: TableHandle) -> WriteLayout:
+        """New rows clustered by partition."""
+        return insert_layout(pinned_table(table))
+
+    def update_layout(self, table: TableHandle) -> WriteLayout:
+        """The changes of one file together, in the order of its rows."""
+        adds_files = marks_rows(pinned_table(table))
+        file, position = f"{ROW_ID}.{FILE_FIELD}", f"{ROW_ID}.{POSITION_FIELD}"
+        return WriteLayout((file,), (file, position), file_ordinal=file, adds_files=adds_files)
 
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""

@@ -22,12 +22,22 @@ from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions
 from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
+from spark_jobs.storage.files import make_folder
 
 _MAGIC: Final = struct.pack("<I", 1681511377)
 _LENGTH: Final = struct.Struct(">I")
 _BITMAPS: Final = struct.Struct("<Q")
 _KEY: Final = struct.Struct("<I")
 _CRC: Final = struct.Struct(">I")
+# The ids of the columns of files of position deletes.
+PATH_ID: Final = 2147483546
+POSITION_ID: Final = 2147483545
+_SCHEMA: Final = pa.schema(
+    [
+        pa.field("file_path", pa.string(), False, {"PARQUET:field_id": str(PATH_ID)}),
+        pa.field("pos", pa.int64(), False, {"PARQUET:field_id": str(POSITION_ID)}),
+    ]
+)
 _NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
 
 
@@ -64,6 +74,20 @@ def deleted_positions(filesystem: pafs.FileSystem, file: DataFileDeletes) -> Pos
     if len(positions) and not 0 <= positions[0] <= positions[-1] < file.row_count:
         raise _damaged(file.deletes[0].path, f"{file.location} has only {file.row_count} rows")
     return positions
+
+
+def write_deletes(
+    filesystem: pafs.FileSystem, path: str, location: str, positions: Positions
+) -> int:
+    """Write a file of position deletes for one data file; its size in bytes."""
+    make_folder(filesystem, path.rpartition("/")[0])
+    paths = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(len(positions), np.int32)), pa.array([location])
+    )
+    table = pa.table([paths.cast(pa.string()), pa.array(positions)], schema=_SCHEMA)
+    with filesystem.open_output_stream(path) as stream:
+        pq.write_table(table, stream, compression="zstd", store_schema=False)
+        return int(stream.tell())
 
 
 def _positions(filesystem: pafs.FileSystem, delete: DeleteFile, location: str) -> Positions:

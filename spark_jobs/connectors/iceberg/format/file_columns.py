@@ -12,12 +12,17 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_jobs.connectors.iceberg.format.schema import IcebergField, IcebergType, arrow_type
+from spark_jobs.connectors.iceberg.format.schema import (
+    FIELD_ID,
+    IcebergField,
+    IcebergType,
+    arrow_field,
+    arrow_type,
+)
 from spark_jobs.connectors.iceberg.format.values import default_value
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.errors import NotSupportedError
 
-FIELD_ID: Final = b"PARQUET:field_id"
 NameMapping = Sequence[Mapping[str, Any]]
 Constants = Mapping[int, pa.Scalar]
 _PLAIN: Final = {
@@ -124,12 +129,7 @@ def _mapping(
         constant = default_value(field.type, field.default)
     if constant is None and field.required:
         raise pa.ArrowInvalid(f"it has no column {field.name}, which must not be NULL")
-    return FieldMapping(_target(field), None, constant=constant)
-
-
-def _target(field: IcebergField) -> pa.Field:
-    metadata = {FIELD_ID: str(field.id).encode()}
-    return pa.field(field.name, arrow_type(field.type), not field.required, metadata)
+    return FieldMapping(arrow_field(field), None, constant=constant)
 
 
 def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
@@ -153,7 +153,14 @@ def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
                 for each, child in zip(kind.fields, children, strict=True)
             )
         stored = _nested(stored, parts)
-    return FieldMapping(_target(field), pa.field(found.name, stored, found.nullable), parts)
+    source = pa.field(found.name, stored, found.nullable, _id_of(found))
+    return FieldMapping(arrow_field(field), source, parts)
+
+
+def _id_of(field: pa.Field) -> dict[bytes, bytes] | None:
+    """The id of a field of the file, without which it cannot be copied to a new file."""
+    found = (field.metadata or {}).get(FIELD_ID)
+    return None if found is None else {FIELD_ID: found}
 
 
 def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:

@@ -14,6 +14,9 @@ import pyarrow as pa
 
 from spark_jobs.contract.identifiers import quote
 
+# How pyarrow names the ids of a parquet file's fields.
+FIELD_ID: Final = b"PARQUET:field_id"
+
 _DECIMAL: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _SPARK: Final = {
     "boolean": "BOOLEAN",
@@ -169,8 +172,9 @@ def arrow_type(kind: IcebergType) -> pa.DataType:
 
 
 def arrow_field(field: IcebergField) -> pa.Field:
-    """The field in Arrow; raises as ``arrow_type``."""
-    return pa.field(field.name, arrow_type(field.type), nullable=not field.required)
+    """The field in Arrow, with its id, as parquet files store it; raises as ``arrow_type``."""
+    metadata = {FIELD_ID: str(field.id).encode()}
+    return pa.field(field.name, arrow_type(field.type), not field.required, metadata)
 
 
 def all_fields(fields: Sequence[IcebergField]) -> Iterator[IcebergField]:

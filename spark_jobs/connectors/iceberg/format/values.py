@@ -127,3 +127,38 @@ def default_value(kind: IcebergType, value: Any) -> pa.Scalar | None:
     if kind.name in ("date", "timestamp", "timestamptz") or kind.name.startswith("decimal"):
         return pa.scalar(value).cast(target)
     return pa.scalar(value, target)
+
+
+def bound_bytes(kind: IcebergType, value: Any) -> bytes:
+    """A value as a bound; days and microseconds may also be numbers.
+
+    Raises:
+        OverflowError, struct.error: it is no value of the type.
+    """
+    if kind.name == "boolean":
+        return b"\1" if value else b"\0"
+    if kind.name in ("float", "double"):
+        return struct.pack("<f" if kind.name == "float" else "<d", value)
+    if kind.name == "string":
+        return str(value).encode()
+    if kind.name == "binary":
+        return bytes(value)
+    if isinstance(value, Decimal):
+        number = int(value.scaleb(decimal_of(kind)[1], _EXACT))
+        return big_endian(number)
+    width = 8 if kind.name in ("long", "timestamp", "timestamptz") else 4
+    return _as_number(value).to_bytes(width, "little", signed=True)
+
+
+def big_endian(number: int) -> bytes:
+    """A number in the fewest bytes of two's complement."""
+    positive = number if number >= 0 else ~number
+    return number.to_bytes(positive.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _as_number(value: Any) -> int:
+    if isinstance(value, dt.datetime):
+        return (value.replace(tzinfo=None) - _EPOCH) // dt.timedelta(microseconds=1)
+    if isinstance(value, dt.date):
+        return (value - _EPOCH_DAY).days
+    return int(value)

@@ -6,7 +6,7 @@ those of a table say where the catalog's keys are sent: neither is let through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -78,6 +78,42 @@ class IcebergCatalog:
             options = {**self.options, **table.config}
             _refuse_signing(name, options)
             return LoadedTable(table, TableStorage.of(table.metadata.location, options))
+
+    def create(
+        self,
+        name: TableName,
+        schema: Mapping[str, Any],
+        keys: Sequence[str],
+        properties: Mapping[str, str],
+    ) -> bool:
+        """Create a table, partitioned by its columns ``keys``; False if there is one of this name.
+
+        ``schema`` is Iceberg's JSON form. Raises as ``load`` does.
+        """
+        from pyiceberg.exceptions import TableAlreadyExistsError
+        from pyiceberg.partitioning import PartitionField, PartitionSpec
+        from pyiceberg.schema import Schema
+        from pyiceberg.transforms import IdentityTransform
+
+        made = Schema.model_validate(schema)
+        sources = {each.name.lower(): each for each in made.fields}
+        parts = [
+            PartitionField(source.field_id, 1000 + number, IdentityTransform(), source.name)
+            for number, source in enumerate(sources[key.lower()] for key in keys)
+        ]
+        with self.answering(str(name)):
+            identifier = identifier_of(name)
+            self.opened.create_namespace_if_not_exists(identifier[:-1])
+            try:
+                self.opened.create_table(
+                    identifier,
+                    made,
+                    partition_spec=PartitionSpec(*parts),
+                    properties={**properties, "format-version": "2"},
+                )
+            except TableAlreadyExistsError:
+                return False
+            return True
 
     @contextmanager
     def answering(self, place: str) -> Iterator[None]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pyarrow.fs as pafs
 
@@ -18,6 +19,7 @@ from spark_jobs.contract.iceberg_options import storage_options
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.hdfs import hdfs_filesystem
 from spark_jobs.storage.s3 import s3_filesystem
 
@@ -88,15 +90,53 @@ class TableStorage:
             content: bytes = stream.read()
         return content
 
+    def location(self, path: str, like: str) -> str:
+        """The location of a file at ``path``, spelled as ``like``, a location on the storage."""
+        if self.scheme == _LOCAL:
+            if like.startswith("/"):
+                return path
+            return f"file://{path}" if like.startswith("file://") else f"file:{path}"
+        return f"{like.partition('://')[0]}://{path}"
+
+    def write(self, location: str, content: bytes) -> None:
+        """Write a new file.
+
+        Raises:
+            OSError: the storage refused.
+        """
+        path = self.path(location)
+        make_folder(self.filesystem, path.rpartition("/")[0])
+        with self.filesystem.open_output_stream(path) as stream:
+            stream.write(content)
+
+    def remove(self, location: str) -> None:
+        """Remove a file, if it is there; failures are ignored."""
+        with suppress(OSError):
+            self.filesystem.delete_file(self.path(location))
+
 
 def _scheme(location: str) -> str:
     scheme, separator, _ = location.partition(":")
     return scheme.lower() if separator and "/" not in scheme else _LOCAL
 
 
+class _NewFile(io.BytesIO):
+    """A file that is written when it is closed."""
+
+    def __init__(self, storage: TableStorage, location: str) -> None:
+        super().__init__()
+        self._storage = storage
+        self._location = location
+
+    def __exit__(self, *problem: Any) -> None:
+        if problem[0] is None:
+            self._storage.write(self._location, self.getvalue())
+        super().__exit__(*problem)
+
+
 @dataclass(frozen=True, slots=True)
 class MetadataFile:
-    """pyiceberg's ``InputFile``."""
+    """pyiceberg's ``InputFile`` and ``OutputFile``."""
 
     files: MetadataFiles
     location: str
@@ -106,10 +146,18 @@ class MetadataFile:
         del seekable
         return io.BytesIO(self.files.storage(self.location).read(self.location))
 
+    def create(self, overwrite: bool = False) -> io.BytesIO:
+        """A stream to write to; names of metadata files are unique."""
+        del overwrite
+        return _NewFile(self.files.storage(self.location), self.location)
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataFiles:
-    """pyiceberg's ``FileIO``, for the metadata files that it reads; ``properties`` hold secrets."""
+    """pyiceberg's ``FileIO``, for the table metadata files of SQL catalogs.
+
+    ``properties`` hold secrets.
+    """
 
     properties: Mapping[str, str] = field(repr=False)
 
@@ -120,3 +168,11 @@ class MetadataFiles:
     def new_input(self, location: str) -> MetadataFile:
         """A file to read."""
         return MetadataFile(self, location)
+
+    def new_output(self, location: str) -> MetadataFile:
+        """A file to write."""
+        return MetadataFile(self, location)
+
+    def delete(self, location: str) -> None:
+        """Remove a file."""
+        self.storage(location).remove(location)

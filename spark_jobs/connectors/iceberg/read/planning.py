@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from struct import error as StructError
 from typing import Any
 
@@ -29,6 +29,21 @@ def plan_files(table: PinnedTable) -> tuple[PlannedFile, ...]:
     """
     with reading_metadata(table.place):
         return tuple(_planned(table, ordinal, file) for ordinal, file in enumerate(table.files))
+
+
+def described_files(
+    table: PinnedTable, entries: Sequence[ManifestEntry]
+) -> tuple[PlannedFile, ...]:
+    """Files of later snapshots, only for their bounds.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    with reading_metadata(table.place):
+        return tuple(
+            PlannedFile(number, each.path, {}, each.row_count, each.size, FileRanges(table, each))
+            for number, each in enumerate(entries)
+        )
 
 
 def _planned(table: PinnedTable, ordinal: int, file: LiveFile) -> PlannedFile:

@@ -142,8 +142,8 @@ def _mapped(
     Spark tells the files of its rows by name. A value of a partition is of one file only, and too
     many groups of files would be too many plans.
     """
-    names = Counter(each.path.rpartition("/")[2] for each in files)
-    named = [each for each in files if names[each.path.rpartition("/")[2]] == 1]
+    names = Counter(_name(each) for each in files)
+    named = [each for each in files if names[_name(each)] == 1 and not _is_hidden(_name(each))]
     fields = _columns(pinned, columns)
 
     def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
@@ -157,6 +157,15 @@ def _mapped(
     found = in_parallel(mappings, named)
     pairs = zip(named, found, strict=True)
     return {file.ordinal: each for file, each in pairs if each is not None}
+
+
+def _name(file: PlannedFile) -> str:
+    return file.path.rpartition("/")[2]
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Spark takes a file for one that is no data."""
+    return name.startswith(("_", ".")) or ":" in name
 
 
 def _columns(pinned: PinnedTable, names: Sequence[str]) -> tuple[IcebergField, ...]:

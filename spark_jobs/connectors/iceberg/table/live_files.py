@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
 from spark_jobs.connectors.iceberg.library.files import TableStorage
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
@@ -22,9 +23,6 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.storage.parallel import in_parallel
 
-# The ids of the columns of position delete files.
-PATH_ID: Final = 2147483546
-POSITION_ID: Final = 2147483545
 PUFFIN: Final = "PUFFIN"
 
 _Key = tuple[int, tuple[tuple[int, Any], ...]]
@@ -38,6 +36,11 @@ class LiveFile:
     path: str
     deletes: tuple[ManifestEntry, ...] = ()
     equality_deletes: tuple[ManifestEntry, ...] = ()
+
+    @property
+    def own_deletes(self) -> tuple[ManifestEntry, ...]:
+        """The files of position deletes that are about no other file."""
+        return tuple(each for each in self.deletes if referenced_file(each) == self.entry.path)
 
     @property
     def vector(self) -> ManifestEntry | None:
@@ -126,6 +129,17 @@ class _Deletes:
             if each.sequence_number > number
         ]
         return tuple(vectors or positions), tuple(equality)
+
+
+def may_apply(delete: ManifestEntry, data: ManifestEntry, everywhere: Collection[int]) -> bool:
+    """Whether a delete file may be about rows of a data file, whichever is older.
+
+    ``everywhere`` are the specs whose equality deletes apply to all partitions.
+    """
+    if delete.content == EQUALITY_DELETES:
+        return delete.spec_id in everywhere or _key(delete) == _key(data)
+    path = referenced_file(delete)
+    return path == data.path if path is not None else _key(delete) == _key(data)
 
 
 def _key(entry: ManifestEntry) -> _Key:

@@ -15,7 +15,9 @@ from spark_jobs.avro.container import AvroFile
 from spark_jobs.avro.decoding import BlockDecoder
 from spark_jobs.avro.records import MAX_BLOCK
 
+# What the files in a manifest are, and what one file is.
 DATA: Final = 0
+DELETES: Final = 1
 POSITION_DELETES: Final = 1
 EQUALITY_DELETES: Final = 2
 EXISTING: Final = 0
@@ -102,7 +104,7 @@ def read_list(content: bytes) -> list[ListedManifest]:
         KeyError, TypeError, ValueError: the file is damaged or hostile.
         NotSupportedError: its codec is unknown.
     """
-    return [_listed(record) for record in _records(AvroFile(io.BytesIO(content), MAX_BLOCK))]
+    return [_listed(record) for record in read_records(content)]
 
 
 def _listed(record: Mapping[str, Any]) -> ListedManifest:
@@ -137,6 +139,11 @@ def read_manifest(content: bytes, listed: ListedManifest) -> list[ManifestEntry]
     file = AvroFile(io.BytesIO(content), MAX_BLOCK)
     names = _partition_names(file.schema)
     return [_entry(record, names, listed) for record in _records(file)]
+
+
+def read_records(content: bytes) -> Iterator[dict[str, Any]]:
+    """The records of a file with all of their fields; raises as ``read_list``."""
+    return _records(AvroFile(io.BytesIO(content), MAX_BLOCK))
 
 
 def _records(file: AvroFile) -> Iterator[dict[str, Any]]:

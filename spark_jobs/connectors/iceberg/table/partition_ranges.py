@@ -84,10 +84,10 @@ def _truncated(kind: IcebergType, value: Any, width: int) -> tuple[Any, Any]:
         return None, None
     if len(value) < width:
         return value, value
-    return value, _after(value)
+    return value, text_after(value)
 
 
-def _after(prefix: str) -> str | None:
+def text_after(prefix: str) -> str | None:
     """A text that is greater than each that begins with ``prefix``."""
     last = ord(prefix[-1]) + 1
     return prefix[:-1] + chr(last) if last < 0xD800 else None

@@ -61,6 +61,25 @@ class PinnedTable:
             for spec in self.metadata.partition_specs
         }
 
+    @property
+    def partitioned_by(self) -> list[str]:
+        """The fields of the current spec, as ``column`` or ``transform(column)``."""
+        found = []
+        for part in self.specs[self.metadata.default_spec_id]:
+            column = part.name if part.source is None else part.source.name
+            is_plain = part.transform == "identity"
+            found.append(column if is_plain else f"{part.transform}({column})")
+        return found
+
+    @cached_property
+    def unpartitioned(self) -> frozenset[int]:
+        """The ids of the specs without partition fields."""
+        return frozenset(
+            number
+            for number, parts in self.specs.items()
+            if all(part.transform == "void" for part in parts)
+        )
+
     @cached_property
     def files(self) -> tuple[LiveFile, ...]:
         """The data files of the snapshot; the index is the ordinal.
@@ -77,12 +96,7 @@ class PinnedTable:
             unknown = {each.spec_id for each in listed} - self.specs.keys()
             if unknown:
                 raise ValueError(f"the partition spec {min(unknown)} of a manifest is unknown")
-            unpartitioned = [
-                number
-                for number, parts in self.specs.items()
-                if all(part.transform == "void" for part in parts)
-            ]
-            return live_files(self.storage, entries_of(self.storage, listed), unpartitioned)
+            return live_files(self.storage, entries_of(self.storage, listed), self.unpartitioned)
 
     @cached_property
     def name_mapping(self) -> tuple[Mapping[str, Any], ...] | None:

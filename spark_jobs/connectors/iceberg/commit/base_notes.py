@@ -1,0 +1,73 @@
+"""Notes on which snapshot an operation builds, in the workspace. Driver only.
+
+A later try looks for the operation's commit from there on. Unlike a tag, a note costs no commit.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from spark_jobs.contract.operation_files import base_path
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.storage import WarehouseStorage
+from spark_jobs.storage.files import replace_file
+
+_LONGEST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The noted snapshot; None: the table had none."""
+
+    snapshot_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseNotes:
+    """The notes in a workspace."""
+
+    storage: WarehouseStorage
+
+    def set(self, operation_id: str, table_uuid: str, snapshot_id: int | None) -> bool:
+        """Note the base unless another try of the operation has noted one; True if none has."""
+        if self.get(operation_id, table_uuid) is not None:
+            return False
+        document = {"table": table_uuid, "snapshot": snapshot_id}
+        replace_file(
+            self.storage.filesystem, self._path(operation_id), json.dumps(document).encode()
+        )
+        return True
+
+    def get(self, operation_id: str, table_uuid: str) -> Base | None:
+        """The noted base; None if no try has begun to write to this table.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: the file is no note.
+        """
+        path = self._path(operation_id)
+        try:
+            with self.storage.filesystem.open_input_stream(path) as stream:
+                document = json.loads(stream.read(_LONGEST))
+            if document["table"] != table_uuid:
+                return None
+            found = document["snapshot"]
+            return Base(None if found is None else int(found))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CatalogError(
+                ErrorCode.METADATA_UNREADABLE,
+                f"The note {path} is not readable: {error}",
+                "Look for the operation's snapshot by hand; then delete the file.",
+            ) from error
+
+    def remove(self, operation_id: str) -> None:
+        """Remove the note, if there is one."""
+        try:
+            self.storage.filesystem.delete_file(self._path(operation_id))
+        except FileNotFoundError:
+            return
+
+    def _path(self, operation_id: str) -> str:
+        return f"{self.storage.root}/{base_path(operation_id)}"

@@ -1,0 +1,129 @@
+"""What a write changes, from the fragments of its sinks. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_jobs.connectors.iceberg.commit.data_files import (
+    NewDataFile,
+    new_data_file,
+    new_delete_file,
+)
+from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.write.table_layout import partition_columns
+from spark_jobs.datafiles.values import decode_value
+from spark_jobs.spi.writes import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The files that a write adds, and those of its base that it removes, by location.
+
+    ``added`` are data files, ``deletes`` files of position deletes for rows of the data files
+    ``marked``; ``removed`` may be both. ``overwrites``: it is an overwrite whatever it does.
+    """
+
+    added: Sequence[NewDataFile]
+    deletes: Sequence[NewDataFile]
+    removed: Mapping[str, ManifestEntry]
+    marked: Sequence[ManifestEntry]
+    overwrites: bool = False
+
+    @property
+    def touched(self) -> Sequence[ManifestEntry]:
+        """The data files that must not have changed."""
+        return [*(each for each in self.removed.values() if each.content == DATA), *self.marked]
+
+    @property
+    def operation(self) -> str:
+        """Exactly what incremental readers are told: ``append``, ``delete`` or ``overwrite``."""
+        if self.overwrites:
+            return "overwrite"
+        if not self.removed and not self.deletes:
+            return "append"
+        return "overwrite" if self.added else "delete"
+
+    def summary(self, before: Mapping[str, str]) -> dict[str, str]:
+        """The counts of a snapshot's summary, as Iceberg's Java has them; ``before``: its parent's.
+
+        Totals that the parent does not have stay unknown.
+        """
+        old = [each for each in self.removed.values() if each.content == DATA]
+        old_deletes = [each for each in self.removed.values() if each.content != DATA]
+        everything: list[NewDataFile | ManifestEntry] = [*self.added, *self.deletes]
+        everything += self.removed.values()
+        counts = {
+            "added-data-files": len(self.added),
+            "added-records": _rows(self.added),
+            "added-delete-files": len(self.deletes),
+            "added-position-delete-files": len(self.deletes),
+            "added-position-deletes": _rows(self.deletes),
+            "added-files-size": _size((*self.added, *self.deletes)),
+            "deleted-data-files": len(old),
+            "deleted-records": _rows(old),
+            "removed-delete-files": len(old_deletes),
+            "removed-position-delete-files": len(old_deletes),
+            "removed-position-deletes": _rows(old_deletes),
+            "removed-files-size": _size(tuple(self.removed.values())),
+            "changed-partition-count": len({(e.spec_id, _key(e.partition)) for e in everything}),
+        }
+        totals = {
+            "total-data-files": len(self.added) - len(old),
+            "total-records": _rows(self.added) - _rows(old),
+            "total-files-size": counts["added-files-size"] - counts["removed-files-size"],
+            "total-delete-files": len(self.deletes) - len(old_deletes),
+            "total-position-deletes": _rows(self.deletes) - _rows(old_deletes),
+            "total-equality-deletes": 0,
+        }
+        found = {name: str(count) for name, count in counts.items() if count}
+        for name, change in totals.items():
+            total = before.get(name, None if before else "0")
+            if total is not None and total.isdecimal():
+                found[name] = str(max(int(total) + change, 0))
+        return found
+
+
+def _rows(files: Sequence[NewDataFile | ManifestEntry]) -> int:
+    return sum(each.row_count for each in files)
+
+
+def _size(files: Sequence[NewDataFile | ManifestEntry]) -> int:
+    return sum(each.size for each in files)
+
+
+def _key(partition: Mapping[int, Any]) -> tuple[tuple[int, Any], ...]:
+    return tuple(sorted(partition.items()))
+
+
+def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites: bool) -> Changes:
+    """The changes that ``fragments`` describe to the base ``table``.
+
+    A data file that is removed takes its own deletes with it; one whose rows are marked gets all of
+    its own deletes in a new file.
+    """
+    spec_id, columns = table.metadata.default_spec_id, partition_columns(table)
+    added, deletes, marked = [], [], []
+    removed: dict[str, ManifestEntry] = {}
+    for document in (fragment.document for fragment in fragments):
+        number = document.get("marked", document["removed"])
+        place = None if number is None else table.files[number]
+        if place is not None:
+            removed |= {each.path: each for each in place.own_deletes}
+        if place is not None and "marked" in document:
+            marked.append(place.entry)
+            deletes.append(new_delete_file(table, document["deletes"], place.entry))
+        elif place is not None:
+            removed[place.entry.path] = place.entry
+        if document["added"] is None:
+            continue
+        if place is not None:
+            values, spec = place.entry.partition, place.entry.spec_id
+        else:
+            new = [decode_value(each) for each in document["added"]["partition"]]
+            values = {each.field_id: value for each, value in zip(columns, new, strict=True)}
+            spec = spec_id
+        added.append(new_data_file(table, document["added"], spec, values))
+    return Changes(added, deletes, removed, marked, overwrites)

@@ -1,0 +1,71 @@
+"""Detects conflicts with commits since the base (rule 12 of docs/semantics.md). Driver only.
+
+Everything that the write removes must still be there, without new deletes, under either isolation.
+Under ``serializable``, nothing in the statement's read set may have changed; compactions do not
+count, because they change files, not rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from spark_jobs.connectors.iceberg.commit.changes import Changes
+from spark_jobs.connectors.iceberg.commit.gap import READ_AGAIN, Gap, OtherCommit
+from spark_jobs.connectors.iceberg.read.planning import described_files
+from spark_jobs.connectors.iceberg.table.live_files import may_apply
+from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.writes import MergeWrite
+
+
+def refuse_conflicts(table: PinnedTable, gap: Gap, changes: Changes, write: MergeWrite) -> None:
+    """Refuse to publish ``changes``, which were made for the snapshot of ``table``, after ``gap``.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT; names the conflicting snapshot.
+    """
+    known = {each.entry.path: each.entry for each in table.files}
+    for commit in gap.commits:
+        if commit.operation_id == write.operation.operation_id:
+            raise CommitError(
+                ErrorCode.COMMIT_CONFLICT,
+                f"Operation {commit.operation_id} was committed as snapshot "
+                f"{commit.snapshot.snapshot_id} by another driver while this one ran.",
+                "Run the statement again: it will find that commit.",
+            )
+        lost = [each for each in commit.removed if each.path in changes.removed]
+        gone = {each.path for each in commit.removed} & {each.path for each in changes.touched}
+        if lost or gone or _with_new_deletes(table, commit, changes.touched):
+            raise _conflict(commit, "files that the statement changes")
+        if write.isolation == "serializable" and not _keeps_rows(commit, known):
+            touched = [*commit.data_files, *_with_new_deletes(table, commit, known.values())]
+            if write.read_set(described_files(table, touched)):
+                raise _conflict(commit, "what the statement read")
+        known |= {each.path: each for each in commit.added if each.content == DATA}
+
+
+def _keeps_rows(commit: OtherCommit, known: Mapping[str, ManifestEntry]) -> bool:
+    """Whether a compaction only moved rows; its delete files are then of files that it wrote."""
+    return commit.keeps_rows and not any(
+        each.record.get("referenced_data_file") in known for each in commit.delete_files
+    )
+
+
+def _with_new_deletes(
+    table: PinnedTable, commit: OtherCommit, files: Iterable[ManifestEntry]
+) -> Sequence[ManifestEntry]:
+    if not commit.delete_files:
+        return ()
+    everywhere = table.unpartitioned
+    return [
+        file
+        for file in files
+        if any(may_apply(delete, file, everywhere) for delete in commit.delete_files)
+    ]
+
+
+def _conflict(commit: OtherCommit, what: str) -> CommitError:
+    return CommitError(
+        ErrorCode.COMMIT_CONFLICT, f"{commit} changed {what} while it ran.", READ_AGAIN
+    )

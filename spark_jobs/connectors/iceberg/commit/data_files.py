@@ -1,0 +1,133 @@
+"""Records of new data files, as manifests have them. Driver only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
+from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.format.transforms import unscaled
+from spark_jobs.connectors.iceberg.format.values import bound_bytes
+from spark_jobs.connectors.iceberg.table.manifests import (
+    DATA,
+    POSITION_DELETES,
+    ManifestEntry,
+)
+from spark_jobs.connectors.iceberg.table.partition_ranges import text_after
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.datafiles.statistics import ColumnStatistics
+
+_METRICS: Final = "write.metadata.metrics."
+_TRUNCATE: Final = re.compile(r"truncate\((\d+)\)")
+_DEFAULT_MODE: Final = "truncate(16)"
+
+
+@dataclass(frozen=True, slots=True)
+class NewDataFile:
+    """A new file of the partition ``partition`` (Avro's values by field id, but decimals)."""
+
+    spec_id: int
+    partition: Mapping[int, Any]
+    record: Mapping[str, Any]
+
+    @property
+    def row_count(self) -> int:
+        """The number of its rows."""
+        return int(self.record["record_count"])
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.record["file_size_in_bytes"])
+
+
+def new_data_file(
+    table: PinnedTable, document: Mapping[str, Any], spec_id: int, partition: Mapping[int, Any]
+) -> NewDataFile:
+    """The file that a sink has written, from its fragment's ``document``."""
+    statistics = {
+        name: ColumnStatistics.from_json(each) for name, each in document["statistics"].items()
+    }
+    measured = [each for each in table.fields if each.type.is_primitive and each.name in statistics]
+    modes = {each.id: _mode(table, each) for each in measured}
+    counted = [each for each in measured if modes[each.id] != "none"]
+    bounds = {each.id: _bounds(each, statistics[each.name], modes[each.id]) for each in counted}
+    record = {
+        "content": DATA,
+        "file_path": table.storage.location(document["path"], table.metadata.location),
+        "file_format": "PARQUET",
+        "record_count": document["rows"],
+        "file_size_in_bytes": document["size"],
+        # pyiceberg expects them to be there.
+        "column_sizes": [],
+        "nan_value_counts": [],
+        "value_counts": _pairs((each.id, document["rows"]) for each in counted),
+        "null_value_counts": _pairs(
+            (each.id, statistics[each.name].null_count) for each in counted
+        ),
+        "lower_bounds": _pairs((key, low) for key, (low, _) in bounds.items() if low is not None),
+        "upper_bounds": _pairs((key, top) for key, (_, top) in bounds.items() if top is not None),
+        "sort_order_id": 0,
+    }
+    return NewDataFile(spec_id, partition, record)
+
+
+def new_delete_file(
+    table: PinnedTable, document: Mapping[str, Any], data: ManifestEntry
+) -> NewDataFile:
+    """The file of position deletes for ``data`` that a sink has written."""
+    path = [{"key": PATH_ID, "value": data.path.encode()}]
+    record = {
+        "content": POSITION_DELETES,
+        "file_path": table.storage.location(document["path"], table.metadata.location),
+        "file_format": "PARQUET",
+        "record_count": document["rows"],
+        "file_size_in_bytes": document["size"],
+        **{name: [] for name in ("column_sizes", "value_counts", "null_value_counts")},
+        "nan_value_counts": [],
+        "lower_bounds": path,
+        "upper_bounds": path,
+    }
+    return NewDataFile(data.spec_id, data.partition, record)
+
+
+def _pairs(values: Iterator[tuple[int, Any]]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in values]
+
+
+def _mode(table: PinnedTable, field: IcebergField) -> str:
+    properties = table.metadata.properties
+    default = properties.get(f"{_METRICS}default", _DEFAULT_MODE)
+    mode: str = properties.get(f"{_METRICS}column.{field.name}", default).lower()
+    return mode
+
+
+def _bounds(
+    field: IcebergField, found: ColumnStatistics, mode: str
+) -> tuple[bytes | None, bytes | None]:
+    low, high = found.minimum, found.maximum
+    truncated = _TRUNCATE.fullmatch(mode)
+    if mode == "counts" or low is None or high is None:
+        return None, None
+    if truncated and field.type.name == "string":
+        width = int(truncated[1])
+        low, high = low[:width], high if len(high) <= width else text_after(high[:width])
+    elif truncated and field.type.name == "binary":
+        width = int(truncated[1])
+        low, high = low[:width], high if len(high) <= width else None
+    return (
+        bound_bytes(field.type, low),
+        None if high is None else bound_bytes(field.type, high),
+    )
+
+
+def avro_value(kind: Any, value: Any) -> Any:
+    """A partition value for a field of the Avro type ``kind``."""
+    if not isinstance(value, Decimal):
+        return value
+    fixed = next(each for each in kind if isinstance(each, Mapping))
+    return unscaled(value).to_bytes(fixed["size"], "big", signed=True)

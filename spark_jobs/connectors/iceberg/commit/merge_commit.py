@@ -1,0 +1,236 @@
+"""Committing a write as one snapshot, through the catalog. Driver only.
+
+The change is prepared once. Each attempt reads what others committed meanwhile, refuses conflicts,
+writes the manifests of a snapshot after the head of the branch, and asks the catalog to commit it.
+Every answer but success and a certain refusal is unknown: then the table is asked for the snapshot,
+and the same commit is sent again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from spark_jobs.connectors.iceberg.commit.changes import Changes, changes_of
+from spark_jobs.connectors.iceberg.commit.conflicts import refuse_conflicts
+from spark_jobs.connectors.iceberg.commit.gap import READ_AGAIN, Gap, summary_of
+from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
+from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
+from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
+from spark_jobs.connectors.iceberg.table.manifests import (
+    DATA,
+    DELETED,
+    DELETES,
+    ManifestEntry,
+    read_manifest,
+)
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.contract.properties import published_properties
+from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeWrite
+from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCommit:
+    """The commit of ``write``, which is based on the snapshot that ``table`` is pinned at.
+
+    ``properties`` are what the snapshot is to record, still without the metrics of publishing.
+    """
+
+    catalog: IcebergCatalog
+    metadata: IcebergMetadata
+    table: TableHandle
+    write: MergeWrite
+    properties: Mapping[str, str]
+
+    def run(self, fragments: Sequence[Fragment]) -> CommittedSnapshot:
+        """Publish the fragments as one snapshot.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
+        """
+        with before_publication():
+            base = pinned_table(self.table)
+            changes = changes_of(base, fragments, overwrites=self.write.overwrites)
+            gap = Gap(base)
+        return until_committed(partial(self._attempt, changes, gap))
+
+    def _attempt(self, changes: Changes, gap: Gap, number: int) -> CommittedSnapshot | None:
+        """The new snapshot; None if another writer was faster."""
+        with before_publication():
+            latest = self._latest()
+            gap.read_up_to(latest)
+            refuse_conflicts(pinned_table(self.table), gap, changes, self.write)
+            recorded = published_properties(self.properties, number, len(gap.commits))
+            snapshot_id = int(latest.metadata.new_snapshot_id())
+            files = SnapshotFiles(latest, snapshot_id)
+            try:
+                snapshot = self._snapshot(latest, files, changes, recorded, snapshot_id)
+                self.write.require_wanted()
+            except BaseException:
+                files.discard()
+                raise
+        try:
+            is_stored = store_once(
+                f"snapshot {snapshot_id}",
+                partial(self._store, latest, snapshot),
+                partial(self._look_up, latest, snapshot_id),
+            )
+        except InternalError:
+            files.discard()
+            raise
+        if not is_stored:
+            files.discard()
+            return None
+        return CommittedSnapshot(snapshot_id, recorded)
+
+    def _latest(self) -> PinnedTable:
+        """The table as it is now.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: its schema or partition spec is another one.
+        """
+        latest, base = pinned_table(self.metadata.load_table(self.table.name)), self.table
+        mine, now = pinned_table(base).metadata, latest.metadata
+        for what, one, other in (
+            ("table itself was replaced", mine.table_uuid, now.table_uuid),
+            ("schema changed", mine.current_schema_id, now.current_schema_id),
+            ("partition spec changed", mine.default_spec_id, now.default_spec_id),
+            ("format changed", mine.format_version, now.format_version),
+        ):
+            if one != other:
+                raise CommitError(
+                    ErrorCode.COMMIT_CONFLICT,
+                    f"{base.name}: its {what} while the statement ran.",
+                    READ_AGAIN,
+                )
+        return latest
+
+    def _snapshot(
+        self,
+        latest: PinnedTable,
+        files: SnapshotFiles,
+        changes: Changes,
+        recorded: Mapping[str, str],
+        snapshot_id: int,
+    ) -> Any:
+        from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+
+        entries = [
+            *files.manifests(changes.added, DATA),
+            *files.manifests(changes.deletes, DELETES),
+            *_kept(latest, files, changes),
+        ]
+        before = summary_of(latest.snapshot)
+        summary = {**changes.summary(before), **recorded}
+        fields: dict[str, Any] = {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": None if latest.snapshot is None else latest.snapshot.snapshot_id,
+            "manifest-list": files.manifest_list(entries),
+            # Snapshots must not be much older than the table, whatever the clocks say.
+            "timestamp-ms": max(int(time.time() * 1000), latest.metadata.last_updated_ms),
+            "sequence-number": latest.metadata.next_sequence_number(),
+            "summary": Summary(operation=Operation(changes.operation), **summary),
+            "schema-id": latest.metadata.current_schema_id,
+        }
+        return Snapshot(**fields)
+
+    def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
+        """Ask the catalog to commit; False: it certainly refused, because the table has moved on.
+
+        Raises:
+            TimeoutError: there was no answer that tells what the catalog did.
+        """
+        from pyiceberg.exceptions import CommitFailedException
+
+        try:
+            self.catalog.opened.commit_table(latest.table, *_commit(latest, snapshot))
+        except CommitFailedException:
+            return False
+        except Exception as error:
+            # A SQL catalog raises a ValueError if another branch has taken the sequence number.
+            if isinstance(error, ValueError) and self._has_moved_on(latest):
+                return False
+            raise TimeoutError(f"the catalog answered with {type(error).__name__}") from error
+        return True
+
+    def _has_moved_on(self, latest: PinnedTable) -> bool:
+        now = pinned_table(self.metadata.load_table(self.table.name)).metadata
+        return bool(now.last_sequence_number != latest.metadata.last_sequence_number)
+
+    def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
+        now = pinned_table(self.metadata.load_table(self.table.name)).metadata
+        if now.snapshot_by_id(snapshot_id) is not None:
+            return True
+        reference, head = now.refs.get(latest.branch), latest.snapshot
+        is_same = (reference and reference.snapshot_id) == (head and head.snapshot_id)
+        return None if is_same else False
+
+
+def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[Mapping[str, Any]]:
+    """The manifests of the head; those with a removed file are written again."""
+    if latest.snapshot is None:
+        return []
+    kept: list[Mapping[str, Any]] = []
+    left = set(changes.removed)
+    with reading_metadata(latest.place):
+        for listed in listed_manifests(latest.storage, latest.snapshot.manifest_list):
+            kinds = {_kind(changes.removed[path]) for path in left}
+            if (listed.spec_id, listed.content == DATA) not in kinds:
+                kept.append(listed.record)
+                continue
+            content = latest.storage.read(listed.path)
+            live = [each for each in read_manifest(content, listed) if each.status != DELETED]
+            found = left & {each.path for each in live}
+            left -= found
+            kept.append(files.without(listed, content, found) if found else listed.record)
+    if left:
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"{latest.place} has no file {min(left)} any more, which the statement changes.",
+            READ_AGAIN,
+        )
+    return kept
+
+
+def _kind(entry: ManifestEntry) -> tuple[int, bool]:
+    """What manifests an entry may be in: those of its spec, of data or deletes."""
+    return entry.spec_id, entry.content == DATA
+
+
+def _commit(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What the catalog is to require and to change."""
+    from pyiceberg.table import update
+
+    metadata, reference = latest.metadata, latest.metadata.refs.get(latest.branch)
+    head: dict[str, Any] = {
+        "ref": latest.branch,
+        "snapshot-id": reference.snapshot_id if reference else None,
+    }
+    schema: dict[str, Any] = {"current-schema-id": metadata.current_schema_id}
+    spec: dict[str, Any] = {"default-spec-id": metadata.default_spec_id}
+    moved: dict[str, Any] = {
+        "ref-name": latest.branch,
+        "type": "branch",
+        "snapshot-id": snapshot.snapshot_id,
+        "max-ref-age-ms": getattr(reference, "max_ref_age_ms", None),
+        "max-snapshot-age-ms": getattr(reference, "max_snapshot_age_ms", None),
+        "min-snapshots-to-keep": getattr(reference, "min_snapshots_to_keep", None),
+    }
+    required = (
+        update.AssertTableUUID(uuid=metadata.table_uuid),
+        update.AssertRefSnapshotId(**head),
+        update.AssertCurrentSchemaId(**schema),
+        update.AssertDefaultSpecId(**spec),
+    )
+    added = update.AddSnapshotUpdate(snapshot=snapshot)
+    return required, (added, update.SetSnapshotRefUpdate(**moved))

@@ -1,0 +1,196 @@
+"""The lifecycle of a write: begin it, drop files, then publish or abort it. Driver only."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
+from spark_jobs.connectors.iceberg.commit.find_commit import find_commit
+from spark_jobs.connectors.iceberg.commit.gap import summary_of
+from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
+from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
+from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
+from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.write.sink import IcebergSinkFactory, SourceFile
+from spark_jobs.connectors.iceberg.write.table_layout import (
+    data_location,
+    new_file_layout,
+    refuse_spec,
+    rewrite_share,
+)
+from spark_jobs.contract.properties import STATEMENT
+from spark_jobs.datafiles.discarding import discarding
+from spark_jobs.errors import CommitError
+from spark_jobs.spi.connector import ConnectorMergeWrites
+from spark_jobs.spi.sinks import MergeHandle
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeWrite
+
+_WRITE = "merge.write-id"
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergMerge:
+    """A write that has begun; the names of all of its data files begin with ``token``.
+
+    ``is_first``: no other try of the operation had noted its base, so none may have committed.
+    """
+
+    write: MergeWrite
+    token: str
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergMergeWrites(ConnectorMergeWrites):
+    """Implements ``ConnectorMergeWrites``."""
+
+    catalog: IcebergCatalog
+    metadata: IcebergMetadata
+    notes: BaseNotes
+
+    def begin_merge(self, table: TableHandle, write: MergeWrite) -> MergeHandle:
+        """Note the base snapshot, except in a dry run, and describe the sinks.
+
+        Raises:
+            NotSupportedError: a file cannot be read correctly here; gives the reason.
+            CatalogError: METADATA_UNREADABLE.
+        """
+        target, token = pinned_table(table), uuid.uuid4().hex
+        filesystem = target.storage.filesystem
+        write_to = discarding(filesystem) if write.dry_run else filesystem
+        layout = new_file_layout(table.name, target, write_to, write.target_file_size)
+        sinks = IcebergSinkFactory(
+            name_prefix=f"{token}-",
+            files={
+                each.ordinal: _source_file(target, table, each, layout.root) for each in write.files
+            },
+            fields=target.fields,
+            names=target.name_mapping,
+            assigned_columns=write.assigned_columns,
+            layout=layout,
+            rewrite_share=rewrite_share(
+                target, write.operation.properties.get(STATEMENT, "merge"), write.rewrite_share
+            ),
+        )
+        is_first = write.dry_run or self.notes.set(
+            write.operation.operation_id, str(target.metadata.table_uuid), table.snapshot_id
+        )
+        return MergeHandle(sinks, IcebergMerge(write, token, is_first))
+
+    def drop_files(
+        self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
+    ) -> list[Fragment]:
+        """Fragments that remove whole ``files``."""
+        del table, handle
+        return [
+            Fragment(
+                {"removed": each.ordinal, "added": None}, files_removed=1, bytes_removed=each.size
+            )
+            for each in files
+        ]
+
+    def changed_partitions(
+        self, table: TableHandle, fragments: Sequence[Fragment]
+    ) -> Sequence[Mapping[str, Any]]:
+        """None: the engine sees no partition columns."""
+        del table, fragments
+        return []
+
+    def finish_merge(
+        self,
+        table: TableHandle,
+        handle: MergeHandle,
+        fragments: Sequence[Fragment],
+        properties: Mapping[str, str],
+    ) -> CommittedSnapshot:
+        """Publish the fragments as one snapshot, after any commits that do not conflict.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
+        """
+        begun = handle.native
+        recorded = {**properties, _WRITE: begun.token}
+        commit = MergeCommit(self.catalog, self.metadata, table, begun.write, recorded)
+        return commit.run(fragments)
+
+    def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
+        """Remove every file of the write, whether or not a fragment names it, and the note.
+
+        Nothing is removed if a snapshot turns out to hold this write; a dry run leaves nothing.
+        """
+        begun: IcebergMerge = handle.native
+        if begun.write.dry_run:
+            return
+        operation_id = begun.write.operation.operation_id
+        latest = pinned_table(self.metadata.load_table(table.name))
+        if any(summary_of(each).get(_WRITE) == begun.token for each in latest.metadata.snapshots):
+            return
+        root = latest.storage.path(data_location(pinned_table(table)))
+        _remove_files(latest.storage.filesystem, root, begun.token)
+        try:
+            needs_note = self._found(latest, operation_id) is not None
+        except CommitError:
+            # This write certainly did not make any of the expired snapshots.
+            needs_note = not begun.is_first
+        if not needs_note:
+            self.notes.remove(operation_id)
+
+    def release_guard(self, table: TableHandle, operation_id: str) -> None:
+        """Remove the note of a finished operation."""
+        del table
+        self.notes.remove(operation_id)
+
+    def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
+        """The snapshot that the operation committed, searched for from the latest one backwards.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the noted base have expired.
+        """
+        return self._found(pinned_table(table), operation_id)
+
+    def _found(self, table: PinnedTable, operation_id: str) -> CommittedSnapshot | None:
+        base = self.notes.get(operation_id, str(table.metadata.table_uuid))
+        return find_commit(table, operation_id, base)
+
+
+def _source_file(
+    target: PinnedTable, table: TableHandle, file: PlannedFile, root: str
+) -> SourceFile:
+    scanned = scanned_file(target, table.name, file.ordinal)
+    refuse_spec(table.name, target, target.files[file.ordinal].entry.spec_id)
+    with reading_metadata(target.place):
+        live = target.files[file.ordinal]
+        own = tuple(DeleteFile(target.storage.path(each.path)) for each in live.own_deletes)
+    folder = posixpath.dirname(file.path)
+    inside = folder == root or folder.startswith(f"{root}/")
+    return SourceFile(
+        path=file.path,
+        size=file.size,
+        folder=folder if inside else root,
+        deletes=scanned.deletes,
+        constants=scanned.constants,
+        own=scanned.deletes._replace(deletes=own),
+    )
+
+
+def _remove_files(filesystem: pafs.FileSystem, root: str, token: str) -> None:
+    """Remove all files below ``root`` whose names begin with ``token``."""
+    selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
+    for info in filesystem.get_file_info(selector):
+        if info.base_name.startswith(token):
+            # Another process may remove files at the same time.
+            with contextlib.suppress(FileNotFoundError):
+                filesystem.delete_file(info.path)

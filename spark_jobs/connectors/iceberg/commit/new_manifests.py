@@ -1,0 +1,260 @@
+"""Writes the manifests and the manifest list of a snapshot. Driver only.
+
+pyiceberg loses fields that it does not know; a manifest with a removed file is written again with
+the fields that it has. Only the schemas come from pyiceberg.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from spark_jobs.avro.container import AvroFile
+from spark_jobs.avro.encoding import avro_file
+from spark_jobs.avro.records import MAX_BLOCK
+from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
+from spark_jobs.connectors.iceberg.format.schema import IcebergType
+from spark_jobs.connectors.iceberg.format.values import bound_bytes
+from spark_jobs.connectors.iceberg.table.manifests import (
+    ADDED,
+    DATA,
+    DELETED,
+    EXISTING,
+    ListedManifest,
+    ManifestEntry,
+    read_manifest,
+    read_records,
+)
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+
+_VERSION: Final = 2
+_LISTED_COUNTS: Final = ("added", "existing", "deleted")
+
+
+class SnapshotFiles:
+    """The metadata files of one attempt to make a snapshot of ``table``, which is as it is now."""
+
+    def __init__(self, table: PinnedTable, snapshot_id: int) -> None:
+        self._table = table
+        self._snapshot_id = snapshot_id
+        self._sequence_number = int(table.metadata.next_sequence_number())
+        self._token = uuid.uuid4()
+        folder = table.metadata.properties.get("write.metadata.path")
+        self._folder = (folder or f"{table.metadata.location}/metadata").rstrip("/")
+        self.written: list[str] = []
+
+    def manifests(self, added: Sequence[NewDataFile], content: int) -> list[dict[str, Any]]:
+        """Write the manifests of new files, one for each partition spec; their list entries.
+
+        ``content`` is ``DATA`` or ``DELETES``.
+        """
+        by_spec: dict[int, list[NewDataFile]] = defaultdict(list)
+        for file in added:
+            by_spec[file.spec_id].append(file)
+        found = sorted(by_spec.items())
+        return [self._of_added(spec_id, files, content) for spec_id, files in found]
+
+    def without(
+        self, listed: ListedManifest, content: bytes, removed: Collection[str]
+    ) -> dict[str, Any]:
+        """Write a manifest again with files ``removed``; its list entry."""
+        file = AvroFile(io.BytesIO(content), MAX_BLOCK)
+        entries = read_manifest(content, listed)
+        records = []
+        for entry, record in zip(entries, read_records(content), strict=True):
+            if entry.status == DELETED:
+                continue
+            gone = entry.path in removed
+            records.append(
+                {
+                    **record,
+                    "status": DELETED if gone else EXISTING,
+                    "snapshot_id": self._snapshot_id if gone else _made_by(entry, listed),
+                    "sequence_number": entry.sequence_number,
+                    "file_sequence_number": _file_number(entry),
+                }
+            )
+        schema, header = file.schema, _kept_header(file.metadata)
+        if header.get("format-version") != b"2":
+            schema = self._schema(listed.spec_id)
+            header = self._header(listed.spec_id, listed.content)
+            records = [_completed(schema, record) for record in records]
+        return self._stored(listed.spec_id, schema, header, records, listed.record)
+
+    def manifest_list(self, entries: Sequence[Mapping[str, Any]]) -> str:
+        """Write the manifest list; its location."""
+        from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS
+        from pyiceberg.utils.schema_conversion import AvroSchemaConversion
+
+        raw = MANIFEST_LIST_FILE_SCHEMAS[_VERSION]
+        schema = AvroSchemaConversion().iceberg_to_avro(raw, "manifest_file")
+        parent = self._table.snapshot
+        header = {
+            "snapshot-id": str(self._snapshot_id),
+            "parent-snapshot-id": "null" if parent is None else str(parent.snapshot_id),
+            "sequence-number": str(self._sequence_number),
+            "format-version": str(_VERSION),
+        }
+        records = [_list_record(each) for each in entries]
+        content = avro_file(schema, {k: v.encode() for k, v in header.items()}, records)
+        return self._write(f"snap-{self._snapshot_id}-1-{self._token}.avro", content)
+
+    def discard(self) -> None:
+        """Remove all files, of a snapshot that was certainly not published."""
+        for location in self.written:
+            self._table.storage.remove(location)
+
+    def _of_added(self, spec_id: int, files: Sequence[NewDataFile], content: int) -> dict[str, Any]:
+        schema = self._schema(spec_id)
+        kinds = _partition_fields(schema)
+        records = []
+        for file in files:
+            partition = {
+                each["name"]: avro_value(each["type"], file.partition.get(each["field-id"]))
+                for each in kinds
+            }
+            entry = {
+                "status": ADDED,
+                "snapshot_id": self._snapshot_id,
+                "data_file": {**file.record, "partition": partition},
+            }
+            records.append(_completed(schema, entry))
+        listed = {"partitions": self._summary(spec_id, files), "content": content}
+        return self._stored(spec_id, schema, self._header(spec_id, content), records, listed)
+
+    def _stored(
+        self,
+        spec_id: int,
+        schema: Any,
+        header: Mapping[str, bytes],
+        records: Sequence[Mapping[str, Any]],
+        listed: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        content = avro_file(schema, header, records)
+        location = self._write(f"{self._token}-m{len(self.written)}.avro", content)
+        numbers = [
+            self._sequence_number if each["sequence_number"] is None else each["sequence_number"]
+            for each in records
+            if each["status"] != DELETED
+        ]
+        found = {
+            "manifest_path": location,
+            "manifest_length": len(content),
+            "partition_spec_id": spec_id,
+            "content": listed.get("content") or DATA,
+            "sequence_number": self._sequence_number,
+            "min_sequence_number": min(numbers, default=self._sequence_number),
+            "added_snapshot_id": self._snapshot_id,
+            "partitions": listed.get("partitions"),
+        }
+        for status, name in enumerate(("existing", "added", "deleted")):
+            of_kind = [each for each in records if each["status"] == status]
+            rows = sum(each["data_file"]["record_count"] for each in of_kind)
+            found |= {f"{name}_files_count": len(of_kind), f"{name}_rows_count": rows}
+        return found
+
+    def _write(self, name: str, content: bytes) -> str:
+        location = f"{self._folder}/{name}"
+        self.written.append(location)
+        self._table.storage.write(location, content)
+        return location
+
+    def _spec(self, spec_id: int) -> Any:
+        return self._table.metadata.specs()[spec_id]
+
+    def _schema(self, spec_id: int) -> Any:
+        from pyiceberg.manifest import (
+            data_file_with_partition,
+            manifest_entry_schema_with_data_file,
+        )
+        from pyiceberg.utils.schema_conversion import AvroSchemaConversion
+
+        kinds = self._spec(spec_id).partition_type(self._table.metadata.schema())
+        file = data_file_with_partition(kinds, _VERSION)
+        entry = manifest_entry_schema_with_data_file(_VERSION, file)
+        return AvroSchemaConversion().iceberg_to_avro(entry, "manifest_entry")
+
+    def _header(self, spec_id: int, content: int) -> dict[str, bytes]:
+        fields = [json.loads(each.model_dump_json()) for each in self._spec(spec_id).fields]
+        return {
+            "schema": self._table.metadata.schema().model_dump_json().encode(),
+            "partition-spec": json.dumps(fields).encode(),
+            "partition-spec-id": str(spec_id).encode(),
+            "format-version": str(_VERSION).encode(),
+            "content": b"data" if content == DATA else b"deletes",
+        }
+
+    def _summary(self, spec_id: int, files: Sequence[NewDataFile]) -> list[dict[str, Any]]:
+        found = []
+        for part in self._table.specs[spec_id]:
+            values = [file.partition.get(part.id) for file in files]
+            some = [each for each in values if each is not None]
+            kind = IcebergType("int")
+            if part.source is not None and part.transform.startswith(("identity", "truncate")):
+                kind = part.source.type
+            bounds = [bound_bytes(kind, each) for each in (min(some), max(some))] if some else ()
+            low, high = bounds or (None, None)
+            found.append(
+                {
+                    "contains_null": len(some) < len(values),
+                    "contains_nan": False,
+                    "lower_bound": low,
+                    "upper_bound": high,
+                }
+            )
+        return found
+
+
+def _made_by(entry: ManifestEntry, listed: ListedManifest) -> int | None:
+    added = listed.record.get("added_snapshot_id")
+    return added if entry.snapshot_id is None else entry.snapshot_id
+
+
+def _file_number(entry: ManifestEntry) -> int:
+    if entry.file_sequence_number is None:
+        return entry.sequence_number
+    return entry.file_sequence_number
+
+
+def _kept_header(metadata: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: value for name, value in metadata.items() if not name.startswith("avro.")}
+
+
+def _partition_fields(schema: Any) -> Sequence[Mapping[str, Any]]:
+    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
+    partition = next(each["type"] for each in file["fields"] if each["name"] == "partition")
+    return list(partition["fields"])
+
+
+def _completed(schema: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry with all fields of ``schema``, those that it lacks as NULL."""
+    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
+    found = {each["name"]: record.get(each["name"]) for each in schema["fields"]}
+    given = {"content": DATA, **record["data_file"]}
+    found["data_file"] = {each["name"]: given.get(each["name"]) for each in file["fields"]}
+    return found
+
+
+def _list_record(listed: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of a manifest list of version 2; tables of version 1 call some counts otherwise."""
+    found = {
+        "content": DATA,
+        "sequence_number": 0,
+        "min_sequence_number": 0,
+        **{name: listed.get(name) for name in ("partitions", "key_metadata")},
+        **listed,
+    }
+    for kind in _LISTED_COUNTS:
+        count = listed.get(f"{kind}_files_count")
+        if count is None:
+            count = listed.get(f"{kind}_data_files_count") or 0
+        found[f"{kind}_files_count"] = count
+        found[f"{kind}_rows_count"] = listed.get(f"{kind}_rows_count") or 0
+    return {name: value if value is not None else _ZERO.get(name) for name, value in found.items()}
+
+
+_ZERO: Final = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}

@@ -1,0 +1,175 @@
+"""Partition transforms of Arrow arrays. Runs on executors.
+
+Follows the Iceberg specification, "Partition Transforms".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Context, Decimal
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.connectors.iceberg.format import murmur3
+from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
+from spark_jobs.connectors.iceberg.format.values import big_endian, date, timestamp
+
+VOID: Final = "void"
+_WITH_NUMBER: Final = re.compile(r"(bucket|truncate)\[(\d+)\]")
+_EXACT: Final = Context(prec=40)
+_MICROSECONDS: Final = {"hour": 3_600_000_000, "day": 86_400_000_000}
+_TRUNCATED: Final = ("int", "long", "string", "binary")
+_TIMES: Final = ("timestamp", "timestamptz")
+_UNITS: Final[Mapping[str, tuple[str, ...]]] = {
+    "year": ("date", *_TIMES),
+    "month": ("date", *_TIMES),
+    "day": ("date", *_TIMES),
+    "hour": _TIMES,
+}
+
+
+def is_known(kind: IcebergType, transform: str) -> bool:
+    """Whether values of ``kind`` can be transformed here."""
+    found = _WITH_NUMBER.fullmatch(transform)
+    if found and int(found[2]) > 0:
+        is_decimal = kind.name.startswith("decimal")
+        if found[1] == "truncate":
+            return is_decimal or kind.name in _TRUNCATED
+        return is_decimal or kind.name in (*_TRUNCATED, "date", *_TIMES)
+    if transform == "identity":
+        # Floating-point values have two zeros and NaN.
+        return kind.is_primitive and kind.name not in ("float", "double")
+    return transform == VOID or kind.name in _UNITS.get(transform, ())
+
+
+def result_type(kind: IcebergType, transform: str) -> str:
+    """The Spark type of the results, in DDL form; dates are days since 1970."""
+    if transform == "identity" or transform.startswith("truncate"):
+        return spark_type(kind)
+    return "INT"
+
+
+def transformed(array: pa.Array, kind: IcebergType, transform: str) -> pa.Array:
+    """The partition values of an array of the type ``kind``."""
+    if transform == "identity":
+        return array
+    found = _WITH_NUMBER.fullmatch(transform)
+    if found is None:
+        return _unit(array, transform)
+    number = int(found[2])
+    return _bucket(array, kind, number) if found[1] == "bucket" else _truncated(array, number)
+
+
+def _bucket(array: pa.Array, kind: IcebergType, buckets: int) -> pa.Array:
+    if kind.name in ("string", "binary") or kind.name.startswith("decimal"):
+        hashes = _hashes_of_bytes(array)
+    else:
+        hashes = murmur3.of_longs(_longs(array))
+    found = (hashes & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)
+    return pa.array(found.astype(np.int32), mask=_nulls(array))
+
+
+def _hashes_of_bytes(array: pa.Array) -> murmur3.Hashes:
+    if pa.types.is_decimal(array.type):
+        array = pa.array([_decimal_bytes(each) for each in array.to_pylist()], pa.binary())
+    array = pc.fill_null(array.cast(pa.binary()), b"").cast(pa.large_binary())
+    _, offsets, data = array.buffers()
+    places = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return murmur3.of_bytes(content, places[:-1], np.diff(places))
+
+
+def _decimal_bytes(value: Decimal | None) -> bytes | None:
+    """The unscaled number in the fewest bytes, big-endian."""
+    if value is None:
+        return None
+    return big_endian(unscaled(value))
+
+
+def unscaled(value: Decimal) -> int:
+    """The digits of a decimal as a number."""
+    _, _, exponent = value.as_tuple()
+    return int(value.scaleb(-int(exponent), _EXACT))
+
+
+def _longs(array: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Numbers, days or microseconds; 0 for NULL."""
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    values: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(array.cast(pa.int64()), 0).to_numpy()
+    return values
+
+
+def _nulls(array: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    nulls: np.ndarray[Any, np.dtype[np.bool_]] = array.is_null().to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _truncated(array: pa.Array, width: int) -> pa.Array:
+    kind = array.type
+    if pa.types.is_string(kind):
+        return pc.utf8_slice_codeunits(array, 0, width)
+    if pa.types.is_binary(kind):
+        return pc.binary_slice(array, 0, width)
+    if pa.types.is_decimal(kind):
+        return pa.array([_truncated_decimal(each, width) for each in array.to_pylist()], kind)
+    values = _longs(array)
+    found = values - np.mod(values, width)
+    return pa.array(found, pa.int64(), mask=_nulls(array)).cast(kind, safe=False)
+
+
+def _truncated_decimal(value: Decimal | None, width: int) -> Decimal | None:
+    if value is None:
+        return None
+    number = unscaled(value)
+    return Decimal(number - number % width).scaleb(int(value.as_tuple().exponent), _EXACT)
+
+
+def _unit(array: pa.Array, unit: str) -> pa.Array:
+    if unit in _MICROSECONDS and pa.types.is_timestamp(array.type):
+        found = np.floor_divide(_longs(array), _MICROSECONDS[unit])
+        return pa.array(found.astype(np.int32), mask=_nulls(array))
+    if unit == "day":
+        return array.cast(pa.int32())
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("us"))
+    years = pc.subtract(pc.year(array), 1970)
+    if unit == "month":
+        years = pc.add(pc.multiply(years, 12), pc.subtract(pc.month(array), 1))
+    return years.cast(pa.int32())
+
+
+def raw_value(value: pa.Scalar) -> Any:
+    """A partition value as Avro holds it, but decimals as such: days, microseconds."""
+    if pa.types.is_date32(value.type):
+        return value.cast(pa.int32()).as_py()
+    if pa.types.is_timestamp(value.type):
+        return value.cast(pa.int64()).as_py()
+    return value.as_py()
+
+
+def path_text(kind: IcebergType, transform: str, raw: Any) -> str:
+    """A partition value in the name of a folder, which only people read."""
+    if raw is None:
+        return "null"
+    shown = _SHOWN.get(transform) if transform in _UNITS else None
+    if shown is not None:
+        return quote_plus(str(shown(raw)))
+    if kind.name == "date" and not transform.startswith("bucket"):
+        return str(date(raw))
+    if kind.name in _TIMES and transform == "identity":
+        return quote_plus(str(timestamp(raw)))
+    return quote_plus(raw.hex() if isinstance(raw, bytes) else str(raw))
+
+
+_SHOWN: Final[Mapping[str, Callable[[int], Any]]] = {
+    "year": lambda raw: 1970 + raw,
+    "month": lambda raw: f"{1970 + raw // 12:04d}-{raw % 12 + 1:02d}",
+    "day": date,
+    "hour": lambda raw: f"{date(raw // 24)}-{raw % 24:02d}",
+}

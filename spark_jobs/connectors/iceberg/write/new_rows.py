@@ -1,0 +1,107 @@
+"""Writes new rows of a table into files of their partitions. Runs on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from spark_jobs.connectors.iceberg.format.schema import IcebergType
+from spark_jobs.connectors.iceberg.format.transforms import path_text, raw_value, transformed
+from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
+from spark_jobs.datafiles.runs import codes_of, runs_of_equal
+from spark_jobs.spi.rows import RESERVED_PREFIX
+
+_COLUMN = f"{RESERVED_PREFIX}partition_"
+
+Partition = tuple[Any, ...]
+
+
+class PartitionColumn(NamedTuple):
+    """A field of the partition spec of new rows, and its source column."""
+
+    field_id: int
+    name: str
+    transform: str
+    source: str
+    kind: IcebergType
+
+
+def derived_name(number: int) -> str:
+    """The column with the values of partition field ``number``, beside change rows."""
+    return f"{_COLUMN}{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFunction:
+    """Computes the partition values of rows; for ``DerivedColumns``. Picklable."""
+
+    columns: tuple[PartitionColumn, ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
+        """The values of each partition field."""
+        return [
+            transformed(batch.column(each.source), each.kind, each.transform)
+            for each in self.columns
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFileLayout:
+    """The properties and folders of a table's new files; ``root`` is the folder of all."""
+
+    files: NewFiles
+    root: str
+    partition: tuple[PartitionColumn, ...]
+
+    def with_partition(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """``rows`` of the table with the columns of their partition."""
+        for number, values in enumerate(PartitionFunction(self.partition)(rows)):
+            rows = rows.append_column(derived_name(number), values)
+        return rows
+
+    def folder(self, partition: Partition) -> str:
+        """The folder for files of a partition."""
+        parts = [
+            f"{each.name}={path_text(each.kind, each.transform, value)}"
+            for each, value in zip(self.partition, partition, strict=True)
+        ]
+        return "/".join((self.root, *parts))
+
+
+class NewRowsWriter:
+    """Writes rows that arrive clustered by partition."""
+
+    def __init__(self, layout: NewFileLayout, new_path: Callable[[str], str]) -> None:
+        self._layout = layout
+        self._writer: RollingWriter[Partition, WrittenFile] = RollingWriter(
+            layout.files, lambda place: layout.files.open(new_path(layout.folder(place)))
+        )
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Take rows with all columns of the table, in any order, and those of their partition.
+
+        Raises:
+            DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE; names the column.
+        """
+        schema = self._layout.files.schema
+        columns = [conform(rows.column(field.name), field) for field in schema]
+        table = pa.Table.from_arrays(columns, schema=schema)
+        names = [derived_name(number) for number in range(len(self._layout.partition))]
+        values = [rows.column(name) for name in names]
+        codes = [codes_of(pa.chunked_array([each])) for each in values]
+        for start, end in runs_of_equal(table.num_rows, codes):
+            place = tuple(raw_value(each[start]) for each in values)
+            self._writer.write(place, table.slice(start, end - start))
+
+    def finish(self) -> list[tuple[Partition, WrittenFile]]:
+        """Close the open file and return all written files with their partition."""
+        return self._writer.finish()
+
+    def close_quietly(self) -> None:
+        """Abandon the open file."""
+        self._writer.close_quietly()

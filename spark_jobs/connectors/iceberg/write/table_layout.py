@@ -1,0 +1,184 @@
+"""A table's options for new data files, and how rows reach its sinks. Driver only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.iceberg.format.schema import arrow_field
+from spark_jobs.connectors.iceberg.format.transforms import VOID, is_known, result_type
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.write.new_rows import (
+    NewFileLayout,
+    PartitionColumn,
+    PartitionFunction,
+    derived_name,
+)
+from spark_jobs.contract.request import TableName
+from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.rolling_writer import NewFiles
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.writes import DerivedColumns, WriteLayout
+
+_CODEC: Final = "write.parquet.compression-codec"
+_LEVEL: Final = "write.parquet.compression-level"
+_CODECS: Final = {
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "lz4": "lz4",
+    "brotli": "brotli",
+    "uncompressed": "none",
+}
+MERGE_ON_READ: Final = "merge-on-read"
+_DEFAULT_REWRITE_SHARE: Final = 0.3
+_FORMAT: Final = "write.format.default"
+_ENCRYPTION: Final = "encryption.key-id"
+_OBJECT_STORAGE: Final = "write.object-storage.enabled"
+_OTHER: Final = "Run this statement with Iceberg's own engines."
+
+
+def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
+    """Refuse tables whose rows cannot be changed correctly here.
+
+    Raises:
+        NotSupportedError: the table is refused; gives the reason.
+    """
+    version, properties = table.metadata.format_version, table.metadata.properties
+    if version != 2:
+        raise NotSupportedError(
+            f"{name} has version {version} of the format, of which tables are only read.",
+            "Upgrade the table to version 2 (format-version)." if version == 1 else _OTHER,
+        )
+    if properties.get(_FORMAT, "parquet").lower() != "parquet":
+        raise NotSupportedError(
+            f"{name}: property {_FORMAT} = {properties[_FORMAT]} is not supported.",
+            "Let the table's new files be parquet.",
+        )
+    if _ENCRYPTION in properties:
+        raise NotSupportedError(f"{name} is encrypted, which is not supported.", _OTHER)
+    if properties.get(_OBJECT_STORAGE, "false").lower() == "true":
+        raise NotSupportedError(
+            f"{name}: property {_OBJECT_STORAGE} = true is not supported yet.", _OTHER
+        )
+    compression(name, table)
+    refuse_spec(name, table, table.metadata.default_spec_id)
+    for part in table.specs[table.metadata.default_spec_id]:
+        if part.transform == VOID:
+            continue
+        if part.source is None or not is_known(part.source.type, part.transform):
+            raise NotSupportedError(
+                f"{name}: its partition field {part.name} ({part.transform}) is not supported.",
+                _OTHER,
+            )
+
+
+def refuse_spec(name: TableName, table: PinnedTable, spec_id: int) -> None:
+    """Refuse new files of a partition spec that is made of columns which are nested or gone.
+
+    Raises:
+        NotSupportedError: the spec is refused; names its field.
+    """
+    columns = table.metadata.schema().field_ids
+    for part, field in zip(
+        table.specs[spec_id], table.metadata.specs()[spec_id].fields, strict=True
+    ):
+        is_gone = field.source_id not in columns
+        if is_gone or (part.source is None and part.transform != VOID):
+            raise NotSupportedError(
+                f"{name}: the partition field {part.name} of some files is of a column that is "
+                f"{'gone' if is_gone else 'nested'}, which is not supported.",
+                "Rewrite these files with Iceberg's own engines.",
+            )
+
+
+def compression(name: TableName, table: PinnedTable) -> Compression:
+    """The codec of new files.
+
+    Raises:
+        NotSupportedError: pyarrow cannot write the codec.
+    """
+    properties = table.metadata.properties
+    codec = properties.get(_CODEC, "zstd").lower()
+    if codec not in _CODECS:
+        raise NotSupportedError(
+            f"{name}: property {_CODEC} = {codec} is not supported.",
+            f"Use one of: {', '.join(_CODECS)}.",
+        )
+    level = properties.get(_LEVEL)
+    if codec == "zstd":
+        return Compression("zstd", 1 if level is None else int(level))
+    return Compression(_CODECS[codec], None)
+
+
+def rewrite_share(table: PinnedTable, statement: str, asked: float | None) -> float | None:
+    """The share of changed rows above which a file is rewritten; None: always.
+
+    ``statement`` is ``merge``, ``update`` or ``delete``; ``asked`` its own share.
+    """
+    if table.metadata.properties.get(f"write.{statement}.mode") != MERGE_ON_READ:
+        return None
+    return _DEFAULT_REWRITE_SHARE if asked is None else asked
+
+
+def marks_rows(table: PinnedTable) -> bool:
+    """Whether any statement may mark rows."""
+    return any(rewrite_share(table, each, None) for each in ("merge", "update", "delete"))
+
+
+def partition_columns(table: PinnedTable) -> tuple[PartitionColumn, ...]:
+    """The fields of the partition spec of new rows."""
+    return tuple(
+        PartitionColumn(part.id, part.name, part.transform, part.source.name, part.source.type)
+        for part in table.specs[table.metadata.default_spec_id]
+        if part.source is not None and part.transform != VOID
+    )
+
+
+def insert_layout(table: PinnedTable) -> WriteLayout:
+    """New rows clustered by partition.
+
+    An UPDATE that assigns a source column of any spec moves the row to another file: that of the
+    old one belongs to its own partition.
+    """
+    columns = partition_columns(table)
+    inputs = {
+        part.source.name
+        for parts in table.specs.values()
+        for part in parts
+        if part.source is not None and part.transform != VOID
+    }
+    if not inputs:
+        return WriteLayout((), ())
+    derived = DerivedColumns(
+        inputs=tuple(sorted(inputs)),
+        columns=tuple(
+            (derived_name(number), result_type(each.kind, each.transform))
+            for number, each in enumerate(columns)
+        ),
+        function=PartitionFunction(columns),
+    )
+    names = tuple(name for name, _ in derived.columns)
+    return WriteLayout(names, names, derived=derived)
+
+
+def new_file_layout(
+    name: TableName, table: PinnedTable, filesystem: pafs.FileSystem, target_file_size: int
+) -> NewFileLayout:
+    """Everything that executors need to write new files of the table."""
+    files = NewFiles(
+        filesystem=filesystem,
+        schema=pa.schema(arrow_field(each) for each in table.fields),
+        target_file_size=target_file_size,
+        compression=compression(name, table),
+    )
+    return NewFileLayout(files, table.storage.path(data_location(table)), partition_columns(table))
+
+
+def data_location(table: PinnedTable) -> str:
+    """The folder of new data files (property ``write.data.path``)."""
+    metadata = table.metadata
+    found: str = metadata.properties.get("write.data.path") or f"{metadata.location}/data"
+    return found.rstrip("/")

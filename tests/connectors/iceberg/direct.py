@@ -1,0 +1,117 @@
+"""Writes of this project without Spark and engine."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.spi import rows
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.sinks import MergeHandle
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet, whole_table
+from tests.connectors.iceberg.plain_tables import NAME
+
+_ROW_ID = pa.struct([("file", pa.int32()), ("position", pa.int64())])
+
+
+@dataclass
+class DirectWrite:
+    """A write of ``db.t`` that has begun on its latest snapshot."""
+
+    connector: Connector
+    operation_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    read_set: ReadSet = whole_table
+    isolation: Any = "serializable"
+    rewrite_share: float | None = None
+
+    def __post_init__(self) -> None:
+        self.table: TableHandle = self.connector.metadata.load_table(NAME)
+        self.connector.metadata.require_writable(self.table)
+        self.files = self.connector.metadata.plan_files(self.table)
+        write = MergeWrite(
+            Operation(self.operation_id, "digest", {}),
+            self.files,
+            ((), ("s",)),
+            ("id",),
+            2**26,
+            isolation=self.isolation,
+            read_set=self.read_set,
+            rewrite_share=self.rewrite_share,
+        )
+        self.handle: MergeHandle = self.connector.writes.begin_merge(self.table, write)
+        self.fragments: list[Fragment] = []
+
+    def insert(self, *new: dict[str, Any]) -> DirectWrite:
+        """Store new rows, each of which has all columns."""
+        batch = pa.RecordBatch.from_pylist(
+            list(new), schema=pa.schema(self.handle.sinks.layout.files.schema)
+        )
+        derived = self.connector.metadata.insert_layout(self.table).derived
+        if derived is not None:
+            arrays = derived.function(batch)
+            for (name, _), array in zip(derived.columns, arrays, strict=True):
+                batch = batch.append_column(name, array)
+        operations = pa.array([rows.INSERT] * len(new), pa.int8())
+        return self._store(batch.append_column(rows.OPERATION, operations))
+
+    def delete(self, file: int, *positions: int) -> DirectWrite:
+        """Delete rows of a file."""
+        ids = pa.array([{"file": file, "position": each} for each in positions], _ROW_ID)
+        operations = pa.array([rows.DELETE] * len(positions), pa.int8())
+        cases = pa.array([0] * len(positions), pa.int32())
+        names = [rows.ROW_ID, rows.OPERATION, rows.CASE_NUMBER]
+        return self._store(pa.RecordBatch.from_arrays([ids, operations, cases], names))
+
+    def update(self, file: int, position: int, s: str) -> DirectWrite:
+        """Set the column ``s`` of a row of a file."""
+        ids = pa.array([{"file": file, "position": position}], _ROW_ID)
+        values = [ids, pa.array([rows.UPDATE], pa.int8()), pa.array([1], pa.int32()), pa.array([s])]
+        names = [rows.ROW_ID, rows.OPERATION, rows.CASE_NUMBER, "s"]
+        return self._store(pa.RecordBatch.from_arrays(values, names))
+
+    def _store(self, batch: pa.RecordBatch) -> DirectWrite:
+        sink = self.handle.sinks.open(uuid.uuid4().hex)
+        sink.store_merged_rows(batch)
+        self.fragments += sink.finish()
+        return self
+
+    def publish(self) -> CommittedSnapshot:
+        """Publish what was stored."""
+        properties = {OPERATION_ID: self.operation_id}
+        return self.connector.writes.finish_merge(
+            self.table, self.handle, self.fragments, properties
+        )
+
+    def abort(self) -> None:
+        """Give the write up."""
+        self.connector.writes.abort_merge(self.table, self.handle)
+
+
+def ids_of(catalog: Any) -> list[int]:
+    """The ids in the table, as pyiceberg reads them."""
+    found = catalog.library().load_table(("db", "t")).scan().to_arrow()
+    return sorted(found.column("id").to_pylist())
+
+
+def found(connector: Connector, operation_id: str) -> CommittedSnapshot | None:
+    """The commit of an operation, as a later try looks for it."""
+    return connector.writes.find_commit(connector.metadata.load_table(NAME), operation_id)
+
+
+def ids_in(low: int, high: int) -> ReadSet:
+    """The read set of a statement that looks for ids in a range."""
+
+    def read_set(files: Sequence[Any]) -> Sequence[Any]:
+        return [
+            each
+            for each in files
+            if each.ranges["id"].minimum <= high and each.ranges["id"].maximum >= low
+        ]
+
+    return read_set
