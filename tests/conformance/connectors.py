@@ -6,14 +6,17 @@ each physical plan.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.iceberg_harness import IcebergHarness
 from tests.conformance.paimon_harness import PaimonHarness
+from tests.conformance.tables import SeedTable
 from tests.support.forced_plans import Forced
 from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED, TRACKED
 
@@ -43,3 +46,11 @@ KEYED_HARNESSES: dict[str, Callable[..., Harness]] = {
     kind.name: partial(PaimonHarness, kind=kind) for kind in KEYED
 }
 COPY_ON_WRITE = ("folder", "append-cow")
+_ICEBERG: Final = ("iceberg-cow", "iceberg-mor")
+_NOT_IN_ICEBERG: Final = re.compile(r"\b(TINYINT|SMALLINT|CHAR|VARCHAR)\b", re.IGNORECASE)
+
+
+def has_types(connector: str, table: SeedTable) -> bool:
+    """Whether tables of a connector can have the columns of ``table``."""
+    lacking = any(_NOT_IN_ICEBERG.search(column.type) for column in table.columns)
+    return not (connector in _ICEBERG and lacking)

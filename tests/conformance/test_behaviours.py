@@ -24,6 +24,7 @@ from tests.conformance.connectors import (
     LIMITS,
     PLANNED_HARNESSES,
     PLANS,
+    has_types,
 )
 from tests.support.forced_plans import forced_plan
 from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, KINDS
@@ -49,6 +50,8 @@ def _cases() -> Iterator[object]:
     for number, behaviour in enumerate(BEHAVIOURS):
         for connector in (*HARNESSES, *PLANNED_HARNESSES):
             if connector in PLANS and behaviour.statement is not None:
+                continue
+            if not has_types(connector, behaviour.table):
                 continue
             if not (EVERYTHING or _is_chosen(behaviour, number, connector)):
                 continue

@@ -12,6 +12,7 @@ import pytest
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
+from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_in, ids_of
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
@@ -48,40 +49,6 @@ def data_files(catalog: PlainCatalog) -> set[Path]:
 
 def library_table(catalog: PlainCatalog) -> Any:
     return catalog.library().load_table(("db", "t"))
-
-
-def answering(
-    connector: Connector, monkeypatch: pytest.MonkeyPatch, *answers: Callable[[Any], Any]
-) -> list[int]:
-    """Let the catalog answer the next commits so; each gets a function that commits for real."""
-    opened = connector.writes.catalog.opened  # type: ignore[attr-defined]
-    commit, left, calls = opened.commit_table, list(answers), [0]
-
-    def commit_table(*arguments: Any) -> Any:
-        calls[0] += 1
-        if left:
-            return left.pop(0)(lambda: commit(*arguments))
-        return commit(*arguments)
-
-    monkeypatch.setattr(opened, "commit_table", commit_table)
-    return calls
-
-
-def lost_answer(commit: Callable[[], Any]) -> Any:
-    commit()
-    raise ConnectionError("the answer was lost")
-
-
-def lost_request(commit: Callable[[], Any]) -> Any:
-    del commit
-    raise ConnectionError("the request was lost")
-
-
-def refused(commit: Callable[[], Any]) -> Any:
-    from pyiceberg.exceptions import CommitFailedException
-
-    del commit
-    raise CommitFailedException("another one was faster")
 
 
 def test_a_write_is_one_snapshot_that_pyiceberg_reads(

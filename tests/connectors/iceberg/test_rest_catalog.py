@@ -1,0 +1,118 @@
+"""Commits through Iceberg's own REST server; servers that do not answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.connectors.iceberg.library import catalogs
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.connector import Connector
+from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
+from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
+from tests.connectors.iceberg.plain_tables import NAME
+from tests.judge.iceberg_server import IcebergRest, iceberg_rest
+
+__all__ = ["iceberg_rest"]
+
+SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+
+
+@dataclass(frozen=True)
+class RestTables:
+    """The table ``db.t`` on a server."""
+
+    server: IcebergRest
+
+    def open(self) -> Connector:
+        options = {"type": "rest", "uri": self.server.uri}
+        spec = CatalogSpec("iceberg", str(self.server.folder), options)
+        return open_connector(spec, {"token": self.server.secret})
+
+    def library(self) -> Any:
+        from pyiceberg.catalog import load_catalog
+
+        return load_catalog("rest", **self.server.properties)
+
+
+@pytest.fixture
+def tables(iceberg_rest: IcebergRest) -> RestTables:
+    """A file with the ids 0 to 4."""
+    made = RestTables(iceberg_rest)
+    catalog = made.library()
+    catalog.create_namespace_if_not_exists("db")
+    if catalog.table_exists(("db", "t")):
+        catalog.drop_table(("db", "t"))
+    table = catalog.create_table(("db", "t"), SCHEMA, properties={"format-version": "2"})
+    rows = [{"id": each, "s": "x"} for each in range(5)]
+    table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", [None, lost_answer, lost_request, refused])
+def test_one_snapshot_whatever_is_answered(
+    tables: RestTables, monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any] | None
+) -> None:
+    connector = tables.open()
+    write = DirectWrite(connector).delete(0, 1).insert({"id": 20, "s": "new"})
+    if answer is not None:
+        answering(connector, monkeypatch, answer)
+
+    committed = write.publish()
+
+    assert ids_of(tables) == [0, 2, 3, 4, 20]
+    assert found(tables.open(), write.operation_id) == committed
+    assert len(tables.library().load_table(("db", "t")).snapshots()) == 2
+
+
+@pytest.mark.slow
+def test_a_wrong_token(tables: RestTables) -> None:
+    spec = CatalogSpec(
+        "iceberg", str(tables.server.folder), {"type": "rest", "uri": tables.server.uri}
+    )
+    with pytest.raises(JobError) as caught:
+        open_connector(spec, {"token": "another"}).metadata.load_table(NAME)
+
+    assert caught.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
+    assert "another" not in str(caught.value)
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """The address of a server that takes requests and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kept: list[socket.socket] = []
+
+        def accept() -> None:
+            while True:
+                try:
+                    kept.append(server.accept()[0])
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    for each in kept:
+        each.close()
+
+
+def test_a_server_that_does_not_answer(
+    silent_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogs, "_ANSWER_SECONDS", 0.3)
+    spec = CatalogSpec("iceberg", str(tmp_path), {"type": "rest", "uri": silent_server})
+
+    with pytest.raises(JobError) as caught:
+        open_connector(spec, {"token": "t"}).metadata.load_table(NAME)
+
+    assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE
