@@ -14,7 +14,7 @@ from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_in, ids_of
-from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
+from tests.connectors.iceberg.plain_tables import PlainCatalog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
@@ -242,13 +242,19 @@ def test_a_retry_knows_that_history_is_lost(catalog: PlainCatalog, connector: Co
     assert found(connector, "another") is None
 
 
-def test_tables_of_other_versions_are_only_read(tmp_path: Path) -> None:
+def test_tables_of_version_1(tmp_path: Path) -> None:
     catalog = PlainCatalog(tmp_path)
-    catalog.create(SCHEMA, {"format-version": "1"}, rows(1))
+    catalog.create(SCHEMA, {"format-version": "1", "write.merge.mode": "merge-on-read"}, rows(1, 2))
     connector = catalog.open()
-    table = connector.metadata.load_table(NAME)
 
-    with pytest.raises(JobError) as caught:
-        connector.metadata.require_writable(table)
+    DirectWrite(connector).delete(0, 1).insert({"id": 7, "s": "new"}).publish()
+    DirectWrite(connector).insert({"id": 8, "s": "new"}).publish()
 
-    assert caught.value.code is ErrorCode.NOT_SUPPORTED
+    assert ids_of(catalog) == [1, 7, 8]
+    table = library_table(catalog)
+    assert table.format_version == 1
+    with table.transaction() as transaction:
+        transaction.upgrade_table_version(2)
+    write = DirectWrite(connector)
+    write.delete(file_with(write, 8), 0).publish()
+    assert ids_of(catalog) == [1, 7]

@@ -76,7 +76,7 @@ class History:
         self.chance = random.Random(self.seed)
         self.ours, self.twin = f"h{self.seed}", f"t{self.seed}"
         modes = self.chance.choice(("merge-on-read", "copy-on-write"))
-        spec = self.chance.choice(_SPECS)
+        spec, version = self.chance.choice(_SPECS), self.chance.choice((1, 2, 2, 2))
         for table in (self.ours, self.twin):
             properties = ", ".join(
                 f"'write.{each}.mode'='{modes}'" for each in ("merge", "update", "delete")
@@ -84,7 +84,7 @@ class History:
             self.judge.sql(
                 f"CREATE TABLE {CATALOG}.db.{table} (id BIGINT NOT NULL, p STRING, v INT, "
                 "at TIMESTAMP, d DATE, m DECIMAL(12,2), n STRUCT<x: INT>) "
-                f"USING iceberg {spec} TBLPROPERTIES ('format-version'='2', {properties})"
+                f"USING iceberg {spec} TBLPROPERTIES ('format-version'='{version}', {properties})"
             )
 
     def step(self, number: int) -> str:

@@ -11,7 +11,7 @@ import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from spark_jobs.avro.container import AvroFile
 from spark_jobs.avro.encoding import avro_file
@@ -31,7 +31,8 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 
-_VERSION: Final = 2
+# Of version 1, which must have it.
+_BLOCK_SIZE: Final = 67_108_864
 _LISTED_COUNTS: Final = ("added", "existing", "deleted")
 
 
@@ -41,6 +42,7 @@ class SnapshotFiles:
     def __init__(self, table: PinnedTable, snapshot_id: int) -> None:
         self._table = table
         self._snapshot_id = snapshot_id
+        self._version: Literal[1, 2] = 1 if table.metadata.format_version == 1 else 2
         self._sequence_number = int(table.metadata.next_sequence_number())
         self._token = uuid.uuid4()
         folder = table.metadata.properties.get("write.metadata.path")
@@ -79,7 +81,7 @@ class SnapshotFiles:
                 }
             )
         schema, header = file.schema, _kept_header(file.metadata)
-        if header.get("format-version") != b"2":
+        if header.get("format-version", b"1") != str(self._version).encode():
             schema = self._schema(listed.spec_id)
             header = self._header(listed.spec_id, listed.content)
             records = [_completed(schema, record) for record in records]
@@ -90,14 +92,14 @@ class SnapshotFiles:
         from pyiceberg.manifest import MANIFEST_LIST_FILE_SCHEMAS
         from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-        raw = MANIFEST_LIST_FILE_SCHEMAS[_VERSION]
+        raw = MANIFEST_LIST_FILE_SCHEMAS[self._version]
         schema = AvroSchemaConversion().iceberg_to_avro(raw, "manifest_file")
         parent = self._table.snapshot
         header = {
             "snapshot-id": str(self._snapshot_id),
             "parent-snapshot-id": "null" if parent is None else str(parent.snapshot_id),
             "sequence-number": str(self._sequence_number),
-            "format-version": str(_VERSION),
+            "format-version": str(self._version),
         }
         records = [_list_record(each) for each in entries]
         content = avro_file(schema, {k: v.encode() for k, v in header.items()}, records)
@@ -137,8 +139,9 @@ class SnapshotFiles:
         content = avro_file(schema, header, records)
         location = self._write(f"{self._token}-m{len(self.written)}.avro", content)
         numbers = [
-            self._sequence_number if each["sequence_number"] is None else each["sequence_number"]
+            self._sequence_number if number is None else number
             for each in records
+            for number in [each.get("sequence_number")]
             if each["status"] != DELETED
         ]
         found = {
@@ -174,8 +177,8 @@ class SnapshotFiles:
         from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
         kinds = self._spec(spec_id).partition_type(self._table.metadata.schema())
-        file = data_file_with_partition(kinds, _VERSION)
-        entry = manifest_entry_schema_with_data_file(_VERSION, file)
+        file = data_file_with_partition(kinds, self._version)
+        entry = manifest_entry_schema_with_data_file(self._version, file)
         return AvroSchemaConversion().iceberg_to_avro(entry, "manifest_entry")
 
     def _header(self, spec_id: int, content: int) -> dict[str, bytes]:
@@ -184,7 +187,7 @@ class SnapshotFiles:
             "schema": self._table.metadata.schema().model_dump_json().encode(),
             "partition-spec": json.dumps(fields).encode(),
             "partition-spec-id": str(spec_id).encode(),
-            "format-version": str(_VERSION).encode(),
+            "format-version": str(self._version).encode(),
             "content": b"data" if content == DATA else b"deletes",
         }
 
@@ -234,13 +237,13 @@ def _completed(schema: Any, record: Mapping[str, Any]) -> dict[str, Any]:
     """An entry with all fields of ``schema``, those that it lacks as NULL."""
     file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
     found = {each["name"]: record.get(each["name"]) for each in schema["fields"]}
-    given = {"content": DATA, **record["data_file"]}
+    given = {"content": DATA, "block_size_in_bytes": _BLOCK_SIZE, **record["data_file"]}
     found["data_file"] = {each["name"]: given.get(each["name"]) for each in file["fields"]}
     return found
 
 
 def _list_record(listed: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of a manifest list of version 2; tables of version 1 call some counts otherwise."""
+    """An entry of a manifest list; tables of version 1 may call some counts otherwise."""
     found = {
         "content": DATA,
         "sequence_number": 0,

@@ -109,7 +109,7 @@ class IcebergCatalog:
                     identifier,
                     made,
                     partition_spec=PartitionSpec(*parts),
-                    properties={**properties, "format-version": "2"},
+                    properties={"format-version": "2", **properties},
                 )
             except TableAlreadyExistsError:
                 return False

@@ -13,6 +13,7 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
 
 _VERSION: Final = "format-version"
+_VERSIONS: Final = ("1", "2")
 _PRIMITIVE: Final = {
     **dict.fromkeys(("int", "integer"), "int"),
     **dict.fromkeys(("bigint", "long"), "long"),
@@ -35,7 +36,7 @@ def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
             f"{name}: Iceberg tables have no primary key: nothing keeps two rows from having one.",
             "Leave the primary key out; a MERGE finds rows by its ON.",
         )
-    if spec.table_options.get(_VERSION, "2") != "2":
+    if spec.table_options.get(_VERSION, "2") not in _VERSIONS:
         raise NotSupportedError(
             f"{name}: version {spec.table_options[_VERSION]} of the format is only read.",
             f"Leave {_VERSION} out, which means version 2.",

@@ -47,10 +47,9 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
         NotSupportedError: the table is refused; gives the reason.
     """
     version, properties = table.metadata.format_version, table.metadata.properties
-    if version != 2:
+    if version > 2:
         raise NotSupportedError(
-            f"{name} has version {version} of the format, of which tables are only read.",
-            "Upgrade the table to version 2 (format-version)." if version == 1 else _OTHER,
+            f"{name} has version {version} of the format, of which tables are only read.", _OTHER
         )
     if properties.get(_FORMAT, "parquet").lower() != "parquet":
         raise NotSupportedError(
@@ -118,7 +117,9 @@ def rewrite_share(table: PinnedTable, statement: str, asked: float | None) -> fl
 
     ``statement`` is ``merge``, ``update`` or ``delete``; ``asked`` its own share.
     """
-    if table.metadata.properties.get(f"write.{statement}.mode") != MERGE_ON_READ:
+    mode = table.metadata.properties.get(f"write.{statement}.mode")
+    # Tables of version 1 have no delete files.
+    if mode != MERGE_ON_READ or table.metadata.format_version == 1:
         return None
     return _DEFAULT_REWRITE_SHARE if asked is None else asked
 
