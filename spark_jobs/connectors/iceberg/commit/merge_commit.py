@@ -180,26 +180,28 @@ def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[M
     """The manifests of the head; those with a removed file are written again."""
     if latest.snapshot is None:
         return []
-    kept: list[Mapping[str, Any]] = []
-    left = set(changes.removed)
+    left, written = set(changes.removed), {}
     with reading_metadata(latest.place):
-        for listed in listed_manifests(latest.storage, latest.snapshot.manifest_list):
+        listed = listed_manifests(latest.storage, latest.snapshot.manifest_list)
+        # Unless manifests have been merged meanwhile, a file is where it was.
+        known = {each.listed_in for each in changes.removed.values()}
+        for each in sorted(listed, key=lambda one: one.path not in known):
             kinds = {_kind(changes.removed[path]) for path in left}
-            if (listed.spec_id, listed.content == DATA) not in kinds:
-                kept.append(listed.record)
+            if (each.spec_id, each.content == DATA) not in kinds:
                 continue
-            content = latest.storage.read(listed.path)
-            live = [each for each in read_manifest(content, listed) if each.status != DELETED]
-            found = left & {each.path for each in live}
-            left -= found
-            kept.append(files.without(listed, content, found) if found else listed.record)
+            content = latest.storage.read(each.path)
+            entries = read_manifest(content, each)
+            found = left & {entry.path for entry in entries if entry.status != DELETED}
+            if found:
+                left -= found
+                written[each.path] = files.without(each, content, found)
     if left:
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
             f"{latest.place} has no file {min(left)} any more, which the statement changes.",
             READ_AGAIN,
         )
-    return kept
+    return [written.get(each.path, each.record) for each in listed]
 
 
 def _kind(entry: ManifestEntry) -> tuple[int, bool]:

@@ -49,7 +49,7 @@ class ListedManifest:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A file in a manifest; ``record`` has all fields of its ``data_file``.
+    """A file in the manifest ``listed_in``; ``record`` has all fields of its ``data_file``.
 
     ``partition`` has Avro's values by the ids of the partition fields.
     """
@@ -61,6 +61,7 @@ class ManifestEntry:
     spec_id: int
     partition: Mapping[int, Any]
     record: Mapping[str, Any]
+    listed_in: str
 
     @property
     def path(self) -> str:
@@ -176,6 +177,7 @@ def _entry(
         spec_id=listed.spec_id,
         partition={key: file["partition"][name] for key, name in names.items()},
         record=file,
+        listed_in=listed.path,
     )
     if file.get("key_metadata") is not None:
         raise EncryptedError
