@@ -33,7 +33,11 @@ from tests.support.turns import EVERYTHING, has_turn
 _PLAIN_PARTS = 4
 _PARTS = 30
 # Of each pair one has a turn.
-_ALIKE = ((BUCKETED_COW.name, BUCKETED_DV.name), ("append-dv-pyarrow", "append-dv-prepared"))
+_ALIKE = (
+    (BUCKETED_COW.name, BUCKETED_DV.name),
+    ("append-dv-pyarrow", "append-dv-prepared"),
+    ("iceberg-cow", "iceberg-mor"),
+)
 # Errors of the analysis.
 _REFUSED = {
     ErrorCode.AMBIGUOUS_REFERENCE,

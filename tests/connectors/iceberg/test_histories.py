@@ -134,10 +134,11 @@ class History:
         return map(repr, self.judge.sql(f"SELECT * FROM {CATALOG}.db.{table}"))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.by_turns(12)
+@pytest.mark.parametrize("seed", range(24))
 def test_a_history(spark: SparkSession, iceberg_spark: IcebergSpark, seed: int) -> None:
     history, done = History(spark, iceberg_spark, seed), []
-    for number in range(9):
+    for number in range(8):
         done.append(history.step(number))
         assert sorted(history.rows(history.ours)) == sorted(history.rows(history.twin)), done
         assert_read_alike(spark, iceberg_spark, f"db.{history.ours}")

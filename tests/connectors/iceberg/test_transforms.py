@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,8 +15,6 @@ import pytest
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, arrow_type
 from spark_jobs.connectors.iceberg.format.transforms import transformed
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
-
-pytestmark = pytest.mark.slow
 
 _COUNT = 10_000
 _DAY = 86_400_000_000
@@ -76,6 +75,8 @@ def function(transform: str) -> str:
     return f"datediff({found}, DATE'1970-01-01')" if name == "day" else found
 
 
+@pytest.mark.slow
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", _KINDS)
 def test_all_transforms_of_a_type(kind: str, iceberg_spark: IcebergSpark) -> None:
     make, transforms = _KINDS[kind]
@@ -97,3 +98,22 @@ def test_all_transforms_of_a_type(kind: str, iceberg_spark: IcebergSpark) -> Non
         wanted = [bytes(each) if isinstance(each, bytearray) else each for each in wanted]
         differing = [i for i in range(_COUNT) if found[i] != wanted[i]]
         assert not differing, [(transform, array[i], found[i], wanted[i]) for i in differing[:5]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "hashed"),
+    [
+        ("int", 34, 2017239379),
+        ("date", dt.date(2017, 11, 16), -653330422),
+        ("timestamp", dt.datetime(2017, 11, 16, 22, 31, 8), -2047944441),  # noqa: DTZ001
+        ("decimal(9, 2)", Decimal("14.20"), -500754589),
+        ("string", "iceberg", 1210000089),
+        ("binary", b"\0\1\2\3", -188683207),
+    ],
+)
+def test_hashes_of_the_specification(kind: str, value: Any, hashed: int) -> None:
+    array = pa.array([value], arrow_type(IcebergType(kind)))
+
+    for buckets in (2, 16, 1_000_003):
+        found = transformed(array, IcebergType(kind), f"bucket[{buckets}]").to_pylist()
+        assert found == [(hashed & 0x7FFFFFFF) % buckets]
