@@ -40,6 +40,19 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionField:
+    """What a table's partitions are made of: ``type`` is that of its values, in Spark's DDL form.
+
+    ``column`` is the column that has the same values; None: they are computed from one, such as
+    the day of a timestamp.
+    """
+
+    name: str
+    type: str
+    column: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class TableHandle:
     """A table pinned at one snapshot. Driver only.
 
@@ -48,6 +61,9 @@ class TableHandle:
     is published. ``key_columns`` are the primary key: no row has NULL there, no two rows have the
     same values, and an UPDATE keeps them. ``fixed_columns``: others that an UPDATE can only keep.
     ``has_identities``: a row has an identity that an UPDATE keeps wherever it stores the row.
+    ``partition_keys`` are columns by which all files are partitioned. A table for which that does
+    not hold has none, and ``partition_fields`` instead: statements that replace partitions go by
+    them, others only by the ranges of files.
     """
 
     name: TableName
@@ -59,6 +75,14 @@ class TableHandle:
     key_columns: tuple[str, ...] = ()
     fixed_columns: tuple[str, ...] = ()
     has_identities: bool = False
+    partition_fields: tuple[PartitionField, ...] = ()
+
+    @property
+    def partitioned_by(self) -> tuple[PartitionField, ...]:
+        """The fields of its partitions, in order; insert layouts begin to cluster by them."""
+        types = {column.name: column.type for column in self.columns}
+        keys = tuple(PartitionField(name, types[name], name) for name in self.partition_keys)
+        return keys or self.partition_fields
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -90,7 +114,8 @@ class PlannedFile:
     """A unit of reading of the pinned snapshot: a data file, or several that must be merged.
 
     ``ordinal`` identifies the unit in row ids and fragments of this statement, even after pruning.
-    ``path`` is that of its first file. ``partition`` maps partition columns to Python values.
+    ``path`` is that of its first file. ``partition`` maps partition fields to Python values; a file
+    that is partitioned by other fields than its table is now lacks them.
     ``size`` is in bytes. ``row_count`` and the statistics ``ranges`` include the
     ``deleted_row_count`` rows that are marked as deleted. Without ``has_exact_count``,
     ``row_count`` is only an upper bound: rows are counted by reading them. ``records_deletes``: a

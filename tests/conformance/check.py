@@ -87,7 +87,8 @@ def check_verdict(
     if behaviour.source.isidentifier():
         view = harness.spark.table(behaviour.source).schema
         sources[behaviour.source] = {each.name: each.dataType.simpleString() for each in view}
-    require_no_other_verdict(request, result, columns, table.partition_keys, sources)
+    fields = [each.name for each in table.partitioned_by]
+    require_no_other_verdict(request, result, columns, fields, sources)
 
 
 def check_failure(result: JobResult, expected: Failure) -> None:

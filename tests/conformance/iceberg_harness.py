@@ -88,7 +88,8 @@ class IcebergHarness(Harness):
         )
         spec = PartitionSpec()
         if self.partitioned:
-            source, name = schema.find_field("p").field_id, f"p_{self.transform[:6]}"
+            source = schema.find_field("p").field_id
+            name = "p" if self.transform == "identity" else "p_part"
             transform = parse_transform(self.transform)
             spec = PartitionSpec(PartitionField(source, 1000, transform, name))
         mode = "merge-on-read" if self.marks_rows else "copy-on-write"

@@ -24,6 +24,7 @@ from spark_jobs.connectors.iceberg.table.table_spec import differences, requeste
 from spark_jobs.connectors.iceberg.write.table_layout import (
     insert_layout,
     marks_rows,
+    partition_fields,
     refuse_unwritable,
 )
 from spark_jobs.contract.iceberg_options import branch_of
@@ -79,12 +80,14 @@ class IcebergMetadata(ConnectorMetadata):
                 raise ValueError(f"snapshot {snapshot_id} is not there, or has no manifest list")
             fields = schema_fields(metadata.schema())
             _refuse_unreadable(name, metadata, fields)
+            pinned = PinnedTable(loaded.table, loaded.storage, branch, snapshot, fields)
             return TableHandle(
                 name=name,
                 columns=tuple(_columns(fields)),
                 partition_keys=(),
                 snapshot_id=snapshot_id,
-                native=PinnedTable(loaded.table, loaded.storage, branch, snapshot, fields),
+                native=pinned,
+                partition_fields=partition_fields(pinned),
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:

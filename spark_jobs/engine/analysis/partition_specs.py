@@ -16,7 +16,7 @@ from spark_jobs.contract.inserts import PartitionSpec
 from spark_jobs.contract.plain_constants import Constant, plain_constant
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.runtime.names import find_name
-from spark_jobs.errors import AnalysisError, ErrorCode, RequestError
+from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError, RequestError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 Constants = Mapping[str, Constant]
@@ -33,7 +33,7 @@ class PartitionSpecs:
     others: SparkConstants | None
 
     def constants(self, spec: PartitionSpec, where: str) -> Constants:
-        """The values of ``spec`` by the table's column names; ``where`` names the spec in errors.
+        """The values of ``spec`` by the table's own names; ``where`` names the spec in errors.
 
         Raises:
             AnalysisError: COLUMN_NOT_FOUND for a name that is not a partition column,
@@ -42,7 +42,7 @@ class PartitionSpecs:
             RequestError: REQUEST_INVALID for a value that needs a session.
         """
         texts = {self._key(name, where): text for name, text in spec.items()}
-        declared = {column.name: column.type for column in self.table.columns}
+        declared = {each.name: each.type for each in self.table.partitioned_by}
         plain = {name: plain_constant(text, declared[name]) for name, text in texts.items()}
         found = {name: constant for name, constant in plain.items() if constant is not None}
         if len(found) == len(texts):
@@ -62,7 +62,7 @@ class PartitionSpecs:
             self._key(name, where)
 
     def _key(self, name: str, where: str) -> str:
-        keys = self.table.partition_keys
+        keys = [each.name for each in self.table.partitioned_by]
         found = find_name(unquoted(name), keys)
         if found is not None:
             return found
@@ -77,8 +77,27 @@ class PartitionSpecs:
 
 
 def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
-    """Whether a partition, given as values by column, matches a spec."""
-    return all(partition[name] == constant.value for name, constant in spec.items())
+    """Whether a partition, given as values by field, matches a spec.
+
+    Raises:
+        NotSupportedError: it is a partition by other fields.
+    """
+    return all(value_of(partition, name) == constant.value for name, constant in spec.items())
+
+
+def value_of(partition: Mapping[str, Any], name: str) -> Any:
+    """The value of a partition field.
+
+    Raises:
+        NotSupportedError: it is a partition by other fields.
+    """
+    if name not in partition:
+        raise NotSupportedError(
+            f"The table has files that are not partitioned by {name}, but in an older way: whether "
+            "they belong to a partition is not known.",
+            "Rewrite them by the table's partitions of today first.",
+        )
+    return partition[name]
 
 
 def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]:

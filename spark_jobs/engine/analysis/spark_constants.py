@@ -9,6 +9,7 @@ from functools import cached_property
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.plain_constants import Constant
 from spark_jobs.engine.analysis.analyzer import declared_types, target_frame
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
@@ -61,7 +62,13 @@ class SparkConstants:
 
     @cached_property
     def _stored_types(self) -> Mapping[str, DataType]:
-        return declared_types(self.table)
+        fields = [each for each in self.table.partitioned_by if each.column is None]
+        ddl = ", ".join(f"{quote(each.name)} {each.type}" for each in fields)
+        computed = self.spark.createDataFrame([], ddl).schema.fields if fields else []
+        own = {each.name: each.column for each in self.table.partitioned_by if each.column}
+        types = declared_types(self.table)
+        types_of_fields = {name: types[column] for name, column in own.items()}
+        return {**types, **types_of_fields, **{each.name: each.dataType for each in computed}}
 
     def _constant(self, text: str, where: str) -> Expression:
         expression = self._expressions.analyze(text, "target", where)

@@ -109,9 +109,11 @@ def analyze_insert(
     ]
     declared = {column.name: column.type for column in table.columns}
     given = {split_name(name)[0].lower() for name in names}
+    columns_of = {each.name: each.column for each in table.partitioned_by}
     for name, constant in partition.items():
-        if name.lower() not in given:
-            values.append((quote(name), constant.as_sql(declared[name])))
+        column = columns_of[name]
+        if column is not None and column.lower() not in given:
+            values.append((quote(column), constant.as_sql(declared[column])))
     _require_partition_columns(table, [name for name, _ in values])
     action = InsertAction(tuple(text for _, text in values), tuple(name for name, _ in values))
     evolves = spec.schema_evolution
@@ -165,7 +167,12 @@ def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[
         wanted = list(spec.columns)
     else:
         _require_added_last(table)
-        fixed = {split_name(name)[0].lower() for name in spec.partition}
+        named_fields = {split_name(name)[0].lower() for name in spec.partition}
+        fixed = {
+            each.column.lower()
+            for each in table.partitioned_by
+            if each.column is not None and each.name.lower() in named_fields
+        }
         added = list(map(quote, table.added_columns))
         known = [name for name in table.column_names if name not in table.added_columns]
         wanted = [quote(name) for name in known if name.lower() not in fixed] + added
@@ -216,8 +223,9 @@ def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
 def _require_partition_columns(table: TableHandle, names: Sequence[str]) -> None:
     """Refuse partition columns without a value: their rows would go where nobody expects them."""
     given = {split_name(name)[0].lower() for name in names}
+    keys = {each.column for each in table.partitioned_by}
     for column in table.columns:
-        is_key = column.name in table.partition_keys
+        is_key = column.name in keys
         if is_key and column.default is None and column.name.lower() not in given:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,

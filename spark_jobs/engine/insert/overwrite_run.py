@@ -58,7 +58,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             self.sources.land()
             new = self._new_rows(insert, planned)
             self.sources.require_unchanged()
-        partitions = new.partitions(len(self.table.partition_keys))
+        partitions = new.partitions(len(self.table.partitioned_by))
         replaced = replacement.replaced(planned, partitions)
         replacement.check(replaced, partitions)
         self._require_rows(new)
@@ -132,7 +132,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         replaced: Sequence[PlannedFile],
         metrics: Metrics,
     ) -> StatementOutcome:
-        partitions = new.partitions(len(self.table.partition_keys))
+        partitions = new.partitions(len(self.table.partitioned_by))
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
         handle = begin_overwrite(self, replacement, partitions, reads_all=reads_all)
         with self.writing(handle), self.progress.phase("write"):

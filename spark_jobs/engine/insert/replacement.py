@@ -19,6 +19,7 @@ from spark_jobs.engine.analysis.partition_specs import (
     PartitionSpecs,
     belongs,
     files_of,
+    value_of,
 )
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
@@ -58,13 +59,13 @@ class Replacement:
         specs.require_keys(spec.partition_columns, "PARTITION")
         if isinstance(spec, InsertIntoSpec):
             return cls(table, (constants,), appends=True)
-        if spec.mode == "dynamic" and not table.partition_keys:
+        if spec.mode == "dynamic" and not table.partitioned_by:
             raise NotSupportedError(
                 f"mode dynamic replaces partitions, but {table.name} has none.",
                 "Use mode table to replace all rows.",
             )
         # A full spec is one partition, which is replaced with or without new rows.
-        dynamic = spec.mode == "dynamic" and len(constants) < len(table.partition_keys)
+        dynamic = spec.mode == "dynamic" and len(constants) < len(table.partitioned_by)
         return cls(table, (constants,), dynamic, expected=_expected(spec, specs))
 
     def replaced(self, files: Sequence[PlannedFile], new: Sequence[Partition]) -> list[PlannedFile]:
@@ -120,10 +121,11 @@ class Replacement:
                 )
 
     def _key(self, file: PlannedFile) -> Partition:
-        return tuple(file.partition[name] for name in self.table.partition_keys)
+        return tuple(value_of(file.partition, each.name) for each in self.table.partitioned_by)
 
     def _named(self, partition: Partition) -> Mapping[str, Any]:
-        return dict(zip(self.table.partition_keys, partition, strict=True))
+        names = [each.name for each in self.table.partitioned_by]
+        return dict(zip(names, partition, strict=True))
 
 
 def _expected(spec: InsertOverwriteSpec, specs: PartitionSpecs) -> tuple[Constants, ...] | None:

@@ -17,7 +17,7 @@ def changed_partitions(
     connector: Connector, table: TableHandle, fragments: Sequence[Fragment]
 ) -> tuple[str, ...]:
     """Sorted names such as ``day=2026-01-31/hour=7``; none for a table without partitions."""
-    if not table.partition_keys:
+    if not table.partitioned_by:
         return ()
     changed = connector.writes.changed_partitions(table, fragments)
     return tuple(sorted(set(map(partition_name, changed))))

@@ -12,12 +12,14 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
+from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit
 from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
@@ -103,9 +105,12 @@ class IcebergMergeWrites(ConnectorMergeWrites):
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]
     ) -> Sequence[Mapping[str, Any]]:
-        """None: the engine sees no partition columns."""
-        del table, fragments
-        return []
+        """The partitions of files that are added, removed or have rows marked."""
+        target = pinned_table(table)
+        changes = changes_of(target, fragments, overwrites=False)
+        places = [(each.spec_id, each.partition) for each in changes.touched]
+        places += [(each.spec_id, each.partition) for each in changes.added]
+        return [named_partition(target, *place) for place in places]
 
     def finish_merge(
         self,

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.connectors.iceberg.format import murmur3
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
-from spark_jobs.connectors.iceberg.format.values import big_endian, date, timestamp
+from spark_jobs.connectors.iceberg.format.values import big_endian, date, partition_value
 
 VOID: Final = "void"
 _WITH_NUMBER: Final = re.compile(r"(bucket|truncate)\[(\d+)\]")
@@ -47,11 +47,32 @@ def is_known(kind: IcebergType, transform: str) -> bool:
     return transform == VOID or kind.name in _UNITS.get(transform, ())
 
 
-def result_type(kind: IcebergType, transform: str) -> str:
-    """The Spark type of the results, in DDL form; dates are days since 1970."""
+def field_type(kind: IcebergType, transform: str) -> str:
+    """The Spark type of a partition field's values as people write them, in DDL form."""
     if transform == "identity" or transform.startswith("truncate"):
         return spark_type(kind)
-    return "INT"
+    return {"month": "STRING", "day": "DATE", "hour": "STRING"}.get(transform, "INT")
+
+
+def field_value(kind: IcebergType, transform: str, raw: Any) -> Any:
+    """A partition value as people write it: ``2026``, ``2026-01``, a date; ``raw`` is Avro's."""
+    if raw is None or isinstance(raw, Decimal) or transform.startswith("bucket"):
+        return raw
+    shown = _SHOWN.get(transform)
+    return partition_value(kind, raw) if shown is None else shown(raw)
+
+
+def field_values(array: pa.Array, transform: str) -> pa.Array:
+    """The results of ``transformed`` as ``field_value`` has them."""
+    if transform == "year":
+        return pc.add(array, pa.scalar(1970, pa.int32()))
+    if transform == "day":
+        return array.cast(pa.date32())
+    if transform not in _SHOWN:
+        return array
+    distinct = array.dictionary_encode()
+    texts = [_SHOWN[transform](each.as_py()) for each in distinct.dictionary]
+    return pa.array(texts, pa.string()).take(distinct.indices)
 
 
 def transformed(array: pa.Array, kind: IcebergType, transform: str) -> pa.Array:
@@ -144,8 +165,17 @@ def _unit(array: pa.Array, unit: str) -> pa.Array:
     return years.cast(pa.int32())
 
 
-def raw_value(value: pa.Scalar) -> Any:
-    """A partition value as Avro holds it, but decimals as such: days, microseconds."""
+def raw_value(value: pa.Scalar, transform: str) -> Any:
+    """A partition value of ``field_values`` as Avro holds it, but decimals as such."""
+    if not value.is_valid:
+        return None
+    if transform == "year":
+        return value.as_py() - 1970
+    if transform == "month":
+        return int(np.datetime64(value.as_py(), "M").astype(np.int64))
+    if transform == "hour":
+        day, _, hour = value.as_py().rpartition("-")
+        return int(np.datetime64(day, "D").astype(np.int64)) * 24 + int(hour)
     if pa.types.is_date32(value.type):
         return value.cast(pa.int32()).as_py()
     if pa.types.is_timestamp(value.type):
@@ -157,19 +187,13 @@ def path_text(kind: IcebergType, transform: str, raw: Any) -> str:
     """A partition value in the name of a folder, which only people read."""
     if raw is None:
         return "null"
-    shown = _SHOWN.get(transform) if transform in _UNITS else None
-    if shown is not None:
-        return quote_plus(str(shown(raw)))
-    if kind.name == "date" and not transform.startswith("bucket"):
-        return str(date(raw))
-    if kind.name in _TIMES and transform == "identity":
-        return quote_plus(str(timestamp(raw)))
-    return quote_plus(raw.hex() if isinstance(raw, bytes) else str(raw))
+    value = field_value(kind, transform, raw)
+    return quote_plus(value.hex() if isinstance(value, bytes) else str(value))
 
 
 _SHOWN: Final[Mapping[str, Callable[[int], Any]]] = {
     "year": lambda raw: 1970 + raw,
-    "month": lambda raw: f"{1970 + raw // 12:04d}-{raw % 12 + 1:02d}",
+    "month": lambda raw: str(np.datetime64(raw, "M")),
     "day": date,
-    "hour": lambda raw: f"{date(raw // 24)}-{raw % 24:02d}",
+    "hour": lambda raw: str(np.datetime64(raw, "h")).replace("T", "-"),
 }

@@ -7,6 +7,7 @@ from struct import error as StructError
 from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.format.transforms import VOID, field_value, is_known
 from spark_jobs.connectors.iceberg.format.values import bound
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
@@ -56,7 +57,7 @@ def _planned(table: PinnedTable, ordinal: int, file: LiveFile) -> PlannedFile:
     return PlannedFile(
         ordinal=ordinal,
         path=file.path,
-        partition={},
+        partition=_partition(table, file.entry),
         row_count=file.entry.row_count,
         size=file.entry.size,
         ranges=FileRanges(table, file.entry),
@@ -64,6 +65,28 @@ def _planned(table: PinnedTable, ordinal: int, file: LiveFile) -> PlannedFile:
         # Files with deleted positions may repeat each other.
         has_exact_count=not file.equality_deletes and (vector is not None or not file.deletes),
     )
+
+
+def named_partition(
+    table: PinnedTable, spec_id: int, partition: Mapping[int, Any]
+) -> dict[str, Any]:
+    """The values of a ``partition`` by field, as people write them; it has Avro's by id.
+
+    Raises:
+        TypeError, ValueError: a value is none of its type.
+    """
+    return {
+        part.name: field_value(part.source.type, part.transform, partition.get(part.id))
+        for part in table.specs[spec_id]
+        if part.source is not None and is_known(part.source.type, part.transform)
+        if part.transform != VOID
+    }
+
+
+def _partition(table: PinnedTable, entry: ManifestEntry) -> dict[str, Any]:
+    """The partition of a file of the current spec."""
+    is_current = entry.spec_id == table.metadata.default_spec_id
+    return named_partition(table, entry.spec_id, entry.partition) if is_current else {}
 
 
 class FileRanges(Mapping[str, ColumnRange]):

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergType
-from spark_jobs.connectors.iceberg.format.transforms import path_text, raw_value, transformed
+from spark_jobs.connectors.iceberg.format.transforms import (
+    field_values,
+    path_text,
+    raw_value,
+    transformed,
+)
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
@@ -43,11 +48,12 @@ class PartitionFunction:
     columns: tuple[PartitionColumn, ...]
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
-        """The values of each partition field."""
-        return [
-            transformed(batch.column(each.source), each.kind, each.transform)
-            for each in self.columns
-        ]
+        """The values of each partition field, as people write them."""
+        found = []
+        for each in self.columns:
+            raw = transformed(batch.column(each.source), each.kind, each.transform)
+            found.append(field_values(raw, each.transform))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,10 @@ class NewRowsWriter:
         values = [rows.column(name) for name in names]
         codes = [codes_of(pa.chunked_array([each])) for each in values]
         for start, end in runs_of_equal(table.num_rows, codes):
-            place = tuple(raw_value(each[start]) for each in values)
+            place = tuple(
+                raw_value(each[start], column.transform)
+                for column, each in zip(self._layout.partition, values, strict=True)
+            )
             self._writer.write(place, table.slice(start, end - start))
 
     def finish(self) -> list[tuple[Partition, WrittenFile]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.format.schema import arrow_field
-from spark_jobs.connectors.iceberg.format.transforms import VOID, is_known, result_type
+from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_known
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.new_rows import (
     NewFileLayout,
@@ -20,6 +20,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.tables import PartitionField
 from spark_jobs.spi.writes import DerivedColumns, WriteLayout
 
 _CODEC: Final = "write.parquet.compression-codec"
@@ -32,6 +33,8 @@ _CODECS: Final = {
     "brotli": "brotli",
     "uncompressed": "none",
 }
+# Spark's rows have times in the zone of the machine, and bytes that are no keys in Python.
+_NOT_COMPARED: Final = ("timestamp", "timestamptz", "binary")
 MERGE_ON_READ: Final = "merge-on-read"
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 _FORMAT: Final = "write.format.default"
@@ -138,6 +141,25 @@ def partition_columns(table: PinnedTable) -> tuple[PartitionColumn, ...]:
     )
 
 
+def partition_fields(table: PinnedTable) -> tuple[PartitionField, ...]:
+    """The fields of the partitions of new rows; none if Spark and Python may disagree on values."""
+    columns = partition_columns(table)
+    if any(each.kind.name in _NOT_COMPARED and _keeps_type(each) for each in columns):
+        return ()
+    return tuple(
+        PartitionField(
+            each.name,
+            field_type(each.kind, each.transform),
+            each.source if each.transform == "identity" else None,
+        )
+        for each in columns
+    )
+
+
+def _keeps_type(column: PartitionColumn) -> bool:
+    return column.transform == "identity" or column.transform.startswith("truncate")
+
+
 def insert_layout(table: PinnedTable) -> WriteLayout:
     """New rows clustered by partition.
 
@@ -156,7 +178,7 @@ def insert_layout(table: PinnedTable) -> WriteLayout:
     derived = DerivedColumns(
         inputs=tuple(sorted(inputs)),
         columns=tuple(
-            (derived_name(number), result_type(each.kind, each.transform))
+            (derived_name(number), field_type(each.kind, each.transform))
             for number, each in enumerate(columns)
         ),
         function=PartitionFunction(columns),
