@@ -22,13 +22,14 @@ _ROW_ID = pa.struct([("file", pa.int32()), ("position", pa.int64())])
 
 @dataclass
 class DirectWrite:
-    """A write of ``db.t`` that has begun on its latest snapshot."""
+    """A write of ``db.t`` that has begun on its latest snapshot; ``reads``: it needs all files."""
 
     connector: Connector
     operation_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     read_set: ReadSet = whole_table
     isolation: Any = "serializable"
     rewrite_share: float | None = None
+    reads: bool = True
 
     def __post_init__(self) -> None:
         self.table: TableHandle = self.connector.metadata.load_table(NAME)
@@ -36,7 +37,7 @@ class DirectWrite:
         self.files = self.connector.metadata.plan_files(self.table)
         write = MergeWrite(
             Operation(self.operation_id, "digest", {}),
-            self.files,
+            self.files if self.reads else (),
             ((), ("s",)),
             ("id",),
             2**26,

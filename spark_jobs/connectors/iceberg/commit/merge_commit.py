@@ -153,7 +153,7 @@ class MergeCommit:
         from pyiceberg.exceptions import CommitFailedException
 
         try:
-            self.catalog.opened.commit_table(latest.table, *_commit(latest, snapshot))
+            self.catalog.opened.commit_table(latest.table, *catalog_changes(latest, snapshot))
         except CommitFailedException:
             return False
         except Exception as error:
@@ -209,7 +209,7 @@ def _kind(entry: ManifestEntry) -> tuple[int, bool]:
     return entry.spec_id, entry.content == DATA
 
 
-def _commit(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """What the catalog is to require and to change."""
     from pyiceberg.table import update
 

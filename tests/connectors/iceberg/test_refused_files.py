@@ -1,0 +1,117 @@
+"""Files that cannot be read rightly are refused by name, but only if a statement needs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
+from spark_jobs.connectors.iceberg.commit.merge_commit import catalog_changes
+from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
+from spark_jobs.connectors.iceberg.table.manifests import DATA, DELETES, EQUALITY_DELETES
+from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.connector import Connector
+from tests.connectors.iceberg.direct import DirectWrite
+from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
+
+SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+ROWS = pa.Table.from_pylist([{"id": each, "s": "x"} for each in range(5)], schema=SCHEMA)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> PlainCatalog:
+    made = PlainCatalog(tmp_path)
+    made.create(SCHEMA, {"format-version": "2"}, ROWS)
+    return made
+
+
+def add_file(connector: Connector, kind: int, **record: Any) -> None:
+    """Commit a file that other writers may have made; only its metadata exist."""
+    from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+
+    table = pinned_table(connector.metadata.load_table(NAME))
+    snapshot_id = table.metadata.new_snapshot_id()
+    files = SnapshotFiles(table, snapshot_id)
+    file = NewDataFile(
+        0,
+        {},
+        {
+            "file_path": f"{table.metadata.location}/data/other",
+            "record_count": 1,
+            "file_size_in_bytes": 100,
+            **record,
+        },
+    )
+    old = listed_manifests(table.storage, table.snapshot.manifest_list)
+    entries = [*files.manifests([file], kind), *(each.record for each in old)]
+    fields: dict[str, Any] = {
+        "snapshot-id": snapshot_id,
+        "parent-snapshot-id": table.snapshot.snapshot_id,
+        "manifest-list": files.manifest_list(entries),
+        "sequence-number": table.metadata.next_sequence_number(),
+        "summary": Summary(operation=Operation.OVERWRITE),
+        "schema-id": 0,
+    }
+    library = connector.writes.catalog.opened  # type: ignore[attr-defined]
+    library.commit_table(table.table, *catalog_changes(table, Snapshot(**fields)))
+
+
+def reads(connector: Connector) -> list[str]:
+    """What is said of each file when it is read; empty if it can be."""
+    table = connector.metadata.load_table(NAME)
+    said = []
+    for each in connector.metadata.plan_files(table):
+        try:
+            scanned_file(pinned_table(table), NAME, each.ordinal)
+        except NotSupportedError as error:
+            said.append(error.message)
+        else:
+            said.append("")
+    return said
+
+
+def test_equality_deletes_are_refused_for_older_files_only(catalog: PlainCatalog) -> None:
+    connector = catalog.open()
+    add_file(
+        connector,
+        DELETES,
+        content=EQUALITY_DELETES,
+        file_format="PARQUET",
+        equality_ids=[1],
+    )
+    DirectWrite(connector, reads=False).insert({"id": 9, "s": "new"}).publish()
+
+    said = sorted(reads(connector))
+
+    assert said[0] == ""
+    assert "equality deletes" in said[1]
+    table = connector.metadata.load_table(NAME)
+    with pytest.raises(NotSupportedError, match="equality deletes"):
+        connector.scan.count_rows(table, connector.metadata.plan_files(table))
+    with pytest.raises(NotSupportedError, match="equality deletes"):
+        DirectWrite(connector)
+
+
+@pytest.mark.parametrize("file_format", ["ORC", "AVRO"])
+def test_files_of_other_formats(catalog: PlainCatalog, file_format: str) -> None:
+    connector = catalog.open()
+    add_file(connector, DATA, content=DATA, file_format=file_format)
+
+    said = sorted(reads(connector))
+
+    assert said[0] == ""
+    assert f"in the format {file_format}" in said[1]
+
+
+def test_encrypted_files(catalog: PlainCatalog) -> None:
+    connector = catalog.open()
+    add_file(connector, DATA, content=DATA, file_format="PARQUET", key_metadata=b"key")
+
+    with pytest.raises(NotSupportedError, match="encrypted"):
+        reads(connector)
