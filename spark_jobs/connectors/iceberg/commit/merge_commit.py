@@ -125,11 +125,13 @@ class MergeCommit:
     ) -> Any:
         from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
-        entries = [
+        new = [
             *files.manifests(changes.added, DATA),
             *files.manifests(changes.deletes, DELETES),
-            *_kept(latest, files, changes),
         ]
+        kept = _kept(latest, files, changes)
+        with reading_metadata(latest.place):
+            entries = files.merged([*new, *kept])
         before = summary_of(latest.snapshot)
         summary = {**changes.summary(before), **recorded}
         fields: dict[str, Any] = {

@@ -10,7 +10,7 @@ import io
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from spark_jobs.avro.container import AvroFile
@@ -18,7 +18,7 @@ from spark_jobs.avro.encoding import avro_file
 from spark_jobs.avro.records import MAX_BLOCK
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
 from spark_jobs.connectors.iceberg.format.schema import IcebergType
-from spark_jobs.connectors.iceberg.format.values import bound_bytes
+from spark_jobs.connectors.iceberg.format.values import bound_bytes, partition_value
 from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
     DATA,
@@ -26,11 +26,15 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     EXISTING,
     ListedManifest,
     ManifestEntry,
+    listed_manifest,
     read_manifest,
     read_records,
 )
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 
+# Iceberg's defaults.
+_LEAST_COUNT: Final = 100
+_TARGET_SIZE: Final = 8 * 1024 * 1024
 # Of version 1, which must have it.
 _BLOCK_SIZE: Final = 67_108_864
 _LISTED_COUNTS: Final = ("added", "existing", "deleted")
@@ -65,27 +69,80 @@ class SnapshotFiles:
     ) -> dict[str, Any]:
         """Write a manifest again with files ``removed``; its list entry."""
         file = AvroFile(io.BytesIO(content), MAX_BLOCK)
-        entries = read_manifest(content, listed)
-        records = []
-        for entry, record in zip(entries, read_records(content), strict=True):
-            if entry.status == DELETED:
-                continue
-            gone = entry.path in removed
-            records.append(
-                {
-                    **record,
-                    "status": DELETED if gone else EXISTING,
-                    "snapshot_id": self._snapshot_id if gone else _made_by(entry, listed),
-                    "sequence_number": entry.sequence_number,
-                    "file_sequence_number": _file_number(entry),
-                }
-            )
+        entries = zip(read_manifest(content, listed), read_records(content), strict=True)
+        records = [
+            self._deleted(entry, record)
+            if entry.path in removed
+            else _existing(entry, record, listed)
+            for entry, record in entries
+            if entry.status != DELETED
+        ]
         schema, header = file.schema, _kept_header(file.metadata)
         if header.get("format-version", b"1") != str(self._version).encode():
             schema = self._schema(listed.spec_id)
             header = self._header(listed.spec_id, listed.content)
             records = [_completed(schema, record) for record in records]
         return self._stored(listed.spec_id, schema, header, records, listed.record)
+
+    def merged(self, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """``entries`` of a list, but many small manifests have become fewer, as in Iceberg's Java.
+
+        By the properties ``commit.manifest-merge.enabled``, ``commit.manifest.min-count-to-merge``
+        and ``commit.manifest.target-size-bytes``. Manifests with different schemas stay apart.
+        """
+        properties = self._table.metadata.properties
+        if properties.get("commit.manifest-merge.enabled", "true").lower() != "true":
+            return list(entries)
+        least = int(properties.get("commit.manifest.min-count-to-merge", _LEAST_COUNT))
+        target = int(properties.get("commit.manifest.target-size-bytes", _TARGET_SIZE))
+        groups: dict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
+        for each in entries:
+            groups[each["partition_spec_id"], each.get("content") or DATA].append(each)
+        found: list[Mapping[str, Any]] = []
+        for group in groups.values():
+            bins = _bins(group, target) if len(group) >= least else [[each] for each in group]
+            for members in bins:
+                found += self._merged(members) if len(members) > 1 else members
+        return found
+
+    def _merged(self, members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        schemas: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        contents = {}
+        for each in members:
+            content = self._table.storage.read(each["manifest_path"])
+            contents[each["manifest_path"]] = content
+            schemas[json.dumps(AvroFile(io.BytesIO(content), MAX_BLOCK).schema)].append(each)
+        found: list[Mapping[str, Any]] = []
+        for alike in schemas.values():
+            if len(alike) == 1:
+                found += alike
+                continue
+            first = AvroFile(io.BytesIO(contents[alike[0]["manifest_path"]]), MAX_BLOCK)
+            records, places = [], []
+            for each in alike:
+                listed, content = listed_manifest(each), contents[each["manifest_path"]]
+                pairs = zip(read_manifest(content, listed), read_records(content), strict=True)
+                for entry, record in pairs:
+                    is_new = entry.snapshot_id == self._snapshot_id
+                    if entry.status != DELETED or is_new:
+                        keeps = is_new and listed.path in self.written
+                        records.append(record if keeps else _existing(entry, record, listed))
+                        places.append(entry.partition)
+            spec_id = alike[0]["partition_spec_id"]
+            kept = {**alike[0], "partitions": self._summary(spec_id, places)}
+            header = _kept_header(first.metadata)
+            found.append(self._stored(spec_id, first.schema, header, records, kept))
+            for path in {each["manifest_path"] for each in alike} & set(self.written):
+                self.written.remove(path)
+                self._table.storage.remove(path)
+        return found
+
+    def _deleted(self, entry: ManifestEntry, record: Mapping[str, Any]) -> dict[str, Any]:
+        numbers = {
+            "sequence_number": entry.sequence_number,
+            "file_sequence_number": _file_number(entry),
+        }
+        return {**record, **numbers, "status": DELETED, "snapshot_id": self._snapshot_id}
 
     def manifest_list(self, entries: Sequence[Mapping[str, Any]]) -> str:
         """Write the manifest list; its location."""
@@ -125,7 +182,8 @@ class SnapshotFiles:
                 "data_file": {**file.record, "partition": partition},
             }
             records.append(_completed(schema, entry))
-        listed = {"partitions": self._summary(spec_id, files), "content": content}
+        places = [file.partition for file in files]
+        listed = {"partitions": self._summary(spec_id, places), "content": content}
         return self._stored(spec_id, schema, self._header(spec_id, content), records, listed)
 
     def _stored(
@@ -191,14 +249,22 @@ class SnapshotFiles:
             "content": b"data" if content == DATA else b"deletes",
         }
 
-    def _summary(self, spec_id: int, files: Sequence[NewDataFile]) -> list[dict[str, Any]]:
+    def _summary(
+        self, spec_id: int, partitions: Sequence[Mapping[int, Any]]
+    ) -> list[dict[str, Any]]:
         found = []
         for part in self._table.specs[spec_id]:
-            values = [file.partition.get(part.id) for file in files]
+            values = [each.get(part.id) for each in partitions]
             some = [each for each in values if each is not None]
             kind = IcebergType("int")
             if part.source is not None and part.transform.startswith(("identity", "truncate")):
                 kind = part.source.type
+            if kind.name.startswith("decimal"):
+                # Those of files that there were before are as Avro has them.
+                some = [
+                    partition_value(kind, each) if isinstance(each, bytes) else each
+                    for each in some
+                ]
             bounds = [bound_bytes(kind, each) for each in (min(some), max(some))] if some else ()
             low, high = bounds or (None, None)
             found.append(
@@ -210,6 +276,32 @@ class SnapshotFiles:
                 }
             )
         return found
+
+
+def _bins(group: Sequence[Mapping[str, Any]], target: int) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Consecutive manifests that have up to ``target`` bytes together."""
+    members: list[Mapping[str, Any]] = []
+    size = 0
+    for each in group:
+        if members and size + each["manifest_length"] > target:
+            yield members
+            members, size = [], 0
+        members.append(each)
+        size += each["manifest_length"]
+    yield members
+
+
+def _existing(
+    entry: ManifestEntry, record: Mapping[str, Any], listed: ListedManifest
+) -> dict[str, Any]:
+    """An entry of a file that stays, in a manifest that is written again."""
+    return {
+        **record,
+        "status": EXISTING,
+        "snapshot_id": _made_by(entry, listed),
+        "sequence_number": entry.sequence_number,
+        "file_sequence_number": _file_number(entry),
+    }
 
 
 def _made_by(entry: ManifestEntry, listed: ListedManifest) -> int | None:

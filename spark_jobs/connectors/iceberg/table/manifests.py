@@ -105,10 +105,11 @@ def read_list(content: bytes) -> list[ListedManifest]:
         KeyError, TypeError, ValueError: the file is damaged or hostile.
         NotSupportedError: its codec is unknown.
     """
-    return [_listed(record) for record in read_records(content)]
+    return [listed_manifest(record) for record in read_records(content)]
 
 
-def _listed(record: Mapping[str, Any]) -> ListedManifest:
+def listed_manifest(record: Mapping[str, Any]) -> ListedManifest:
+    """An entry of a manifest list; raises as ``read_list``."""
     if record.get("key_metadata") is not None:
         raise EncryptedError
     number = record.get("sequence_number") or 0
