@@ -103,10 +103,11 @@ class IcebergHarness(Harness):
             (TARGET.database, TARGET.table), schema, partition_spec=spec, properties=properties
         )
         # Commits take most of the time.
-        with self._table().transaction() as transaction:
+        made = self._table()
+        columns = made.schema().as_arrow()
+        with made.transaction() as transaction:
             for rows in table.files:
-                arrow = pa.Table.from_pylist(list(rows), schema=schema.as_arrow())
-                transaction.append(arrow)
+                transaction.append(pa.Table.from_pylist(list(rows), schema=columns))
 
     def append(self, rows: Sequence[Row]) -> None:
         table = self._table()

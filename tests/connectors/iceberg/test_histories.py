@@ -75,8 +75,10 @@ class History:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.ours, self.twin = f"h{self.seed}", f"t{self.seed}"
-        modes = self.chance.choice(("merge-on-read", "copy-on-write"))
         spec, version = self.chance.choice(_SPECS), self.chance.choice((1, 2, 2, 2))
+        modes = self.chance.choice(("merge-on-read", "copy-on-write"))
+        if version == 1:
+            modes = "copy-on-write"
         for table in (self.ours, self.twin):
             properties = ", ".join(
                 f"'write.{each}.mode'='{modes}'" for each in ("merge", "update", "delete")
