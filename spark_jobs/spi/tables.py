@@ -43,13 +43,18 @@ class Column:
 class PartitionField:
     """What a table's partitions are made of: ``type`` is that of its values, in Spark's DDL form.
 
-    ``column`` is the column that has the same values; None: they are computed from one, such as
-    the day of a timestamp.
+    They are those of the column ``source``, or ``is_computed`` from it, as the day of a timestamp.
     """
 
     name: str
     type: str
-    column: str | None
+    source: str
+    is_computed: bool = False
+
+    @property
+    def column(self) -> str | None:
+        """The column that has the same values; None if they are computed."""
+        return None if self.is_computed else self.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ class PlannedFile:
 
     ``ordinal`` identifies the unit in row ids and fragments of this statement, even after pruning.
     ``path`` is that of its first file. ``partition`` maps partition fields to Python values; a file
-    that is partitioned by other fields than its table is now lacks them.
+    whose values of the table's fields are not known, as with older partitions, lacks them.
     ``size`` is in bytes. ``row_count`` and the statistics ``ranges`` include the
     ``deleted_row_count`` rows that are marked as deleted. Without ``has_exact_count``,
     ``row_count`` is only an upper bound: rows are counted by reading them. ``records_deletes``: a

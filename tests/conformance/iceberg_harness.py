@@ -122,8 +122,14 @@ class IcebergHarness(Harness):
         return snapshot is not None and snapshot.parent_snapshot_id == before
 
     def read(self) -> list[Row]:
-        rows: list[Row] = self._table().scan().to_arrow().to_pylist()
-        return rows
+        # pyiceberg reads NULL lists of structs as empty ones.
+        deleted = self.deleted_rows()
+        return [
+            row
+            for path in self.live_files()
+            for position, row in enumerate(pq.ParquetFile(path).read().to_pylist())
+            if position not in deleted.get(path, ())
+        ]
 
     def live_files(self) -> list[Path]:
         tasks = self._table().scan().plan_files()

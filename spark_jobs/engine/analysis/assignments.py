@@ -163,7 +163,7 @@ class AssignmentAnalyzer:
             expression = self.expressions.analyze_value(text, place)
         else:
             expression = self.expressions.analyze(text, sees, place)
-        if not expression.deterministic and column.name in self.table.partition_keys:
+        if not expression.deterministic and column.name in self._deciding:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
                 f"{place}: {text!r} is nondeterministic, but {column.name} decides where the row "
@@ -171,6 +171,11 @@ class AssignmentAnalyzer:
                 "Compute the value in the source, which is evaluated once.",
             )
         return expression
+
+    @property
+    def _deciding(self) -> frozenset[str]:
+        """The columns whose values decide where a row is written."""
+        return frozenset(each.source for each in self.table.partitioned_by)
 
     def _old_value(self, column: str) -> Expression:
         declared = self.stored_types[column]

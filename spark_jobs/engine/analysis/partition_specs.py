@@ -80,7 +80,7 @@ def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
     """Whether a partition, given as values by field, matches a spec.
 
     Raises:
-        NotSupportedError: it is a partition by other fields.
+        NotSupportedError: its value of a field is not known.
     """
     return all(value_of(partition, name) == constant.value for name, constant in spec.items())
 
@@ -89,13 +89,13 @@ def value_of(partition: Mapping[str, Any], name: str) -> Any:
     """The value of a partition field.
 
     Raises:
-        NotSupportedError: it is a partition by other fields.
+        NotSupportedError: it is not known.
     """
     if name not in partition:
         raise NotSupportedError(
-            f"The table has files that are not partitioned by {name}, but in an older way: whether "
-            "they belong to a partition is not known.",
-            "Rewrite them by the table's partitions of today first.",
+            f"The table has files whose value of the partition field {name} is not known, because "
+            "they are partitioned in an older way, or by values that cannot be compared here.",
+            "Rewrite older files by the table's partitions of today, or replace the whole table.",
         )
     return partition[name]
 

@@ -32,7 +32,7 @@ _SPECS = (
 _EVOLUTIONS = (
     "ALTER TABLE {t} ADD COLUMN extra{n} STRING",
     "ALTER TABLE {t} ADD COLUMN n.y{n} INT",
-    "ALTER TABLE {t} ADD PARTITION FIELD bucket({n}, id)",
+    "ALTER TABLE {t} ADD PARTITION FIELD bucket(1{n}, id)",
     "CALL {c}.system.rewrite_data_files(table => '{u}', options => map('rewrite-all','true'))",
     "CALL {c}.system.rewrite_manifests('{u}')",
     "DELETE FROM {t} WHERE id % 7 = {n} % 7",

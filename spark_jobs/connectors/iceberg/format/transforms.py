@@ -39,11 +39,11 @@ def is_known(kind: IcebergType, transform: str) -> bool:
     if found and int(found[2]) > 0:
         is_decimal = kind.name.startswith("decimal")
         if found[1] == "truncate":
-            return is_decimal or kind.name in _TRUNCATED
+            return is_decimal or kind.name in _TRUNCATED[:-1]
         return is_decimal or kind.name in (*_TRUNCATED, "date", *_TIMES)
     if transform == "identity":
-        # Floating-point values have two zeros and NaN.
-        return kind.is_primitive and kind.name not in ("float", "double")
+        # Floating-point values have two zeros and NaN; bytes are no keys in Python.
+        return kind.is_primitive and kind.name not in ("float", "double", "binary")
     return transform == VOID or kind.name in _UNITS.get(transform, ())
 
 

@@ -12,11 +12,16 @@ from spark_jobs.connectors.iceberg.format.values import bound
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.partition_ranges import narrowed, partition_ranges
+from spark_jobs.connectors.iceberg.table.partition_ranges import (
+    PartitionPart,
+    narrowed,
+    partition_ranges,
+)
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
+_NOT_COMPARED = ("timestamp", "timestamptz")
 _UNKNOWN = ColumnRange(None, None, None)
 
 
@@ -84,9 +89,21 @@ def named_partition(
 
 
 def _partition(table: PinnedTable, entry: ManifestEntry) -> dict[str, Any]:
-    """The partition of a file of the current spec."""
-    is_current = entry.spec_id == table.metadata.default_spec_id
-    return named_partition(table, entry.spec_id, entry.partition) if is_current else {}
+    """The partition of a file of the current spec, without values that cannot be compared."""
+    if entry.spec_id != table.metadata.default_spec_id:
+        return {}
+    found = named_partition(table, entry.spec_id, entry.partition)
+    compared = {each.name for each in table.specs[entry.spec_id] if _is_compared(each)}
+    return {name: value for name, value in found.items() if name in compared}
+
+
+def _is_compared(part: PartitionPart) -> bool:
+    """Whether values of Spark's rows equal those of files.
+
+    Times in rows are in the zone of the machine.
+    """
+    keeps_type = part.transform == "identity" or part.transform.startswith("truncate")
+    return part.source is None or part.source.type.name not in _NOT_COMPARED or not keeps_type
 
 
 class FileRanges(Mapping[str, ColumnRange]):

@@ -33,8 +33,6 @@ _CODECS: Final = {
     "brotli": "brotli",
     "uncompressed": "none",
 }
-# Spark's rows have times in the zone of the machine, and bytes that are no keys in Python.
-_NOT_COMPARED: Final = ("timestamp", "timestamptz", "binary")
 MERGE_ON_READ: Final = "merge-on-read"
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 _FORMAT: Final = "write.format.default"
@@ -142,22 +140,16 @@ def partition_columns(table: PinnedTable) -> tuple[PartitionColumn, ...]:
 
 
 def partition_fields(table: PinnedTable) -> tuple[PartitionField, ...]:
-    """The fields of the partitions of new rows; none if Spark and Python may disagree on values."""
-    columns = partition_columns(table)
-    if any(each.kind.name in _NOT_COMPARED and _keeps_type(each) for each in columns):
-        return ()
+    """The fields of the partitions of new rows."""
     return tuple(
         PartitionField(
             each.name,
             field_type(each.kind, each.transform),
-            each.source if each.transform == "identity" else None,
+            each.source,
+            is_computed=each.transform != "identity",
         )
-        for each in columns
+        for each in partition_columns(table)
     )
-
-
-def _keeps_type(column: PartitionColumn) -> bool:
-    return column.transform == "identity" or column.transform.startswith("truncate")
 
 
 def insert_layout(table: PinnedTable) -> WriteLayout:
