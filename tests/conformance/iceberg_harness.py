@@ -123,13 +123,15 @@ class IcebergHarness(Harness):
 
     def read(self) -> list[Row]:
         # pyiceberg reads NULL lists of structs as empty ones.
-        deleted = self.deleted_rows()
-        return [
-            row
-            for path in self.live_files()
-            for position, row in enumerate(pq.ParquetFile(path).read().to_pylist())
-            if position not in deleted.get(path, ())
-        ]
+        deleted, schema = self.deleted_rows(), self._table().schema()
+        found = []
+        for path in self.live_files():
+            rows = pq.ParquetFile(path).read()
+            ids = [int(field.metadata[b"PARQUET:field_id"]) for field in rows.schema]
+            named = rows.rename_columns([schema.find_column_name(each) for each in ids])
+            gone = set(deleted.get(path, ()))
+            found += [row for n, row in enumerate(named.to_pylist()) if n not in gone]
+        return found
 
     def live_files(self) -> list[Path]:
         tasks = self._table().scan().plan_files()

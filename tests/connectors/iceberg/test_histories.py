@@ -151,3 +151,29 @@ def test_a_history(spark: SparkSession, iceberg_spark: IcebergSpark, seed: int) 
     )
     assert sorted(history.rows(history.ours)) == sorted(history.rows(history.twin))
     assert_read_alike(spark, iceberg_spark, f"db.{history.ours}")
+
+
+def test_odd_names(spark: SparkSession, iceberg_spark: IcebergSpark) -> None:
+    table = f"{CATALOG}.db.odd"
+    iceberg_spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, `a b` STRING, `c.d` STRUCT<`e f`: INT>) USING iceberg",
+        f"INSERT INTO {table} VALUES (1, 'x', named_struct('e f', 1)), (2, 'y', NULL)",
+    )
+    for text in (
+        "UPDATE db.odd SET `a b` = 'z', `c.d`.`e f` = 7 WHERE id = 2",
+        "INSERT INTO db.odd VALUES (3, 'new', named_struct('e f', 3))",
+    ):
+        parsed = parse_statement(text)
+        request = JobRequest(
+            operation_id=str(uuid.uuid4()),
+            target=TableName("db", "odd"),
+            catalog=CatalogSpec("iceberg", str(iceberg_spark.warehouse), iceberg_spark.options),
+            statement=parsed.statement,
+            sources=parsed.sources,
+        )
+        result = run(request, spark)
+        assert result.error is None, result.error
+
+    found = iceberg_spark.sql(f"SELECT id, `a b`, `c.d`.`e f` AS n FROM {table} ORDER BY id")
+    assert [tuple(row.values()) for row in found] == [(1, "x", 1), (2, "z", 7), (3, "new", 3)]
+    assert_read_alike(spark, iceberg_spark, "db.odd")
