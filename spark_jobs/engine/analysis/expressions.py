@@ -10,6 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType
 
+from spark_jobs.engine.runtime.names import column_of
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -50,6 +52,16 @@ class Expression:
     def column(self) -> Column:
         """The expression as a column of the joined frame."""
         return F.expr(self.text)
+
+    def copied_column(self, alias: str, wanted: DataType) -> str | None:
+        """The column of the source ``alias`` whose values it stores, unchanged, as ``wanted``.
+
+        None if it is anything but a column, or if store assignment may change or refuse a value.
+        """
+        if len(self.source_columns) != 1 or self.type != wanted:
+            return None
+        (column,) = self.source_columns
+        return column if self.text == column_of(alias, column) else None
 
 
 NULL: Final = Expression("NULL", frozenset(), frozenset(), NullType(), deterministic=True)

@@ -50,11 +50,10 @@ class AnalyzedInsert:
         """The position of every table column's source column; None if any value is computed."""
         found = {}
         for name, value in self.values.items():
-            columns = value.source_columns
-            plain = len(columns) == 1 and value.text == column_of(_SOURCE, *columns)
-            if not plain or value.type != self.stored_types[name]:
+            column = value.copied_column(_SOURCE, self.stored_types[name])
+            if column is None:
                 return None
-            found[name] = int(next(iter(columns))[1:])
+            found[name] = int(column[1:])
         return found
 
     def rows(self, source: DataFrame) -> DataFrame:

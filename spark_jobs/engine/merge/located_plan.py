@@ -28,7 +28,7 @@ from spark_jobs.engine.merge.lookup_join import SOURCE_ROW, LookupJoin
 from spark_jobs.engine.merge.prepared_changes import PreparedChanges, columns_of
 from spark_jobs.engine.merge.prepared_clauses import PreparedClauses
 from spark_jobs.engine.merge.source_lookup import (
-    OpenLookup,
+    Numbers,
     SourceLookup,
     make_lookup,
     one_batch,
@@ -43,7 +43,6 @@ from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow, map_tasks
-from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.files import make_folder
@@ -70,14 +69,11 @@ class LocatedPlan:
         """Compute the changes and store them through ``writer``; nothing is published."""
         general, merge, found = self.general, self.general.merge, self.source
         make_folder(self.storage.filesystem, self._path)
-        payload = self.prepared.changes if self.prepared else found.rows
-        lookup, numbers = make_lookup(found.keys, payload)
+        keys, numbers = self._store_lookup()
         located: list[LocatedReport] = []
         if general.files and len(numbers):
-            if self.prepared:
-                located = self._changed(writer, lookup, self.prepared)
-            else:
-                located = self._evaluated(writer, lookup, found.schema)
+            evaluated = self._changed if self.prepared else self._evaluated
+            located = evaluated(writer, keys, len(numbers))
         # As with the general plan's anti join, pairs count only if a clause is for them.
         pairs = sum(each.pairs for each in located) if merge.has("matched") else 0
         result = PlanResult([each.report for each in located], pairs)
@@ -87,6 +83,24 @@ class LocatedPlan:
                 left[numbers[each.sources(len(numbers))]] = False
             result.reports.extend(self._inserted(writer, left))
         return result
+
+    def _store_lookup(self) -> tuple[DynamicFilter, Numbers]:
+        """Write the lookup's files.
+
+        Returns:
+            The keys in it, and the source's row for each of its rows.
+        """
+        payload = self.prepared.changes if self.prepared else self.source.rows
+        lookup, numbers = make_lookup(self.source.keys, payload)
+        self._stored.write(lookup)
+        values: dict[str, pa.Array] = {}
+        for key, distinct in zip(self.keys, lookup.values, strict=True):
+            values.setdefault(key.target_column, distinct)
+        return DynamicFilter(values), numbers
+
+    @property
+    def _stored(self) -> SourceLookup:
+        return SourceLookup(self.storage.filesystem, self._path, len(self.keys))
 
     @property
     def _path(self) -> str:
@@ -118,35 +132,25 @@ class LocatedPlan:
             needed |= self.general.processor.every_match().target_columns
         return [name for name in merge.table.column_names if name in needed]
 
-    def _scanned(self, lookup: OpenLookup) -> ArrowRows:
-        """The target rows that have a key of the source, in each key column."""
-        general = self.general
-        values: dict[str, pa.Array] = {}
-        for key, distinct in zip(self.keys, lookup.values, strict=True):
-            values.setdefault(key.target_column, distinct)
+    def _lookup_join(self, keys: DynamicFilter) -> tuple[LookupJoin, int]:
+        """The join of the target's rows with those of the lookup, and its number of tasks."""
+        general, columns = self.general, self._target_columns
         scanned = general.scan.arrow_rows(
             general.spark,
             general.merge.table,
             general.files,
-            self._target_columns,
-            DynamicFilter(values),
+            columns,
+            keys,
             general.tasks_per_core,
         )
         assert scanned is not None  # noqa: S101
-        return scanned
-
-    def _lookup_join(self, lookup: OpenLookup) -> tuple[LookupJoin, int]:
-        """The join of the target's rows with those of ``lookup``, and its number of tasks."""
-        scanned, columns = self._scanned(lookup), self._target_columns
         places = tuple(columns.index(key.target_column) for key in self.keys)
-        stored = SourceLookup(self.storage.filesystem, self._path, len(self.keys))
-        stored.write(lookup)
-        return LookupJoin(scanned.function, places, stored), len(scanned.files)
+        return LookupJoin(scanned.function, places, self._stored), len(scanned.files)
 
-    def _joined(self, lookup: OpenLookup, schema: StructType) -> DataFrame:
+    def _joined(self, keys: DynamicFilter) -> DataFrame:
         """The pairs that ON joins, as the general plan's join would make them."""
-        merge, columns = self.general.merge, self._target_columns
-        join, tasks = self._lookup_join(lookup)
+        merge, columns, schema = self.general.merge, self._target_columns, self.source.schema
+        join, tasks = self._lookup_join(keys)
         row_id = StructType([*self._row_id, StructField(SOURCE_ROW, LongType())])
         types: list[DataType] = [*(merge.target_types[name] for name in columns), row_id]
         types += [field.dataType for field in schema]
@@ -155,30 +159,31 @@ class LocatedPlan:
         return self._qualified(flat, columns, schema.names).where(merge.on.column)
 
     def _evaluated(
-        self, writer: ChangeWriter, lookup: OpenLookup, schema: StructType
+        self, writer: ChangeWriter, keys: DynamicFilter, source_rows: int
     ) -> list[LocatedReport]:
         """Change the files; Spark evaluates the clauses."""
-        changes = self.general.moment.fixed(self._changes(self._joined(lookup, schema)))
-        task = self._task(writer, changes.columns, lookup)
+        changes = self.general.moment.fixed(self._changes(self._joined(keys)))
+        task = self._task(writer, changes.columns, source_rows)
         written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 
     def _changed(
-        self, writer: ChangeWriter, lookup: OpenLookup, prepared: PreparedClauses
+        self, writer: ChangeWriter, keys: DynamicFilter, source_rows: int
     ) -> list[LocatedReport]:
-        """Change the files; ``lookup`` has what is prepared."""
-        join, tasks = self._lookup_join(lookup)
-        task = self._task(writer, columns_of(prepared.assigned), lookup)
+        """Change the files; the lookup has what is prepared."""
+        assert self.prepared is not None  # noqa: S101
+        join, tasks = self._lookup_join(keys)
+        task = self._task(writer, columns_of(self.prepared.assigned), source_rows)
         changes = PreparedChanges(join, task)
         written = map_tasks(self.general.spark, tasks, changes, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 
     def _task(
-        self, writer: ChangeWriter, columns: Sequence[str], lookup: OpenLookup
+        self, writer: ChangeWriter, columns: Sequence[str], source_rows: int
     ) -> LocatedWriter:
         merge, named_writer = self.general.merge, replace(writer, columns=tuple(columns))
         is_strict = merge.strict and merge.has("matched")
-        return LocatedWriter(named_writer, is_strict, lookup.rows.num_rows)
+        return LocatedWriter(named_writer, is_strict, source_rows)
 
     def _changes(self, joined: DataFrame) -> DataFrame:
         """A change row for every joined pair, with ``SOURCE_ROW`` in its row id."""

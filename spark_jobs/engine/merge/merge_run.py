@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from pyarrow.fs import LocalFileSystem
+
 from spark_jobs.contract.operation_files import new_lookup_folder
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
@@ -203,6 +205,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             sum(file.row_count for file in general.files),
             self.limits,
             has_arrow_rows=general.scan.arrow_row_id is not None,
+            is_local=isinstance(self.connector.storage.filesystem, LocalFileSystem),
         )
         return physical_plan(
             general,

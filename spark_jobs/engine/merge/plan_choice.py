@@ -9,7 +9,7 @@ from pyspark.sql.types import NullType
 
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
-from spark_jobs.engine.merge.prepared_clauses import why_not_prepared
+from spark_jobs.engine.merge.prepared_clauses import copied_columns, why_not_prepared
 from spark_jobs.engine.merge.processors import RowChangeProcessor
 from spark_jobs.engine.pruning.dynamic_filters import comparable_keys
 from spark_jobs.engine.source.materialized import MaterializedSource
@@ -17,6 +17,7 @@ from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.writes import WriteLayout
 
 _MOST_ROWS: Final = 2_000_000
+_MOST_COPIED_ROWS: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +41,26 @@ def chosen_plan(
     limits: PlanLimits,
     *,
     has_arrow_rows: bool,
+    is_local: bool,
 ) -> PlanChoice:
     """The plan that ``limits`` force, or the one that suits the statement.
 
     ``target_rows`` are in the files that are read. ``has_arrow_rows``: tasks can read target rows
-    and their row ids without the JVM.
+    and their row ids without the JVM. ``is_local``: the workspace is on a local disk.
 
     Raises:
         NotSupportedError: the forced plan cannot run the statement.
     """
     if limits.plan == "join":
         return PlanChoice("join", "it is asked for")
-    obstacle = _obstacle(merge, processor, source, update_layout, limits.broadcast)
+    unprepared = why_not_prepared(merge, comparable_keys(merge))
+    copies = is_local and not unprepared and copied_columns(merge, processor) is not None
+    most = (limits.copied, _MOST_COPIED_ROWS) if copies else (limits.broadcast, _MOST_ROWS)
+    obstacle = _obstacle(merge, processor, source, update_layout, *most)
     if obstacle is None and not has_arrow_rows:
         obstacle = "the connector reads rows only through Spark"
-    unprepared = obstacle or why_not_prepared(merge, comparable_keys(merge))
     if limits.plan is not None:
-        problem = obstacle if limits.plan == "located" else unprepared
+        problem = obstacle if limits.plan == "located" else obstacle or unprepared
         if problem is not None:
             raise NotSupportedError(
                 f"The plan {limits.plan} cannot run this statement: {problem}.",
@@ -65,7 +69,8 @@ def chosen_plan(
         return PlanChoice(limits.plan, "it is asked for")
     if obstacle is not None or source is None:
         return PlanChoice("join", obstacle or "there is no source")
-    if source.row_count > limits.located_share * target_rows:
+    share = limits.copied_share if copies else limits.located_share
+    if source.row_count > share * target_rows:
         return PlanChoice("join", "the source has many rows beside the target")
     if unprepared is not None:
         return PlanChoice("located", unprepared)
@@ -77,7 +82,8 @@ def _obstacle(
     processor: RowChangeProcessor,
     source: MaterializedSource | None,
     update_layout: WriteLayout | None,
-    broadcast_limit: int,
+    most_bytes: int,
+    most_rows: int,
 ) -> str | None:
     """Why no task can look target rows up in the source; None: it can."""
     if source is None:
@@ -90,7 +96,7 @@ def _obstacle(
         return "an UPDATE assigns columns that decide where a row is stored"
     if not comparable_keys(merge):
         return "ON compares no columns whose values can be looked up"
-    if source.byte_size > broadcast_limit or source.row_count > _MOST_ROWS:
+    if source.byte_size > most_bytes or source.row_count > most_rows:
         return "the source is too large to be looked up"
     parts = [merge.on, *(each for case in merge.cases for each in case.expressions)]
     if not all(each.deterministic for each in parts):

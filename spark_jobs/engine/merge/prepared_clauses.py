@@ -7,7 +7,7 @@ may fail where the statement must not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
     from spark_jobs.engine.analysis.expressions import JoinKey
     from spark_jobs.engine.merge.general_plan import GeneralPlan
+    from spark_jobs.engine.merge.processors import RowChangeProcessor
     from spark_jobs.engine.source.materialized import MaterializedSource
 
 _PART: Final = f"{RESERVED_PREFIX}part_"
@@ -61,6 +62,27 @@ def why_not_prepared(merge: AnalyzedMerge, keys: Sequence[JoinKey]) -> str | Non
     return None
 
 
+def copied_columns(merge: AnalyzedMerge, processor: RowChangeProcessor) -> Mapping[str, str] | None:
+    """The source column of each assigned column, if nothing has to be evaluated for a match.
+
+    That is so without MATCHED clauses, and with one that has no condition and copies columns or
+    deletes. Else None.
+    """
+    found: dict[str, str] = {}
+    matched = merge.only("matched").cases
+    if not matched:
+        return found
+    case = matched[0]
+    if len(matched) > 1 or case.condition is not None:
+        return None
+    for name in processor.assigned_columns[case.number]:
+        column = case.values[name].copied_column(merge.source_alias, merge.stored_types[name])
+        if column is None:
+            return None
+        found[name] = column
+    return found
+
+
 def prepared_clauses(
     general: GeneralPlan, source: MaterializedSource, keys: Sequence[JoinKey]
 ) -> tuple[SourceRows, PreparedClauses]:
@@ -78,6 +100,9 @@ def prepared_clauses(
     if not merge.has("matched") or not general.files:
         found = source_rows(source, columns, keys, merge.source_alias, general.moment)
         return found, PreparedClauses(_no_changes(found.rows.num_rows), ())
+    copied = copied_columns(merge, general.processor)
+    if copied is not None:
+        return _copied(general, source, keys, columns, copied)
     of_frame = source.frame.schema
     schema = StructType([StructField(name, of_frame[name].dataType) for name in columns])
     parts = [*map(key_value, keys), *(column_of(merge.source_alias, name) for name in columns)]
@@ -91,6 +116,29 @@ def prepared_clauses(
     names = frame.columns[len(parts) :]
     changes = pa.table(arrays[len(parts) :], names)
     return found, PreparedClauses(changes, tuple(names[2:]))
+
+
+def _copied(
+    general: GeneralPlan,
+    source: MaterializedSource,
+    keys: Sequence[JoinKey],
+    columns: Sequence[str],
+    copied: Mapping[str, str],
+) -> tuple[SourceRows, PreparedClauses]:
+    """As ``prepared_clauses``, for a clause whose values need no evaluation."""
+    merge = general.merge
+    names = sorted({*columns, *copied.values()})
+    found = source_rows(source, names, keys, merge.source_alias, general.moment)
+    of_source = dict(zip(names, found.rows.columns, strict=True))
+    (case,) = merge.only("matched").cases
+    assigned = [name for name in merge.table.column_names if name in copied]
+    count = found.rows.num_rows
+    changes = {
+        rows.OPERATION: np.full(count, case.operation, np.int8),
+        rows.CASE_NUMBER: np.full(count, case.number, np.int32),
+        **{name: of_source[copied[name]] for name in assigned},
+    }
+    return found.only(columns), PreparedClauses(pa.table(changes), tuple(assigned))
 
 
 def _evaluated(general: GeneralPlan, source: MaterializedSource, parts: Sequence[str]) -> DataFrame:

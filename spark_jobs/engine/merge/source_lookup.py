@@ -108,20 +108,32 @@ def make_lookup(keys: Sequence[pa.Array], rows: pa.Table) -> tuple[OpenLookup, N
     for key in keys:
         kept &= key.is_valid().to_numpy(zero_copy_only=False)
     numbers = np.flatnonzero(kept)
-    codes = np.zeros(len(numbers), np.int64)
     distinct, combined = [], []
+    codes: Numbers | None = None
     for key in keys:
-        present = key.take(pa.array(numbers))
-        values = pc.unique(present)
-        values = values.take(pc.sort_indices(values))
-        occurring, codes = np.unique(_paired(codes, values, present), return_inverse=True)
+        values, own = _ranked(key.take(pa.array(numbers)))
         distinct.append(values)
+        if codes is None:
+            occurring, codes = np.arange(len(values)), own
+        else:
+            occurring, codes = np.unique(codes * len(values) + own, return_inverse=True)
         combined.append(occurring)
+    assert codes is not None  # noqa: S101
     order = np.argsort(codes, kind="stable")
-    count = len(combined[-1])
-    starts = np.searchsorted(codes[order], np.arange(count + 1)).astype(np.int64)
+    counts = np.bincount(codes, minlength=len(combined[-1]))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     numbers = numbers[order]
     return OpenLookup(one_batch(rows.take(pa.array(numbers))), distinct, combined, starts), numbers
+
+
+def _ranked(column: pa.Array) -> tuple[pa.Array, Numbers]:
+    """The distinct values in ascending order, and the place of each row's among them."""
+    if _is_integral(column.type):
+        values, places = np.unique(_as_integers(column), return_inverse=True)
+        return pa.array(values).cast(_number_type(column.type)).view(column.type), places
+    values = pc.unique(column)
+    values = values.take(pc.sort_indices(values))
+    return values, _places(values, column)
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -174,7 +186,7 @@ def _paired(codes: Numbers, values: pa.Array, column: pa.Array) -> Numbers:
 def _places(values: pa.Array, column: pa.Array) -> Numbers:
     """The place of each row among the ascending ``values``; -1: it is not among them."""
     kind = values.type
-    if not (pa.types.is_integer(kind) or pa.types.is_date32(kind)):
+    if not _is_integral(kind):
         found = pc.fill_null(pc.index_in(column, value_set=values, skip_nulls=True), -1)
         return _integers(found.cast(pa.int64()))
     places = _found(_as_integers(column), _as_integers(values))
@@ -192,10 +204,18 @@ def _found(wanted: Numbers, among: Numbers) -> Numbers:
     return found
 
 
+def _is_integral(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_date32(kind)
+
+
+def _number_type(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if pa.types.is_date32(kind) else kind
+
+
 def _as_integers(array: pa.Array) -> Numbers:
     """Integers or dates as numbers in the same order, 0 for NULL."""
     if pa.types.is_date32(array.type):
-        array = array.view(pa.int32())
+        array = array.view(_number_type(array.type))
     return _integers(pc.fill_null(array, 0) if array.null_count else array)
 
 

@@ -29,6 +29,14 @@ class SourceRows:
     rows: pa.Table
     keys: Sequence[pa.Array]
 
+    def only(self, columns: Sequence[str]) -> SourceRows:
+        """The same rows with only these columns."""
+        places = [self.schema.names.index(name) for name in columns]
+        fields = [self.schema.fields[place] for place in places]
+        chosen = [self.rows.column(place) for place in places]
+        names = [f"c{index}" for index in range(len(columns))]
+        return SourceRows(StructType(fields), pa.table(chosen, names), self.keys)
+
 
 def source_rows(
     source: MaterializedSource,
