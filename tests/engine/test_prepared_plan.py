@@ -51,6 +51,9 @@ STATEMENTS = {
         (matched(update(v="s.v"), "s.n < 3"), matched(update(n="s.n", req="coalesce(s.k, 0)"))),
     ),
     "insert": Behaviour("", _SOURCE, (not_matched(_NEW),)),
+    "copies": Behaviour(
+        "", _SOURCE, (matched(update(v="s.v", n="s.n", k="s.k")), not_matched(_NEW))
+    ),
     "delete": Behaviour("", _SOURCE, (matched(delete()),)),
     "NULL": Behaviour("", _SOURCE, (matched(update(v="NULL", n="CAST(NULL AS INT)")),)),
     "several keys": Behaviour(
@@ -134,6 +137,7 @@ FAILING = {
     ),
 }
 _NUMBERS = "VALUES (101, '1'), (102, 'x'), (9999, 'y') AS s(id, number)"
+_LONG = "repeat('x', 1000)"
 # Values that cannot be computed on some row of the source.
 LAZY = {
     "row without a match": (
@@ -212,15 +216,19 @@ def test_a_plan_that_cannot_run_is_an_error(
         ("VALUES (101, 'x') AS s(id, v)", matched(update(v="s.v")), "prepared"),
         ("VALUES (101, 'x') AS s(id, v)", matched(update(v="t.v")), "located"),
         ("VALUES (101, 'x') AS s(id, v)", by_source(delete()), "join"),
-        ("(SELECT id, 'x' AS v FROM range(90, 390))", matched(update(v="s.v")), "join"),
+        ("(SELECT id, 'x' AS v FROM range(90, 390))", matched(update(v="upper(s.v)")), "join"),
+        ("(SELECT id, 'x' AS v FROM range(90, 390))", matched(update(v="s.v")), "prepared"),
+        ("(SELECT id, 'x' AS v FROM range(90, 9000))", matched(update(v="s.v")), "join"),
+        (f"(SELECT id, {_LONG} AS v FROM range(90, 390))", matched(update(v="s.v")), "join"),
     ],
 )
 def test_the_plan_suits_the_statement(
     source: str, clause: MergeCase, plan: str, make_table: MakeTable
 ) -> None:
     harness = make_table("append-cow", ORDERS, partitioned=True)
+    limits = PlanLimits(located_share=0.25, copied=100_000, copied_share=100.0)
 
-    result = run(Behaviour("", source, (clause,)), harness, PlanLimits(located_share=0.25))
+    result = run(Behaviour("", source, (clause,)), harness, limits)
 
     assert result.error is None, result.error
     assert result.metrics.plan.startswith(f"{plan}: ")

@@ -255,6 +255,7 @@ class ExpressionAnalyzer:
             source_columns=frozenset([] if target else [name]),
             type=side.frame.schema[name].dataType,
             deterministic=True,
+            source_column=None if target else name,
         )
 
     def _refuse_added(self, owned: Sequence[tuple[str, str]], where: str) -> None:

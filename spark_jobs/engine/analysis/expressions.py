@@ -10,8 +10,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType
 
-from spark_jobs.engine.runtime.names import column_of
-
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -37,8 +35,9 @@ class Expression:
     """An analysed expression.
 
     ``text`` is evaluated on the joined frame. ``target_columns`` and ``source_columns`` are what it
-    reads; ``type`` is the type of its value. ``subquery_columns`` are the columns that its
-    subqueries read, by view name; only WHERE and the values of UPDATE may have subqueries.
+    reads; ``type`` is the type of its value. ``source_column``: the source's column, if it is just
+    one. ``subquery_columns`` are the columns that its subqueries read, by view name; only WHERE and
+    the values of UPDATE may have subqueries.
     """
 
     text: str
@@ -46,6 +45,7 @@ class Expression:
     source_columns: frozenset[str]
     type: DataType
     deterministic: bool
+    source_column: str | None = None
     subquery_columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -53,15 +53,12 @@ class Expression:
         """The expression as a column of the joined frame."""
         return F.expr(self.text)
 
-    def copied_column(self, alias: str, wanted: DataType) -> str | None:
-        """The column of the source ``alias`` whose values it stores, unchanged, as ``wanted``.
+    def copied_column(self, wanted: DataType) -> str | None:
+        """The source's column whose values it stores as they are in one declared as ``wanted``.
 
-        None if it is anything but a column, or if store assignment may change or refuse a value.
+        None if it is anything else, or if store assignment may change or refuse a value.
         """
-        if len(self.source_columns) != 1 or self.type != wanted:
-            return None
-        (column,) = self.source_columns
-        return column if self.text == column_of(alias, column) else None
+        return self.source_column if self.type == wanted else None
 
 
 NULL: Final = Expression("NULL", frozenset(), frozenset(), NullType(), deterministic=True)

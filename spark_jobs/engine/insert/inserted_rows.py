@@ -50,7 +50,7 @@ class AnalyzedInsert:
         """The position of every table column's source column; None if any value is computed."""
         found = {}
         for name, value in self.values.items():
-            column = value.copied_column(_SOURCE, self.stored_types[name])
+            column = value.copied_column(self.stored_types[name])
             if column is None:
                 return None
             found[name] = int(column[1:])

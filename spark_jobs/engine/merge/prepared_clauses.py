@@ -76,7 +76,7 @@ def copied_columns(merge: AnalyzedMerge, processor: RowChangeProcessor) -> Mappi
     if len(matched) > 1 or case.condition is not None:
         return None
     for name in processor.assigned_columns[case.number]:
-        column = case.values[name].copied_column(merge.source_alias, merge.stored_types[name])
+        column = case.values[name].copied_column(merge.stored_types[name])
         if column is None:
             return None
         found[name] = column

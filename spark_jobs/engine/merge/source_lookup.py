@@ -205,7 +205,7 @@ def _found(wanted: Numbers, among: Numbers) -> Numbers:
 
 
 def _is_integral(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_date32(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind))
 
 
 def _number_type(kind: pa.DataType) -> pa.DataType:
