@@ -95,7 +95,8 @@ class MetadataReads(ABC):
 
         Raises:
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
-            NotSupportedError: an option of the table has an invalid value.
+            NotSupportedError: such a table is not compacted here, or an option of it has an
+                invalid value.
             RequestError: a parameter, or a column or value of ``partition``, is invalid.
         """
         spec = CompactSpec(

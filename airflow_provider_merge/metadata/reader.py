@@ -137,7 +137,8 @@ class TableReader(Protocol):
 
         Raises:
             RequestError: as ``partition_filter``.
-            NotSupportedError: an option of the table has an invalid value.
+            NotSupportedError: such a table is not compacted here, or an option of it has an
+                invalid value.
         """
         ...
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sizes import parse_size, parse_size_option
 from spark_jobs.errors import NotSupportedError
 
@@ -19,6 +20,7 @@ SMALL_FILE_SHARE: Final = "compaction.small-file-ratio"
 DELETED_SHARE: Final = "compaction.delete-ratio-threshold"
 SORTED_RUNS: Final = "num-sorted-run.compaction-trigger"
 LEVELS: Final = "num-levels"
+_EVOLVES_COLUMNS: Final = "data-evolution.enabled"
 _APPEND_TARGET: Final = 256 * 2**20
 _KEYED_TARGET: Final = 128 * 2**20
 _TRIGGER: Final = 5
@@ -58,6 +60,20 @@ class CompactionThresholds:
     def is_small(self, size: int) -> bool:
         """Whether a file of so many bytes is small."""
         return size < self.target_file_size * self.small_file_share
+
+
+def refuse_uncompactable(name: TableName, options: Mapping[str, str]) -> None:
+    """Refuse tables that only Paimon's own engines compact.
+
+    Raises:
+        NotSupportedError: the table has data evolution.
+    """
+    if options.get(_EVOLVES_COLUMNS, "").strip().lower() == "true":
+        raise NotSupportedError(
+            f"{name} stores columns apart (option {_EVOLVES_COLUMNS}): compacting it, so that rows "
+            "keep their ids, is not supported.",
+            "Compact it with Paimon's own engines.",
+        )
 
 
 def highest_level(options: Mapping[str, str]) -> int:

@@ -20,6 +20,7 @@ from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.paimon.manifests import Manifests
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.triggers.table import TableTrigger
+from spark_jobs.errors import NotSupportedError
 from tests.support.paimon_metadata import TableFiles
 
 JANUARY = [f"2026-01-{day:02}" for day in range(1, 32)]
@@ -155,6 +156,16 @@ def test_the_table_s_newest_options_count(orders):
             assert found(waiting) is None
     with pytest.raises(AirflowFailException, match="Option target-file-size: 'x' is not a size"):
         found(waiting)
+
+
+def test_a_table_that_is_not_compacted_here(warehouse):
+    tracked = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    TableFiles(warehouse).create(**tracked).add()
+    told = "(?s)data-evolution.enabled.*Paimon's own engines"
+    with pytest.raises(AirflowFailException, match=told):
+        found(sensor(min_small_files=2))
+    with pytest.raises(NotSupportedError, match=told):
+        PaimonHook().compaction_facts("shop.orders")
 
 
 def test_a_sensor_that_polls_reads_manifests_once_for_each_snapshot(orders, monkeypatch):

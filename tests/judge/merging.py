@@ -19,6 +19,8 @@ from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
+    Isolation,
+    JobOptions,
     JobRequest,
     Source,
     SqlSource,
@@ -54,12 +56,14 @@ def merge(
     aliases: tuple[str, str] = ("t", "s"),
     cardinality: Cardinality = "effective",
     evolves: bool = False,
+    isolation: Isolation | None = None,
 ) -> JobResult:
     """``MERGE INTO table t USING source s ON on`` with the clauses; ``evolves``: the schema."""
     file = warehouse.path.parent / f"source-{uuid.uuid4()}.parquet"
     pq.write_table(source, file)
     statement = MergeSpec("s", on, tuple(cases), *aliases, cardinality, evolves)
-    return _run(spark, warehouse, table, statement, FileSource("s", str(file), "parquet"))
+    source_file, options = FileSource("s", str(file), "parquet"), JobOptions(isolation=isolation)
+    return _run(spark, warehouse, table, statement, source_file, options=options)
 
 
 def merge_query(
@@ -150,6 +154,7 @@ def _run(
     table: str | None,
     statement: Statement,
     *sources: Source,
+    options: JobOptions | None = None,
 ) -> JobResult:
     request = JobRequest(
         operation_id=str(uuid.uuid4()),
@@ -157,5 +162,6 @@ def _run(
         catalog=CatalogSpec("paimon", str(warehouse.path)),
         statement=statement,
         sources=sources,
+        options=options or JobOptions(),
     )
     return run(request, spark)

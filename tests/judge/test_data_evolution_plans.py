@@ -135,19 +135,25 @@ def beside(other):
 
 
 @pytest.mark.slow
-def test_two_merges_at_once(spark, warehouse, table):
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+def test_two_merges_at_once(spark, warehouse, table, isolation):
     """Of different columns both land at once; of the same column, one runs again."""
-    v, w = rows_of(range(6), 5), rows_of(range(3, 9), 6)
 
-    with beside(lambda: merge(spark, warehouse, v, [sets("v")])):
-        result = merge(spark, warehouse, w, [sets("w")])
-    assert (result.error, result.metrics.attempts, result.metrics.snapshots_met) == (None, 1, 1)
-    with beside(lambda: merge(spark, warehouse, rows_of([1], 8), [sets("v")])):
-        result = merge(spark, warehouse, rows_of([3], 9), [sets("v")])
-    assert (result.error, result.metrics.attempts) == (None, 2)
+    def run(ids, value, column):
+        result = merge(spark, warehouse, rows_of(ids, value), [sets(column)], isolation=isolation)
+        assert result.error is None, result.error
+        return result.metrics
+
+    with beside(lambda: run(range(6), 5, "v")):
+        metrics = run(range(3, 9), 6, "w")
+    assert (metrics.attempts, metrics.snapshots_met) == (1, 1)
+    with beside(lambda: run([1], 8, "v")):
+        metrics = run([3], 9, "v")
+    assert metrics.attempts == 2
     with beside(table.compact):
-        result = merge(spark, warehouse, rows_of([5], 11), [sets("v")])
-    assert result.error is None
+        metrics = run([5], 11, "v")
+    assert metrics.attempts == 2
 
     values = [(5, "w1"), (8, "w1"), (5, "w1"), (9, "w6"), (5, "w6"), (11, "w6")]
     found = look(warehouse)

@@ -33,6 +33,7 @@ from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.paimon_compaction import refuse_uncompactable
 from spark_jobs.contract.paimon_files import (
     entry_name,
     entry_path,
@@ -197,13 +198,15 @@ class PaimonTable:
         """What a compaction by ``spec`` would find; partitions and errors as in ``partitions``.
 
         Raises:
-            NotSupportedError: an option of the table has an invalid value.
+            NotSupportedError: only Paimon's own engines compact such a table, or an option of it
+                has an invalid value.
         """
         if snapshot is None:
             found = self._of_latest(lambda newest: self.compaction_facts(spec, wanted, newest))
             return found or []
         # A compaction looks at the newest options, which may be newer than the snapshot.
         schema, options = self.schema(snapshot.schema_id), self.schema().options
+        refuse_uncompactable(self.name, options)
         marks = marks_by_file(self.manifests.marked_rows(snapshot))
         count = CompactionCount.of(schema, options, marks, spec)
         partitions = self._files_by_values(snapshot, schema, wanted)

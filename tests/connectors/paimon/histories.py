@@ -1,7 +1,8 @@
 """Random histories of a table, remembered as the rows that each of its snapshots holds.
 
 Everything follows from the seed: appends of pypaimon and of this connector, merges, overwrites,
-deletion vectors, tags, branches with commits of their own, consumers, a new column.
+deletion vectors, files of columns, tags, branches with commits of their own, consumers, a new
+column.
 """
 
 from __future__ import annotations
@@ -186,9 +187,15 @@ class History:
 
     def _change(self, table: TableHandle, ordinal: int, position: int) -> Any:
         at = {"file": ordinal, "position": position}
-        if table.native.marks_rows or self.random.random() < 0.5:
+        if self._deletes(table.native):
             return change_rows(table, rows.DELETE, [at], case=1)
         return change_rows(table, rows.UPDATE, [{**at, "v": f"changed {self.next_id}"}])
+
+    def _deletes(self, native: Any) -> bool:
+        """Only files of columns update rows under data evolution, and only vectors delete them."""
+        if native.evolves_columns:
+            return native.marks_rows and self.random.random() < 0.5
+        return native.marks_rows or self.random.random() < 0.5
 
     def _live_position(self, table: TableHandle, file: Any) -> int:
         """A row of a file that is not marked as deleted."""
@@ -223,6 +230,8 @@ def new_history(warehouse: Path, seed: int, commits: int | None = None) -> Histo
     if chosen.random() < 0.5:
         options["deletion-vectors.enabled"] = "true"
     options["snapshot.expire.limit"] = random.Random(f"batch {seed}").choice(["1", "3", "50"])
+    if random.Random(f"columns {seed}").random() < 0.3:
+        options |= {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     partitions = chosen.choice([["p"], []])
     create(connector, {"id": "int", "v": "string", "p": "int"}, partitions, options)
     history = History(warehouse, chosen, connector)

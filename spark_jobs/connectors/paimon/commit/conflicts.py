@@ -50,6 +50,7 @@ def refuse_conflicts(
         CommitError: COMMIT_CONFLICT; names the conflicting snapshot and its partitions.
     """
     _refuse_lost_files(table, gap, change, index_files)
+    _refuse_global_indexes(table, gap)
     if table.keyed is not None:
         for commit, entries in overtaking(gap, change):
             raise _conflict(table, commit, entries, "records of keys that the statement writes")
@@ -115,6 +116,14 @@ def _refuse_lost_files(
         moved = [e for e in commit.reindexed if index_manifest.index_name(e) in differing]
         if moved:
             raise _conflict(table, commit, moved, "deletion vectors that the statement rewrites")
+
+
+def _refuse_global_indexes(table: PinnedTable, gap: Gap) -> None:
+    """Check that nobody built an index that the statement leaves as it is, beside other values."""
+    for commit in gap.commits:
+        built = [each for each in commit.reindexed if index_manifest.is_global_index(each)]
+        if built:
+            raise _conflict(table, commit, built, "an index that the statement would not keep")
 
 
 def _indexes_of(

@@ -31,10 +31,10 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
 )
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
-from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_compaction
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.paimon_compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
     GroupCommit,
@@ -84,9 +84,9 @@ class PaimonCompaction:
             CatalogError: METADATA_UNREADABLE.
         """
         self._metadata.require_writable(table)
-        self._metadata.plan_files(table)
         target = pinned_table(table)
-        refuse_compaction(target, table.name)
+        refuse_uncompactable(table.name, target.options)
+        self._metadata.plan_files(table)
         options = CompactionOptions.of(target, spec)
         keys, limits = target.schema.partition_keys, Limits.of(spec)
         with reading_metadata(place_of_metadata(target.table)):

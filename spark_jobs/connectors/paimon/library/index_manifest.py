@@ -121,3 +121,8 @@ def marked_files(entry: Any) -> list[str]:
 def is_hash_index(entry: Any) -> bool:
     """Whether an entry's index file is one of the HASH index."""
     return bool(entry.index_file.index_type == HASH)
+
+
+def is_global_index(entry: Any) -> bool:
+    """Whether an entry's index file is of a kind that statements do not keep."""
+    return entry.index_file.index_type not in (DELETION_VECTORS, HASH)

@@ -9,7 +9,6 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
-_OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 _EVOLVES: Final = "stores columns apart (option data-evolution.enabled)"
 
 
@@ -70,17 +69,4 @@ def refuse_row_changes(
             "enabled (option deletion-vectors.enabled).",
             "Switch deletion-vectors.enabled on if all readers are of Paimon 2, or overwrite the "
             "partitions.",
-        )
-
-
-def refuse_compaction(table: PinnedTable, name: TableName) -> None:
-    """Refuse to compact a table with data evolution.
-
-    Raises:
-        NotSupportedError: it is one.
-    """
-    if table.evolves_columns:
-        raise NotSupportedError(
-            f"{name} {_EVOLVES}: compacting it, so that rows keep their ids, is not supported.",
-            _OTHER_ENGINE,
         )

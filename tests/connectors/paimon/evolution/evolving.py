@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pypaimon.globalindex.global_index_meta import GlobalIndexMeta
+from pypaimon.index.index_file_meta import IndexFileMeta
+from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
+
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit, SnapshotWriter
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.spi import rows
@@ -109,3 +113,16 @@ def commit_copy(connector: Connector, ordinal: int, **changes: Any) -> str:
     )
     assert connector.writes._snapshots.publish(native, new_snapshot)  # type: ignore[attr-defined]
     return str(name)
+
+
+def commit_index(connector: Connector) -> None:
+    """Publish a global index of the column a: its manifest entry, without the file."""
+    native = connector.metadata.load_table(NAME).native
+    anchor = native.unit_entries(0)[0]
+    about = GlobalIndexMeta(0, 3, native.table.table_schema.fields[2].id)
+    index = IndexFileMeta("btree", "global-index-1", 1, 4, global_index_meta=about)
+    entry = IndexManifestEntry(ADD, anchor.partition, 0, index)
+    new_snapshot = SnapshotWriter(native, Commit("another writer", 2, {})).write(
+        Change([], [entry], [], overwrites=False), native.snapshot
+    )
+    assert connector.writes._snapshots.publish(native, new_snapshot)  # type: ignore[attr-defined]

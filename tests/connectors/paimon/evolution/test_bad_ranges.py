@@ -7,12 +7,14 @@ from unittest import mock
 import pytest
 
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, CommitError, ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.paimon.evolution.evolving import (
     EVOLVING,
     VECTORS,
+    Update,
     commit_copy,
+    commit_index,
     filled,
     update,
 )
@@ -97,6 +99,19 @@ def test_vectors_of_files_of_columns(connector: Connector) -> None:
     newest = native.unit_entries(0)[-1].file.file_name
     with mock.patch.object(type(native), "vectors", {newest: None}):
         assert newest in unreadable(connector)
+
+
+def test_global_indexes(connector: Connector) -> None:
+    """Also where somebody builds one while a statement runs: then it runs again, and is refused."""
+    filled(connector, keys=())
+    late = Update(connector, {(0, 1): {"a": 10}}, isolation="snapshot")
+    commit_index(connector)
+
+    with pytest.raises(CommitError, match="an index that the statement would not keep"):
+        late.publish()
+
+    with pytest.raises(NotSupportedError, match="index of the kind btree"):
+        connector.metadata.plan_files(connector.metadata.load_table(NAME))
 
 
 def test_clauses(connector: Connector) -> None:
