@@ -45,6 +45,7 @@ def java() -> Callable[[Path], list[dict[str, Any]]] | None:
         "merge with vectors beside others",
         "appended records beside others",
         "rewritten sections",
+        # It publishes like "merge beside others"; only its sink is another.
         pytest.param("files of columns beside others", marks=pytest.mark.extended),
     ],
 )
