@@ -9,15 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.contract.properties import OPERATION_ID
-from spark_jobs.spi import rows
+from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet, whole_table
 from tests.connectors.iceberg.plain_tables import NAME
-
-_ROW_ID = pa.struct([("file", pa.int32()), ("position", pa.int64())])
+from tests.support.iceberg_changes import deleted, inserted, updated
 
 
 @dataclass
@@ -28,6 +26,7 @@ class DirectWrite:
     operation_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     read_set: ReadSet = whole_table
     isolation: Any = "serializable"
+    statement: str = "merge"
     rewrite_share: float | None = None
     reads: bool = True
 
@@ -36,7 +35,7 @@ class DirectWrite:
         self.connector.metadata.require_writable(self.table)
         self.files = self.connector.metadata.plan_files(self.table)
         write = MergeWrite(
-            Operation(self.operation_id, "digest", {}),
+            Operation(self.operation_id, "digest", {STATEMENT: self.statement}),
             self.files if self.reads else (),
             ((), ("s",)),
             ("id",),
@@ -50,31 +49,15 @@ class DirectWrite:
 
     def insert(self, *new: dict[str, Any]) -> DirectWrite:
         """Store new rows, each of which has all columns."""
-        batch = pa.RecordBatch.from_pylist(
-            list(new), schema=pa.schema(self.handle.sinks.layout.files.schema)
-        )
-        derived = self.connector.metadata.insert_layout(self.table).derived
-        if derived is not None:
-            arrays = derived.function(batch)
-            for (name, _), array in zip(derived.columns, arrays, strict=True):
-                batch = batch.append_column(name, array)
-        operations = pa.array([rows.INSERT] * len(new), pa.int8())
-        return self._store(batch.append_column(rows.OPERATION, operations))
+        return self._store(inserted(self.connector, self.table, new))
 
     def delete(self, file: int, *positions: int) -> DirectWrite:
         """Delete rows of a file."""
-        ids = pa.array([{"file": file, "position": each} for each in positions], _ROW_ID)
-        operations = pa.array([rows.DELETE] * len(positions), pa.int8())
-        cases = pa.array([0] * len(positions), pa.int32())
-        names = [rows.ROW_ID, rows.OPERATION, rows.CASE_NUMBER]
-        return self._store(pa.RecordBatch.from_arrays([ids, operations, cases], names))
+        return self._store(deleted(file, *positions))
 
     def update(self, file: int, position: int, s: str) -> DirectWrite:
         """Set the column ``s`` of a row of a file."""
-        ids = pa.array([{"file": file, "position": position}], _ROW_ID)
-        values = [ids, pa.array([rows.UPDATE], pa.int8()), pa.array([1], pa.int32()), pa.array([s])]
-        names = [rows.ROW_ID, rows.OPERATION, rows.CASE_NUMBER, "s"]
-        return self._store(pa.RecordBatch.from_arrays(values, names))
+        return self._store(updated(file, position, s=s))
 
     def _store(self, batch: pa.RecordBatch) -> DirectWrite:
         sink = self.handle.sinks.open(uuid.uuid4().hex)
