@@ -113,7 +113,8 @@ class MergeWrite:
     docs/semantics.md). ``serializable``: the statement must have the same result on the snapshot
     that it is published on, so nothing in its read set may have changed: the connector calls
     ``read_set`` with the files that others added, removed or marked in the meantime. ``snapshot``:
-    only what the statement rewrites, marks or removes must still be there, unchanged.
+    only what the statement rewrites, marks or removes must still be there, unchanged. None: the
+    table decides by the kind of statement; a connector without such options takes ``serializable``.
     ``read_columns`` are the target columns on whose values the result depends, besides those that
     clauses assign; None: all.
     ``overwrites``: the snapshot is of the kind OVERWRITE even if it removes nothing. ``dry_run``:
@@ -129,7 +130,7 @@ class MergeWrite:
     on_columns: tuple[str, ...]
     target_file_size: int
     rewrite_share: float | None = None
-    isolation: Isolation = "serializable"
+    isolation: Isolation | None = "serializable"
     read_set: ReadSet = whole_table
     read_columns: frozenset[str] | None = None
     overwrites: bool = False

@@ -139,7 +139,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             on_columns=tuple(sorted(merge.on.target_columns)),
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
-            isolation=self.options.isolation or "serializable",
+            isolation=self.options.isolation,
             read_set=read_set,
             read_columns=None if self.reads_itself else processor.target_columns,
             dry_run=self.dry_run,
