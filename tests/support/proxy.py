@@ -1,17 +1,33 @@
-"""An HTTP proxy before an object store that loses requests and answers as it is told."""
+"""An HTTP proxy before a server that loses, doubles and delays requests as it is told."""
 
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-Fault = Literal["lose the request", "lose the answer", "503", "501", "409", "ignore conditions"]
+# "late": the request arrives when its sender has long been told that it is lost.
+Fault = Literal[
+    "lose the request",
+    "lose the answer",
+    "cut the answer",
+    "twice",
+    "late",
+    "409",
+    "429",
+    "500",
+    "501",
+    "503",
+    "ignore conditions",
+]
+LATE_SECONDS = 1.5
 
 
 @dataclass(slots=True)
@@ -81,17 +97,25 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.server.proxy.fault(self.command, self.path)
         if fault == "lose the request":
             self._hang_up()
-        elif fault in ("501", "503", "409"):
+        elif fault is not None and fault.isdecimal():
             self._answer(int(fault), [], b"")
+        elif fault == "late":
+            self._hang_up()
+            time.sleep(LATE_SECONDS)
+            self._forwarded(dict(self.headers.items()), body)
         else:
             headers = {
                 name: value
                 for name, value in self.headers.items()
                 if not (fault == "ignore conditions" and name.lower() == "if-none-match")
             }
+            if fault == "twice":
+                self._forwarded(headers, body)
             status, answered, content = self._forwarded(headers, body)
             if fault == "lose the answer":
                 self._hang_up()
+            elif fault == "cut the answer":
+                self._answer(status, answered, content[:20])
             else:
                 self._answer(status, answered, content)
 
@@ -146,7 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hang_up(self) -> None:
         self.close_connection = True
-        self.connection.close()
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         del format, args

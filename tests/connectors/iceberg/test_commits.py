@@ -203,6 +203,25 @@ def test_what_is_in_the_way_of_a_change_to_the_second_file(
         assert ids_of(catalog) == [each for each in beside if each != 11]
 
 
+@pytest.mark.parametrize(("statement", "conflicts"), [("merge", False), ("update", True)])
+def test_the_table_decides_the_isolation_of_a_statement_that_asks_for_none(
+    catalog: PlainCatalog, connector: Connector, statement: str, conflicts: bool
+) -> None:
+    with library_table(catalog).transaction() as transaction:
+        transaction.set_properties({"write.merge.isolation-level": "SNAPSHOT"})
+    write = DirectWrite(connector, isolation=None, statement=statement)
+    write.delete(file_with(write, 11), 1)
+    append_beside(catalog)
+
+    if conflicts:
+        with pytest.raises(JobError) as caught:
+            write.publish()
+        assert caught.value.code is ErrorCode.COMMIT_CONFLICT
+    else:
+        write.publish()
+    assert (11 in ids_of(catalog)) == conflicts
+
+
 def test_a_file_that_another_one_has_changed_is_in_the_way_under_either_isolation(
     catalog: PlainCatalog, connector: Connector
 ) -> None:
@@ -240,6 +259,25 @@ def test_a_retry_knows_that_history_is_lost(catalog: PlainCatalog, connector: Co
 
     assert caught.value.code is ErrorCode.COMMIT_HISTORY_EXPIRED
     assert found(connector, "another") is None
+
+
+def test_a_retry_knows_that_the_first_snapshot_of_a_table_is_lost(tmp_path: Path) -> None:
+    catalog = PlainCatalog(tmp_path)
+    catalog.create(SCHEMA, {"format-version": "2"}, None)
+    connector = catalog.open()
+    write = DirectWrite(connector).insert({"id": 1, "s": "x"})
+    note = (catalog.folder / base_path(write.operation_id)).read_bytes()
+    made = write.publish()
+    append_beside(catalog)
+    (catalog.folder / base_path(write.operation_id)).write_bytes(note)
+    assert found(connector, write.operation_id) == made
+    # Whose snapshots then begin with one without a parent.
+    library_table(catalog).maintenance.expire_snapshots().by_id(made.snapshot_id).commit()
+
+    with pytest.raises(JobError) as caught:
+        found(connector, write.operation_id)
+
+    assert caught.value.code is ErrorCode.COMMIT_HISTORY_EXPIRED
 
 
 def test_tables_of_version_1(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
+from tests.support.proxy import LATE_SECONDS, Fault, Proxy, proxy_before
 
 __all__ = ["iceberg_rest"]
 
+_COMMITS = "/tables/t"
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
 
@@ -33,8 +35,8 @@ class RestTables:
 
     server: IcebergRest
 
-    def open(self) -> Connector:
-        options = {"type": "rest", "uri": self.server.uri}
+    def open(self, uri: str = "") -> Connector:
+        options = {"type": "rest", "uri": uri or self.server.uri}
         spec = CatalogSpec("iceberg", str(self.server.folder), options)
         return open_connector(spec, {"token": self.server.secret})
 
@@ -58,21 +60,67 @@ def tables(iceberg_rest: IcebergRest) -> RestTables:
     return made
 
 
+@pytest.fixture
+def proxy(tables: RestTables) -> Iterator[Proxy]:
+    with proxy_before(tables.server.uri) as running:
+        yield running
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", [None, lost_answer, lost_request, refused])
-def test_one_snapshot_whatever_is_answered(
-    tables: RestTables, monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any] | None
+@pytest.mark.parametrize(
+    "fault",
+    [
+        None,
+        "lose the request",
+        "lose the answer",
+        "cut the answer",
+        "twice",
+        "late",
+        "429",
+        "500",
+        "503",
+    ],
+)
+def test_one_snapshot_whatever_happens_to_the_request(
+    tables: RestTables, proxy: Proxy, fault: Fault | None
 ) -> None:
-    connector = tables.open()
-    write = DirectWrite(connector).delete(0, 1).insert({"id": 20, "s": "new"})
-    if answer is not None:
-        answering(connector, monkeypatch, answer)
+    write = DirectWrite(tables.open(proxy.endpoint)).delete(0, 1).insert({"id": 20, "s": "new"})
+    plan = proxy.add("POST", _COMMITS, fault) if fault else None
 
     committed = write.publish()
 
+    assert plan is None or plan.seen > 0
+    if fault == "late":
+        time.sleep(LATE_SECONDS)
     assert ids_of(tables) == [0, 2, 3, 4, 20]
     assert found(tables.open(), write.operation_id) == committed
     assert len(tables.library().load_table(("db", "t")).snapshots()) == 2
+    write.abort()
+    assert ids_of(tables) == [0, 2, 3, 4, 20]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["lose the request", "late", "503"])
+def test_a_retry_finds_out_what_became_of_requests_without_any_answer(
+    tables: RestTables, proxy: Proxy, fault: Fault
+) -> None:
+    write = DirectWrite(tables.open(proxy.endpoint)).insert({"id": 20, "s": "new"})
+    stored = set(tables.server.folder.rglob("*.parquet"))
+    proxy.add("POST", _COMMITS, fault, times=9)
+
+    with pytest.raises(JobError) as caught:
+        write.publish()
+
+    assert caught.value.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN
+    assert stored == set(tables.server.folder.rglob("*.parquet"))
+    if fault == "late":
+        time.sleep(2 * LATE_SECONDS)
+    is_there = fault == "late"
+    assert (found(tables.open(), write.operation_id) is not None) == is_there
+    if not is_there:
+        retry = DirectWrite(tables.open(), operation_id=write.operation_id)
+        retry.insert({"id": 20, "s": "new"}).publish()
+    assert ids_of(tables) == [0, 1, 2, 3, 4, 20]
 
 
 @pytest.mark.slow

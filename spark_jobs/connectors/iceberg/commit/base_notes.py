@@ -6,8 +6,9 @@ A later try looks for the operation's commit from there on. Unlike a tag, a note
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
@@ -18,9 +19,16 @@ _LONGEST = 4096
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The noted snapshot; None: the table had none."""
+    """A snapshot (None: the table has none), and the table's last sequence number at that time."""
 
     snapshot_id: int | None
+    sequence_number: int
+
+    @classmethod
+    def of(cls, table: PinnedTable) -> Base:
+        """What a write on ``table`` is based on."""
+        snapshot_id = None if table.snapshot is None else int(table.snapshot.snapshot_id)
+        return cls(snapshot_id, table.last_sequence_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +37,17 @@ class BaseNotes:
 
     storage: WarehouseStorage
 
-    def set(self, operation_id: str, table_uuid: str, snapshot_id: int | None) -> bool:
+    def set(self, operation_id: str, table: PinnedTable) -> bool:
         """Note the base unless another try of the operation has noted one; True if none has."""
-        if self.get(operation_id, table_uuid) is not None:
+        if self.get(operation_id, table) is not None:
             return False
-        document = {"table": table_uuid, "snapshot": snapshot_id}
+        document = {"table": str(table.metadata.table_uuid), **asdict(Base.of(table))}
         replace_file(
             self.storage.filesystem, self._path(operation_id), json.dumps(document).encode()
         )
         return True
 
-    def get(self, operation_id: str, table_uuid: str) -> Base | None:
+    def get(self, operation_id: str, table: PinnedTable) -> Base | None:
         """The noted base; None if no try has begun to write to this table.
 
         Raises:
@@ -49,10 +57,10 @@ class BaseNotes:
         try:
             with self.storage.filesystem.open_input_stream(path) as stream:
                 document = json.loads(stream.read(_LONGEST))
-            if document["table"] != table_uuid:
+            if document["table"] != str(table.metadata.table_uuid):
                 return None
-            found = document["snapshot"]
-            return Base(None if found is None else int(found))
+            found = document["snapshot_id"]
+            return Base(None if found is None else int(found), int(document["sequence_number"]))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, RecursionError) as error:

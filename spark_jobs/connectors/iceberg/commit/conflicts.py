@@ -15,6 +15,7 @@ from spark_jobs.connectors.iceberg.read.planning import described_files
 from spark_jobs.connectors.iceberg.table.live_files import may_apply
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.write.table_layout import isolation, statement_of
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.writes import MergeWrite
 
@@ -26,6 +27,7 @@ def refuse_conflicts(table: PinnedTable, gap: Gap, changes: Changes, write: Merg
         CommitError: COMMIT_CONFLICT; names the conflicting snapshot.
     """
     known = {each.entry.path: each.entry for each in table.files}
+    is_serializable = (write.isolation or isolation(table, statement_of(write))) == "serializable"
     for commit in gap.commits:
         if commit.operation_id == write.operation.operation_id:
             raise CommitError(
@@ -38,7 +40,7 @@ def refuse_conflicts(table: PinnedTable, gap: Gap, changes: Changes, write: Merg
         gone = {each.path for each in commit.removed} & {each.path for each in changes.touched}
         if lost or gone or _with_new_deletes(table, commit, changes.touched):
             raise _conflict(commit, "files that the statement changes")
-        if write.isolation == "serializable" and not _keeps_rows(commit, known):
+        if is_serializable and not _keeps_rows(commit, known):
             touched = [*commit.data_files, *_with_new_deletes(table, commit, known.values())]
             if write.read_set(described_files(table, touched)):
                 raise _conflict(commit, "what the statement read")

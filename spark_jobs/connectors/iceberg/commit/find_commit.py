@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
-from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
+from spark_jobs.connectors.iceberg.commit.gap import ancestors, snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
@@ -20,17 +20,14 @@ def find_commit(
     Raises:
         CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the base have expired.
     """
-    current = table.snapshot
-    while current is not None:
-        summary = summary_of(current)
+    for each in ancestors(table):
+        summary = summary_of(each)
         if summary.get(OPERATION_ID) == operation_id:
             properties = {k: v for k, v in summary.items() if k.startswith("merge.")}
-            return CommittedSnapshot(current.snapshot_id, properties)
-        if base is not None and current.snapshot_id == base.snapshot_id:
+            return CommittedSnapshot(each.snapshot_id, properties)
+        if base is not None and each.snapshot_id == base.snapshot_id:
             return None
-        parent = current.parent_snapshot_id
-        current = None if parent is None else table.metadata.snapshot_by_id(parent)
-    if base is not None and snapshots_since(table, base.snapshot_id) is None:
+    if base is not None and snapshots_since(table, base) is None:
         raise CommitError(
             ErrorCode.COMMIT_HISTORY_EXPIRED,
             f"The snapshots of {table.place} do not lead back to {base.snapshot_id}, on which "

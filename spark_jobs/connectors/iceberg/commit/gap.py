@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
 from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
@@ -65,32 +66,49 @@ def summary_of(snapshot: Any) -> dict[str, str]:
     return {**found, "operation": str(getattr(operation, "value", operation))}
 
 
-def snapshots_since(latest: PinnedTable, base: int | None) -> list[Any] | None:
+def ancestors(table: PinnedTable) -> Iterator[Any]:
+    """The snapshots of a branch that have not expired, from its head backwards."""
+    known = {each.snapshot_id: each for each in table.metadata.snapshots}
+    current = table.snapshot
+    while current is not None:
+        yield current
+        # Each once, even if the metadata says that they follow each other in a circle.
+        known.pop(current.snapshot_id, None)
+        current = known.get(current.parent_snapshot_id)
+
+
+def snapshots_since(latest: PinnedTable, base: Base) -> list[Any] | None:
     """The snapshots after ``base`` up to the head of ``latest``, oldest first.
 
     None if they cannot be known: one has expired, or the table was rolled back.
     """
-    found, current = [], latest.snapshot
-    while current is not None and current.snapshot_id != base:
-        found.append(current)
-        parent = current.parent_snapshot_id
-        if parent is None:
-            return found[::-1] if base is None else None
-        if parent == base:
+    found: list[Any] = []
+    for each in ancestors(latest):
+        if each.snapshot_id == base.snapshot_id:
             return found[::-1]
-        current = latest.metadata.snapshot_by_id(parent)
-        if current is None:
-            return None
-    if current is None:
-        return [] if base is None else None
-    return found[::-1]
+        found.append(each)
+    if not found:
+        return [] if base.snapshot_id is None else None
+    parent = found[-1].parent_snapshot_id
+    is_whole = parent == base.snapshot_id and (parent is not None or _is_first(latest, found, base))
+    return found[::-1] if is_whole else None
+
+
+def _is_first(latest: PinnedTable, found: Sequence[Any], base: Base) -> bool:
+    """Whether the oldest found snapshot has had no parent; pyiceberg's expiry cuts parents off.
+
+    Then every number since the base is that of a snapshot. Version 1 has no numbers.
+    """
+    known = {each.sequence_number for each in latest.metadata.snapshots}
+    numbers = range(base.sequence_number + 1, found[-1].sequence_number or 0)
+    return all(number in known for number in numbers)
 
 
 class Gap:
     """The commits after the base of a write that have been read so far."""
 
     def __init__(self, base: PinnedTable) -> None:
-        self._base = None if base.snapshot is None else base.snapshot.snapshot_id
+        self._base = Base.of(base)
         self.commits: list[OtherCommit] = []
 
     def read_up_to(self, latest: PinnedTable) -> None:
@@ -104,8 +122,8 @@ class Gap:
         if found is None or [each.snapshot_id for each in found[: len(known)]] != known:
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
-                f"The snapshots of {latest.place} since {self._base}, on which the statement "
-                "builds, have expired or were rolled back while it ran.",
+                f"The snapshots of {latest.place} since {self._base.snapshot_id}, on which the "
+                "statement builds, have expired or were rolled back while it ran.",
                 READ_AGAIN,
             )
         for snapshot in found[len(known) :]:

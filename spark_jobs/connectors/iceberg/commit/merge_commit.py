@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.changes import Changes, changes_of
 from spark_jobs.connectors.iceberg.commit.conflicts import refuse_conflicts
-from spark_jobs.connectors.iceberg.commit.gap import READ_AGAIN, Gap, summary_of
+from spark_jobs.connectors.iceberg.commit.gap import READ_AGAIN, Gap, snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
@@ -31,7 +32,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
 from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
@@ -104,7 +105,7 @@ class MergeCommit:
         for what, one, other in (
             ("table itself was replaced", mine.table_uuid, now.table_uuid),
             ("schema changed", mine.current_schema_id, now.current_schema_id),
-            ("partition spec changed", mine.default_spec_id, now.default_spec_id),
+            ("partition spec changed", *(_specs(each) for each in (mine, now))),
             ("format changed", mine.format_version, now.format_version),
         ):
             if one != other:
@@ -147,35 +148,41 @@ class MergeCommit:
         return Snapshot(**fields)
 
     def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
-        """Ask the catalog to commit; False: it certainly refused, because the table has moved on.
+        """Ask the catalog to commit; False: the table has moved on, so that it never will.
 
         Raises:
             TimeoutError: there was no answer that tells what the catalog did.
+            OSError: it certainly refused.
         """
-        from pyiceberg.exceptions import CommitFailedException
-
+        answer = self.catalog.committed(latest.table, *catalog_changes(latest, snapshot))
+        if answer == "yes":
+            return True
+        if answer == "unknown":
+            raise TimeoutError("the catalog's answer does not tell what it did")
+        # A request may arrive twice: then the refusal is of the second one.
         try:
-            self.catalog.opened.commit_table(latest.table, *catalog_changes(latest, snapshot))
-        except CommitFailedException:
-            return False
-        except Exception as error:
-            # A SQL catalog raises a ValueError if another branch has taken the sequence number.
-            if isinstance(error, ValueError) and self._has_moved_on(latest):
-                return False
-            raise TimeoutError(f"the catalog answered with {type(error).__name__}") from error
-        return True
-
-    def _has_moved_on(self, latest: PinnedTable) -> bool:
-        now = pinned_table(self.metadata.load_table(self.table.name)).metadata
-        return bool(now.last_sequence_number != latest.metadata.last_sequence_number)
+            found = self._look_up(latest, snapshot.snapshot_id)
+        except JobError as error:
+            raise TimeoutError("the catalog refused, and did not show the table") from error
+        if found is None and answer == "no":
+            raise OSError("the catalog refused")
+        return bool(found)
 
     def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
-        now = pinned_table(self.metadata.load_table(self.table.name)).metadata
-        if now.snapshot_by_id(snapshot_id) is not None:
+        """Whether the snapshot was committed; None: it was not, but may still be."""
+        now = pinned_table(self.metadata.load_table(self.table.name))
+        if now.metadata.snapshot_by_id(snapshot_id) is not None:
             return True
-        reference, head = now.refs.get(latest.branch), latest.snapshot
-        is_same = (reference and reference.snapshot_id) == (head and head.snapshot_id)
-        return None if is_same else False
+        is_late = now.last_sequence_number != latest.last_sequence_number
+        # Only the first snapshot of a branch may have a number that another one has taken.
+        if is_late and latest.snapshot is not None:
+            return False
+        return False if snapshots_since(now, Base.of(latest)) else None
+
+
+def _specs(metadata: Any) -> tuple[int, int]:
+    """The current partition spec, and the newest one: files of it may have been added meanwhile."""
+    return metadata.default_spec_id, max(each.spec_id for each in metadata.partition_specs)
 
 
 def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[Mapping[str, Any]]:

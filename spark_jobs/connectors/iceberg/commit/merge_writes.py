@@ -29,8 +29,8 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     new_file_layout,
     refuse_spec,
     rewrite_share,
+    statement_of,
 )
-from spark_jobs.contract.properties import STATEMENT
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.connector import ConnectorMergeWrites
@@ -81,13 +81,9 @@ class IcebergMergeWrites(ConnectorMergeWrites):
             names=target.name_mapping,
             assigned_columns=write.assigned_columns,
             layout=layout,
-            rewrite_share=rewrite_share(
-                target, write.operation.properties.get(STATEMENT, "merge"), write.rewrite_share
-            ),
+            rewrite_share=rewrite_share(target, statement_of(write), write.rewrite_share),
         )
-        is_first = write.dry_run or self.notes.set(
-            write.operation.operation_id, str(target.metadata.table_uuid), table.snapshot_id
-        )
+        is_first = write.dry_run or self.notes.set(write.operation.operation_id, target)
         return MergeHandle(sinks, IcebergMerge(write, token, is_first))
 
     def drop_files(
@@ -167,8 +163,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         return self._found(pinned_table(table), operation_id)
 
     def _found(self, table: PinnedTable, operation_id: str) -> CommittedSnapshot | None:
-        base = self.notes.get(operation_id, str(table.metadata.table_uuid))
-        return find_commit(table, operation_id, base)
+        return find_commit(table, operation_id, self.notes.get(operation_id, table))
 
 
 def _source_file(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, TableStorage
 from spark_jobs.contract.iceberg_options import (
@@ -23,6 +23,7 @@ from spark_jobs.contract.iceberg_options import (
     SQL_PASSWORD,
     SQL_USER,
     TOKEN_SERVER,
+    TYPE,
     URI,
     identifier_of,
     properties_of,
@@ -37,6 +38,10 @@ _FILE_IO: Final = "py-io-impl"
 _FILES: Final = f"{MetadataFiles.__module__}.{MetadataFiles.__qualname__}"
 _CONNECT_SECONDS: Final = 10
 _ANSWER_SECONDS: Final = 60
+
+
+# To a request to commit: done; the table has changed; refused for another reason; anything else.
+CommitAnswer = Literal["yes", "late", "no", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,30 @@ class IcebergCatalog:
             except TableAlreadyExistsError:
                 return False
             return True
+
+    def committed(
+        self, table: Any, required: tuple[Any, ...], changes: tuple[Any, ...]
+    ) -> CommitAnswer:
+        """Ask once for a commit to pyiceberg's ``table``."""
+        from pyiceberg import exceptions
+
+        refusals = (
+            exceptions.BadRequestError,
+            exceptions.UnauthorizedError,
+            exceptions.ForbiddenError,
+            exceptions.AuthorizationExpiredError,
+        )
+        try:
+            self.opened.commit_table(table, required, changes)
+        except exceptions.CommitFailedException:
+            return "late"
+        except refusals:
+            return "no"
+        except Exception as error:  # noqa: BLE001 - whatever it is: the commit may have been made
+            # So a SQL catalog refuses a sequence number that another branch has taken.
+            is_sql = self.options.get(TYPE) == SQL
+            return "no" if is_sql and type(error) is ValueError else "unknown"
+        return "yes"
 
     @contextmanager
     def answering(self, place: str) -> Iterator[None]:

@@ -118,7 +118,7 @@ class _Deletes:
         positions = [
             each
             for each in (*self.by_path.get(data.path, ()), *self.by_partition.get(key, ()))
-            if each.sequence_number >= number and _key(each) == key
+            if each.sequence_number >= number
         ]
         vectors = [each for each in positions if each.file_format == PUFFIN]
         if len(vectors) > 1:

@@ -43,6 +43,11 @@ class PinnedTable:
         return self.table.metadata
 
     @property
+    def last_sequence_number(self) -> int:
+        """That of the newest snapshot of any branch; version 1 has none: 0."""
+        return int(getattr(self.metadata, "last_sequence_number", 0))
+
+    @property
     def place(self) -> str:
         """The table and its location, for errors."""
         return f"{'.'.join(self.table.name())} in {self.metadata.location}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Final
 
 import pyarrow as pa
@@ -16,12 +17,13 @@ from spark_jobs.connectors.iceberg.write.new_rows import (
     PartitionFunction,
     derived_name,
 )
+from spark_jobs.contract.properties import STATEMENT
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import PartitionField
-from spark_jobs.spi.writes import DerivedColumns, WriteLayout
+from spark_jobs.spi.writes import DerivedColumns, MergeWrite, WriteLayout
 
 _CODEC: Final = "write.parquet.compression-codec"
 _LEVEL: Final = "write.parquet.compression-level"
@@ -33,7 +35,13 @@ _CODECS: Final = {
     "brotli": "brotli",
     "uncompressed": "none",
 }
-MERGE_ON_READ: Final = "merge-on-read"
+_MERGE_ON_READ: Final = "merge-on-read"
+_STATEMENTS: Final = ("merge", "update", "delete")
+# What a table may say of each kind of statement; the first is the default.
+_CHOICES: Final = {
+    "mode": ("copy-on-write", _MERGE_ON_READ),
+    "isolation-level": ("serializable", "snapshot"),
+}
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 _FORMAT: Final = "write.format.default"
 _ENCRYPTION: Final = "encryption.key-id"
@@ -63,6 +71,12 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
         raise NotSupportedError(
             f"{name}: property {_OBJECT_STORAGE} = true is not supported yet.", _OTHER
         )
+    for statement, (option, allowed) in itertools.product(_STATEMENTS, _CHOICES.items()):
+        if _choice(table, statement, option) not in allowed:
+            raise NotSupportedError(
+                f"{name}: property write.{statement}.{option} is none of: {', '.join(allowed)}.",
+                "Set it to one of these, or remove it.",
+            )
     compression(name, table)
     refuse_spec(name, table, table.metadata.default_spec_id)
     for part in table.specs[table.metadata.default_spec_id]:
@@ -113,21 +127,36 @@ def compression(name: TableName, table: PinnedTable) -> Compression:
     return Compression(_CODECS[codec], None)
 
 
+def statement_of(write: MergeWrite) -> str:
+    """``merge``, ``update`` or ``delete``, by which properties of a table differ; or another one."""
+    return write.operation.properties.get(STATEMENT, "merge")
+
+
 def rewrite_share(table: PinnedTable, statement: str, asked: float | None) -> float | None:
     """The share of changed rows above which a file is rewritten; None: always.
 
-    ``statement`` is ``merge``, ``update`` or ``delete``; ``asked`` its own share.
+    ``statement`` is as in ``statement_of``, ``asked`` its own share.
     """
-    mode = table.metadata.properties.get(f"write.{statement}.mode")
     # Tables of version 1 have no delete files.
-    if mode != MERGE_ON_READ or table.metadata.format_version == 1:
+    if _choice(table, statement, "mode") != _MERGE_ON_READ or table.metadata.format_version == 1:
         return None
     return _DEFAULT_REWRITE_SHARE if asked is None else asked
 
 
 def marks_rows(table: PinnedTable) -> bool:
     """Whether any statement may mark rows."""
-    return any(rewrite_share(table, each, None) for each in ("merge", "update", "delete"))
+    return any(rewrite_share(table, each, None) for each in _STATEMENTS)
+
+
+def isolation(table: PinnedTable, statement: str) -> str:
+    """The isolation of a statement that asks for none: ``serializable`` or ``snapshot``."""
+    return _choice(table, statement, "isolation-level")
+
+
+def _choice(table: PinnedTable, statement: str, option: str) -> str:
+    """What the table says of a kind of statement; Iceberg takes it in any case."""
+    found: str = table.metadata.properties.get(f"write.{statement}.{option}", _CHOICES[option][0])
+    return found.lower()
 
 
 def partition_columns(table: PinnedTable) -> tuple[PartitionColumn, ...]:
