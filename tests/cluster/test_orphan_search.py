@@ -14,8 +14,8 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Cluster, Submission
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_tables import NAME, create, overwrite, read
+from tests.support.reachable import needed, stored
 
 
 # tests/connectors shows the search with Spark; a lint rule keeps table libraries from executors.

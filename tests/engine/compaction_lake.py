@@ -12,9 +12,9 @@ from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.result import JobResult
 from spark_jobs.spi import rows
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.compaction_runs import compact, in_groups_of
 from tests.support.paimon_tables import NAME, append, change_rows, create, merge, read
+from tests.support.reachable import needed, stored
 
 
 class Lake:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.connectors.paimon.reachable import needed, stored
 from tests.engine.compaction_lake import Lake, in_turn, names, nothing, report_of
 from tests.support.paimon_tables import snapshot_ids
+from tests.support.reachable import needed, stored
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.result import JobResult
-from tests.connectors.paimon.reachable import needed, stored
 from tests.faults.merges import opened
 from tests.support.compaction_runs import compact, in_groups_of
 from tests.support.direct_merges import merge_rows
 from tests.support.paimon_tables import NAME, create
+from tests.support.reachable import needed, stored
 
 Row = dict[str, Any]
 OPERATION = "compaction-1"

@@ -15,8 +15,8 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from tests.connectors.paimon.histories import History, new_history
-from tests.connectors.paimon.reachable import needed, stored
 from tests.faults.drivers import Drivers
+from tests.support.reachable import needed, stored
 from tests.support.turns import has_turn
 
 pytestmark = pytest.mark.slow

@@ -16,11 +16,11 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import CreateTagSpec, ExpireSnapshotsSpec
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import NotSupportedError
-from tests.connectors.paimon.reachable import needed, stored
 from tests.judge.watched_table import NAME, Kind, WatchedTable
 from tests.support.compaction_runs import compact, in_groups_of
 from tests.support.direct_merges import merge_rows
 from tests.support.judged_values import Row
+from tests.support.reachable import needed, stored
 
 __all__ = ["NAME", "CompactedTable", "Kind"]
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.spi.connector import Connector
-from tests.connectors.paimon.reachable import needed, stored
 from tests.judge.judge import changelog_from_java, read_with_java
 from tests.judge.keyed_model import KeyedModel
 from tests.judge.streams import Replay
@@ -22,6 +21,7 @@ from tests.judge.writer import JavaTable
 from tests.support import append_checker, keyed_checker
 from tests.support.direct_merges import live_rows
 from tests.support.judged_values import Row, differences, from_arrow
+from tests.support.reachable import needed, stored
 
 NAME = TableName("d", "t")
 _COLUMNS = {

@@ -1,4 +1,4 @@
-"""A connector on an empty warehouse; the Spark session of the run."""
+"""A connector on an empty warehouse, and whether Paimon's own Java can judge it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
+from tests.judge.conftest import java
+
+__all__ = ["java"]
 
 
 @pytest.fixture

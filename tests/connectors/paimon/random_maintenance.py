@@ -23,8 +23,8 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.spi.maintenance import ConnectorMaintenance
 from tests.connectors.paimon.histories import History, new_history
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_tables import NAME
+from tests.support.reachable import needed, stored
 from tests.support.spark_session import local_session
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment
 from spark_jobs.storage.hard_link import HardLinkFiles
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_changelogs import with_changelogs
 from tests.support.paimon_tables import (
     NAME,
@@ -29,6 +28,7 @@ from tests.support.paimon_tables import (
     snapshot_ids,
     store,
 )
+from tests.support.reachable import needed, stored
 
 Begun = tuple[MergeHandle, list[Fragment]]
 

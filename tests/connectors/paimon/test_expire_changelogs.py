@@ -20,9 +20,9 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.maintenance import ConnectorMaintenance
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_changelogs import with_changelogs
 from tests.support.paimon_tables import NAME, append_with_pypaimon, snapshot_ids
+from tests.support.reachable import needed, stored
 
 NOW = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
 

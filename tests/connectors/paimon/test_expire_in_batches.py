@@ -14,9 +14,9 @@ from spark_jobs.contract.maintenance import Kept
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.removal import SingleRemover
-from tests.connectors.paimon.reachable import needed, stored
 from tests.connectors.paimon.test_expire_snapshots import NOW, consume, expire, options, table
 from tests.support.paimon_tables import NAME, overwrite, snapshot_ids
+from tests.support.reachable import needed, stored
 
 __all__ = ["table"]
 

@@ -20,7 +20,6 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_tables import (
     NAME,
     append,
@@ -33,6 +32,7 @@ from tests.support.paimon_tables import (
     snapshot_ids,
     store,
 )
+from tests.support.reachable import needed, stored
 
 NOW = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
 _WEEK = 7 * 86_400

@@ -34,7 +34,6 @@ from spark_jobs.errors import ErrorCode, InternalError, JobError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.removal import FileRemover
 from tests.connectors.paimon.histories import new_history
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_changelogs import with_changelogs
 from tests.support.paimon_tables import (
     NAME,
@@ -46,6 +45,7 @@ from tests.support.paimon_tables import (
     read,
     store,
 )
+from tests.support.reachable import needed, stored
 
 ROWS = [{"id": number, "k": "x"} for number in range(1, 5)]
 OLD = time.time() - 3 * 86_400

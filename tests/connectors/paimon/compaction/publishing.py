@@ -19,8 +19,8 @@ from spark_jobs.spi.compaction import (
 )
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
-from tests.connectors.paimon.reachable import needed, stored
 from tests.support.paimon_tables import NAME, append, create
+from tests.support.reachable import needed, stored
 
 FULL = CompactSpec(mode="full")
 VECTORS = {"deletion-vectors.enabled": "true"}

@@ -10,6 +10,7 @@ from tests.connectors.paimon.options_page import kinds_of
 from tests.judge.toolchain import prepare
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("java")
 def test_every_option_of_java_is_in_one_list():
     toolchain = prepare(["ListOptions"])

@@ -13,6 +13,7 @@ from tests.judge.judge import facts_from_java, read_with_java
 TABLE = "shop.orders"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [63, 71, 5])
 @pytest.mark.usefixtures("java")
 def test_java_reads_every_view_that_is_left(tmp_path, seed):
