@@ -113,6 +113,13 @@ class ColumnRange:
     maximum: Any
     null_count: int | None
 
+    def narrowed(self, other: ColumnRange) -> ColumnRange:
+        """What is known if both are true."""
+        lows = [each.minimum for each in (self, other) if each.minimum is not None]
+        highs = [each.maximum for each in (self, other) if each.maximum is not None]
+        nulls = other.null_count if self.null_count is None else self.null_count
+        return ColumnRange(max(lows, default=None), min(highs, default=None), nulls)
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:

@@ -157,6 +157,26 @@ class Fragment:
     deletion_vectors_added: int = 0
     version: int = FRAGMENT_VERSION
 
+    @classmethod
+    def without_file(cls, document: Mapping[str, Any], size: int) -> Fragment:
+        """A file of ``size`` bytes is removed."""
+        return cls(document, files_removed=1, bytes_removed=size)
+
+    @classmethod
+    def rewritten_file(
+        cls, document: Mapping[str, Any], size: int, new_size: int, rows_carried: int
+    ) -> Fragment:
+        """A file of ``size`` bytes is replaced."""
+        return cls(
+            document,
+            files_added=1,
+            files_removed=1,
+            files_rewritten=1,
+            bytes_added=new_size,
+            bytes_removed=size,
+            rows_carried=rows_carried,
+        )
+
     def to_json(self) -> str:
         """The fragment as JSON text."""
         return json.dumps(asdict(self))

@@ -157,7 +157,7 @@ def silent_server() -> Iterator[str]:
 def test_a_server_that_does_not_answer(
     silent_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogs, "_ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(catalogs, "_SECONDS", (10.0, 0.3))
     spec = CatalogSpec("iceberg", str(tmp_path), {"type": "rest", "uri": silent_server})
 
     with pytest.raises(JobError) as caught:

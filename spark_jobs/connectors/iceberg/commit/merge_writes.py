@@ -71,7 +71,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         target, token = pinned_table(table), uuid.uuid4().hex
         filesystem = target.storage.filesystem
         write_to = discarding(filesystem) if write.dry_run else filesystem
-        layout = new_file_layout(table.name, target, write_to, write.target_file_size)
+        layout = new_file_layout(target, write_to, write.target_file_size)
         sinks = IcebergSinkFactory(
             name_prefix=f"{token}-",
             files={
@@ -92,9 +92,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         """Fragments that remove whole ``files``."""
         del table, handle
         return [
-            Fragment(
-                {"removed": each.ordinal, "added": None}, files_removed=1, bytes_removed=each.size
-            )
+            Fragment.without_file({"removed": each.ordinal, "added": None}, each.size)
             for each in files
         ]
 

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.connectors.iceberg.format import murmur3
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.values import big_endian, date, partition_value
+from spark_jobs.datafiles import murmur3
 
 VOID: Final = "void"
 _WITH_NUMBER: Final = re.compile(r"(bucket|truncate)\[(\d+)\]")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final, Literal
 
-from spark_jobs.connectors.iceberg.library.files import MetadataFiles, TableStorage
+from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
     CREDENTIAL,
@@ -32,12 +32,13 @@ from spark_jobs.contract.iceberg_options import (
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from spark_jobs.storage.file_errors import file_error
+from spark_jobs.storage.table_storage import TableStorage
 
 # pyiceberg's name of the option for who reads files.
 _FILE_IO: Final = "py-io-impl"
 _FILES: Final = f"{MetadataFiles.__module__}.{MetadataFiles.__qualname__}"
-_CONNECT_SECONDS: Final = 10
-_ANSWER_SECONDS: Final = 60
+# To connect, and to wait for an answer.
+_SECONDS: Final = (10.0, 60.0)
 
 
 # To a request to commit: done; the table has changed; refused for another reason; anything else.
@@ -80,9 +81,12 @@ class IcebergCatalog:
                 table = self.opened.load_table(identifier_of(name))
             except missing:
                 return None
-            options = {**self.options, **table.config}
+            # Keys that the server hands out, but nothing that a table says of itself.
+            own = table.metadata.properties
+            given = {k: v for k, v in table.io.properties.items() if own.get(k) != v}
+            options = {**self.options, **given, **table.config}
             _refuse_signing(name, options)
-            return LoadedTable(table, TableStorage.of(table.metadata.location, options))
+            return LoadedTable(table, table_storage(table.metadata.location, options))
 
     def create(
         self,
@@ -198,7 +202,7 @@ def _sql_uri(uri: str, user: str | None, password: str | None) -> str:
         )
     url = url.set(username=user or url.username, password=password)
     if url.get_backend_name() == "postgresql":
-        url = url.update_query_dict({"connect_timeout": str(_CONNECT_SECONDS)})
+        url = url.update_query_dict({"connect_timeout": str(int(_SECONDS[0]))})
     return str(url.render_as_string(hide_password=False))
 
 
@@ -216,13 +220,6 @@ def _classes() -> dict[str, Any]:
 
 def _rest_class() -> Any:
     from pyiceberg.catalog.rest import RestCatalog
-    from requests.adapters import HTTPAdapter
-
-    class TimedAdapter(HTTPAdapter):
-        def send(self, request: Any, *arguments: Any, **options: Any) -> Any:
-            if options.get("timeout") is None:
-                options["timeout"] = (_CONNECT_SECONDS, _ANSWER_SECONDS)
-            return super().send(request, *arguments, **options)
 
     class TimedRestCatalog(RestCatalog):
         def __init__(self, name: str, **properties: Any) -> None:
@@ -230,8 +227,9 @@ def _rest_class() -> Any:
             super().__init__(name, **properties)
 
         def _config_headers(self, session: Any) -> None:
-            for scheme in ("http://", "https://"):
-                session.mount(scheme, TimedAdapter())
+            # The first thing that happens to a session. A redirect would take secrets elsewhere.
+            ask, bounds = session.request, {"timeout": _SECONDS, "allow_redirects": False}
+            session.request = lambda *asked, **options: ask(*asked, **{**options, **bounds})
             super()._config_headers(session)
 
         def _create_session(self) -> Any:
@@ -243,7 +241,7 @@ def _rest_class() -> Any:
             return super()._create_session()
 
         def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
-            return MetadataFiles(self.properties)
+            return MetadataFiles({**self.properties, **(properties or {})})
 
     return TimedRestCatalog
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -21,7 +20,7 @@ from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.datafiles.row_id import row_ids
 
 # The most rows in a batch for the JVM.
 _MOST_ROWS: Final = 16_384
@@ -75,11 +74,3 @@ class ArrowScan:
             arrays = [*columns.columns, row_ids(file.deletes.ordinal, positions)]
             table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
             yield from table.to_batches(max_chunksize=_MOST_ROWS)
-
-
-def row_ids(ordinal: int, positions: Positions) -> pa.Array:
-    """Row ids of rows in the file ``ordinal``."""
-    ordinals = pa.array(np.full(len(positions), ordinal, dtype=np.int32))
-    return pa.StructArray.from_arrays(
-        [ordinals, pa.array(positions, pa.int64())], [FILE_FIELD, POSITION_FIELD]
-    )

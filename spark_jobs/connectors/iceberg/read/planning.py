@@ -14,7 +14,6 @@ from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.partition_ranges import (
     PartitionPart,
-    narrowed,
     partition_ranges,
 )
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
@@ -118,7 +117,7 @@ class FileRanges(Mapping[str, ColumnRange]):
         parts = table.specs[entry.spec_id]
         for name, known in partition_ranges(parts, entry.partition, entry.row_count):
             before = self._of_partition.get(name)
-            self._of_partition[name] = known if before is None else narrowed(before, known)
+            self._of_partition[name] = known if before is None else before.narrowed(known)
 
     def __getitem__(self, column: str) -> ColumnRange:
         field = next((each for each in self._table.fields if each.name == column), None)
@@ -134,7 +133,7 @@ class FileRanges(Mapping[str, ColumnRange]):
                 "Rewrite the file with the engine that made it.",
             ) from error
         known = self._of_partition.get(column)
-        return found if known is None else narrowed(found, known)
+        return found if known is None else found.narrowed(known)
 
     def _measured(self, field: IcebergField) -> ColumnRange:
         if not field.type.is_primitive:

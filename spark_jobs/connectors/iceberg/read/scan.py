@@ -38,7 +38,7 @@ from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows,
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.packing import scan_tasks
+from spark_jobs.spi.packing import scanned_parts
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.storage.parallel import in_parallel
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 Reader = Literal["auto", "spark", "pyarrow"]
 
 _TASKS_PER_CORE: Final = 2
-_BYTES_PER_TASK: Final = 2**30
 _ROW_ID_TYPE: Final = StructType(
     [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
 )
@@ -249,5 +248,4 @@ def _tasks(
 ) -> tuple[tuple[ScannedFile, ...], ...]:
     sizes = {each.ordinal: each.size for each in files}
     wanted = tasks_per_core * spark.sparkContext.defaultParallelism
-    wanted = max(wanted, sum(sizes.values()) // _BYTES_PER_TASK)
-    return tuple(tuple(scanned[n] for n in task) for task in scan_tasks(sizes, wanted))
+    return scanned_parts(sizes, scanned, wanted)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
-from spark_jobs.connectors.iceberg.library.files import TableStorage
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
     DELETED,
@@ -22,6 +21,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     read_manifest,
 )
 from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.table_storage import TableStorage
 
 PUFFIN: Final = "PUFFIN"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -124,21 +124,3 @@ def _start_day(unit: str, value: int) -> dt.date | None:
     if unit == "hour" or not dt.MINYEAR <= year <= dt.MAXYEAR:
         return None
     return dt.date(year, month + 1, 1)
-
-
-Narrowing = Callable[[Any, Any], Any]
-
-
-def narrowed(one: ColumnRange, other: ColumnRange) -> ColumnRange:
-    """What is known if both are true."""
-    return ColumnRange(
-        _of(max, one.minimum, other.minimum),
-        _of(min, one.maximum, other.maximum),
-        other.null_count if one.null_count is None else one.null_count,
-    )
-
-
-def _of(choose: Narrowing, one: Any, other: Any) -> Any:
-    if one is None or other is None:
-        return other if one is None else one
-    return choose(one, other)

@@ -184,17 +184,9 @@ def _replacement(
     ordinal: int, source: SourceFile, written: WrittenFile | None, carried: int
 ) -> Fragment:
     if written is None:
-        document = {"removed": ordinal, "added": None}
-        return Fragment(document, files_removed=1, bytes_removed=source.size)
-    return Fragment(
-        {"removed": ordinal, "added": _document(written, None)},
-        files_added=1,
-        files_removed=1,
-        files_rewritten=1,
-        bytes_added=written.size,
-        bytes_removed=source.size,
-        rows_carried=carried,
-    )
+        return Fragment.without_file({"removed": ordinal, "added": None}, source.size)
+    document = {"removed": ordinal, "added": _document(written, None)}
+    return Fragment.rewritten_file(document, source.size, written.size, carried)
 
 
 def _document(written: WrittenFile, partition: list[Any] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -36,16 +36,21 @@ _CODECS: Final = {
     "uncompressed": "none",
 }
 _MERGE_ON_READ: Final = "merge-on-read"
+_DEFAULT_REWRITE_SHARE: Final = 0.3
 _STATEMENTS: Final = ("merge", "update", "delete")
 # What a table may say of each kind of statement; the first is the default.
 _CHOICES: Final = {
     "mode": ("copy-on-write", _MERGE_ON_READ),
     "isolation-level": ("serializable", "snapshot"),
 }
-_DEFAULT_REWRITE_SHARE: Final = 0.3
-_FORMAT: Final = "write.format.default"
-_ENCRYPTION: Final = "encryption.key-id"
-_OBJECT_STORAGE: Final = "write.object-storage.enabled"
+# What properties may be, and properties that a table must not have.
+_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
+    _CODEC: tuple(_CODECS),
+    "write.format.default": ("parquet",),
+    "write.object-storage.enabled": ("false",),
+    **{f"write.{each}.{option}": _CHOICES[option] for each in _STATEMENTS for option in _CHOICES},
+}
+_NEVER: Final = ("encryption.key-id", "write.location-provider.impl")
 _OTHER: Final = "Run this statement with Iceberg's own engines."
 
 
@@ -60,24 +65,16 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
         raise NotSupportedError(
             f"{name} has version {version} of the format, of which tables are only read.", _OTHER
         )
-    if properties.get(_FORMAT, "parquet").lower() != "parquet":
-        raise NotSupportedError(
-            f"{name}: property {_FORMAT} = {properties[_FORMAT]} is not supported.",
-            "Let the table's new files be parquet.",
-        )
-    if _ENCRYPTION in properties:
-        raise NotSupportedError(f"{name} is encrypted, which is not supported.", _OTHER)
-    if properties.get(_OBJECT_STORAGE, "false").lower() == "true":
-        raise NotSupportedError(
-            f"{name}: property {_OBJECT_STORAGE} = true is not supported yet.", _OTHER
-        )
-    for statement, (option, allowed) in itertools.product(_STATEMENTS, _CHOICES.items()):
-        if _choice(table, statement, option) not in allowed:
+    for option, allowed in _ALLOWED.items():
+        value = properties.get(option, allowed[0])
+        if value.lower() not in allowed:
             raise NotSupportedError(
-                f"{name}: property write.{statement}.{option} is none of: {', '.join(allowed)}.",
-                "Set it to one of these, or remove it.",
+                f"{name}: property {option} = {value} is not supported.",
+                f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
             )
-    compression(name, table)
+    for option in _NEVER:
+        if option in properties:
+            raise NotSupportedError(f"{name}: property {option} is not supported.", _OTHER)
     refuse_spec(name, table, table.metadata.default_spec_id)
     for part in table.specs[table.metadata.default_spec_id]:
         if part.transform == VOID:
@@ -108,27 +105,16 @@ def refuse_spec(name: TableName, table: PinnedTable, spec_id: int) -> None:
             )
 
 
-def compression(name: TableName, table: PinnedTable) -> Compression:
-    """The codec of new files.
-
-    Raises:
-        NotSupportedError: pyarrow cannot write the codec.
-    """
+def _compression(table: PinnedTable) -> Compression:
+    """The codec of new files."""
     properties = table.metadata.properties
-    codec = properties.get(_CODEC, "zstd").lower()
-    if codec not in _CODECS:
-        raise NotSupportedError(
-            f"{name}: property {_CODEC} = {codec} is not supported.",
-            f"Use one of: {', '.join(_CODECS)}.",
-        )
-    level = properties.get(_LEVEL)
-    if codec == "zstd":
-        return Compression("zstd", 1 if level is None else int(level))
-    return Compression(_CODECS[codec], None)
+    codec = _CODECS[properties.get(_CODEC, "zstd").lower()]
+    level = properties.get(_LEVEL, "1")
+    return Compression(codec, int(level) if codec == "zstd" and level.isdecimal() else None)
 
 
 def statement_of(write: MergeWrite) -> str:
-    """``merge``, ``update`` or ``delete``, by which properties of a table differ; or another one."""
+    """Its kind; properties of a table differ by ``merge``, ``update`` and ``delete``."""
     return write.operation.properties.get(STATEMENT, "merge")
 
 
@@ -209,14 +195,14 @@ def insert_layout(table: PinnedTable) -> WriteLayout:
 
 
 def new_file_layout(
-    name: TableName, table: PinnedTable, filesystem: pafs.FileSystem, target_file_size: int
+    table: PinnedTable, filesystem: pafs.FileSystem, target_file_size: int
 ) -> NewFileLayout:
     """Everything that executors need to write new files of the table."""
     files = NewFiles(
         filesystem=filesystem,
         schema=pa.schema(arrow_field(each) for each in table.fields),
         target_file_size=target_file_size,
-        compression=compression(name, table),
+        compression=_compression(table),
     )
     return NewFileLayout(files, table.storage.path(data_location(table)), partition_columns(table))
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.datafiles import murmur3
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.spi.rows import RESERVED_PREFIX
 
@@ -27,8 +28,6 @@ _INLINE_BYTES: Final = 7
 _COMPACT_DECIMAL: Final = 18
 _DECIMAL_BYTES: Final = 16
 _SEED: Final = 42
-_FACTOR: Final = 5
-_ADDEND: Final = 0xE6546B64
 _32_BITS: Final = 2**32 - 1
 _FEW_ROWS: Final = 16
 
@@ -232,7 +231,7 @@ def _murmur3(words: Words, starts: Integers, sizes: Integers) -> Hashes:
     Rows are sorted by length, the longest first, so that those with words left are always a prefix.
     The ends of the last few long rows are hashed without numpy, which is faster.
     """
-    scrambled = _rotated(words.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    scrambled = murmur3.scrambled(words.view(np.uint32))
     order = np.argsort(-sizes, kind="stable")
     first, counts = starts[order] * 2, sizes[order] * 2
     state = np.full(len(sizes), _SEED, np.uint32)
@@ -243,24 +242,14 @@ def _murmur3(words: Words, starts: Integers, sizes: Integers) -> Hashes:
                 rest = scrambled[first[row] + position : first[row] + counts[row]]
                 state[row] = _continued(int(state[row]), rest.tolist())
             break
-        mixed = state[:active] ^ scrambled[first[:active] + position]
-        state[:active] = _rotated(mixed, 13) * np.uint32(_FACTOR) + np.uint32(_ADDEND)
-    state ^= (counts * 4).astype(np.uint32)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        state ^= state >> np.uint32(shift)
-        state *= np.uint32(factor)
-    state ^= state >> np.uint32(16)
+        state[:active] = murmur3.mixed(state[:active], scrambled[first[:active] + position])
     hashes = np.empty_like(state)
-    hashes[order] = state
+    hashes[order] = murmur3.finished(state, counts * 4)
     return hashes.view(np.int32)
 
 
 def _continued(state: int, scrambled: Sequence[int]) -> int:
     for word in scrambled:
         mixed = state ^ word
-        state = ((mixed << 13 | mixed >> 19) * _FACTOR + _ADDEND) & _32_BITS
+        state = ((mixed << 13 | mixed >> 19) * murmur3.FACTOR + murmur3.ADDEND) & _32_BITS
     return state
-
-
-def _rotated(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
-    return words << np.uint32(bits) | words >> np.uint32(32 - bits)

@@ -20,7 +20,7 @@ from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.datafiles.row_id import row_ids
 
 # The most rows in a batch for the JVM.
 _MOST_ROWS: Final = 16_384
@@ -95,11 +95,3 @@ class AvroCheck:
         del parts
         require_fastavro()
         return iter(())
-
-
-def row_ids(ordinal: int, positions: Positions) -> pa.Array:
-    """Row ids of rows in the unit ``ordinal``."""
-    ordinals = pa.array(np.full(len(positions), ordinal, dtype=np.int32))
-    return pa.StructArray.from_arrays(
-        [ordinals, pa.array(positions, pa.int64())], [FILE_FIELD, POSITION_FIELD]
-    )

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
-from spark_jobs.connectors.paimon.read.arrow_scan import row_ids
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.row_id import row_ids
 
 # The most rows in a batch for the JVM.
 _MOST_ROWS: Final = 16_384

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
-from spark_jobs.connectors.paimon.read.arrow_scan import row_ids
 from spark_jobs.datafiles.column_files import ColumnFile, ColumnFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.key_probe import KeyProbe
+from spark_jobs.datafiles.row_id import row_ids
 
 # The most rows in a batch for the JVM.
 _MOST_ROWS: Final = 16_384

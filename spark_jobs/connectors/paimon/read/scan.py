@@ -30,7 +30,7 @@ from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.packing import scan_tasks
+from spark_jobs.spi.packing import scanned_parts
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.storage.parallel import in_parallel
@@ -43,7 +43,6 @@ Reader = Literal["auto", "spark", "pyarrow"]
 Part = TypeVar("Part")
 
 _TASKS_PER_CORE: Final = 2
-_BYTES_PER_TASK: Final = 2**30
 _ROW_ID_TYPE: Final = StructType(
     [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
 )
@@ -157,6 +156,7 @@ class PaimonScan:
         if any(is_avro(path) for file in files for path in _paths(pinned, file)):
             _require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
+        sizes = {file.ordinal: file.size for file in files}
         wanted = tasks_per_core * spark.sparkContext.defaultParallelism
         if pinned.keyed is not None:
             sections = {
@@ -166,27 +166,18 @@ class PaimonScan:
             of_keys = {name: keys[name] for name in keys if name in pinned.keyed.key}
             reader = section_reader(pinned, pinned.keyed, self._filesystem)
             keyed = KeyedScan(reader, fields, of_keys)
-            return ScanTasks(keyed, _tasks(wanted, files, sections))
+            return ScanTasks(keyed, scanned_parts(sizes, sections, wanted))
         if pinned.evolves_columns:
             ranges = {file.ordinal: scanned_range(pinned, file.ordinal) for file in files}
             of_ranges = RangeScan(self._filesystem, fields, keys, pinned.mappings)
-            return ScanTasks(of_ranges, _tasks(wanted, files, ranges))
+            return ScanTasks(of_ranges, scanned_parts(sizes, ranges, wanted))
         scanned = {file.ordinal: _scanned_file(pinned, file) for file in files}
         scan = ArrowScan(self._filesystem, fields, keys, pinned.mappings)
-        return ScanTasks(scan, _tasks(wanted, files, scanned))
+        return ScanTasks(scan, scanned_parts(sizes, scanned, wanted))
 
 
 def _row_count(reader: SectionReader, files: Sequence[RunFile]) -> int:
     return sum(window.num_rows for window in reader.rows(files, ()))
-
-
-def _tasks(
-    wanted: int, files: Sequence[PlannedFile], parts: Mapping[int, Part]
-) -> tuple[tuple[Part, ...], ...]:
-    """The parts that each task reads, ``wanted`` or more tasks; ``parts`` are by ordinal."""
-    sizes = {file.ordinal: file.size for file in files}
-    wanted = max(wanted, sum(sizes.values()) // _BYTES_PER_TASK)
-    return tuple(tuple(parts[n] for n in task) for task in scan_tasks(sizes, wanted))
 
 
 def _paths(table: PinnedTable, file: PlannedFile) -> list[str]:

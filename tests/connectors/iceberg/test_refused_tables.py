@@ -1,0 +1,103 @@
+"""Tables, statements and definitions that are refused by name, before data is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.schema_changes import SchemaChange
+from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
+
+SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> PlainCatalog:
+    made = PlainCatalog(tmp_path)
+    rows = pa.Table.from_pylist([{"id": 1, "s": "x"}], schema=SCHEMA)
+    made.create(SCHEMA, {"format-version": "2"}, rows)
+    return made
+
+
+@pytest.fixture
+def connector(catalog: PlainCatalog) -> Connector:
+    return catalog.open()
+
+
+def test_properties_that_would_be_disobeyed(catalog: PlainCatalog, connector: Connector) -> None:
+    for name, value in {
+        "write.object-storage.enabled": "true",
+        "write.location-provider.impl": "org.example.Elsewhere",
+        "write.format.default": "orc",
+        "encryption.key-id": "key",
+        "write.parquet.compression-codec": "lzo",
+        "write.update.mode": "as-you-like",
+        "write.delete.isolation-level": "none",
+    }.items():
+        library = catalog.library().load_table(("db", "t"))
+        with library.transaction() as transaction:
+            transaction.set_properties({name: value})
+        table = connector.metadata.load_table(NAME)
+
+        with pytest.raises(NotSupportedError, match=name):
+            connector.metadata.require_writable(table)
+
+        assert len(connector.metadata.plan_files(table)) == 1
+        with library.transaction() as transaction:
+            transaction.remove_properties(name)
+    connector.metadata.require_writable(connector.metadata.load_table(NAME))
+
+
+def test_tables_of_version_3_are_only_read(catalog: PlainCatalog, connector: Connector) -> None:
+    path = Path(urlsplit(catalog.library().load_table(("db", "t")).metadata_location).path)
+    metadata = json.loads(path.read_text())
+    path.write_text(json.dumps({**metadata, "format-version": 3, "next-row-id": 1}))
+
+    table = connector.metadata.load_table(NAME)
+
+    assert len(connector.metadata.plan_files(table)) == 1
+    with pytest.raises(NotSupportedError, match="version 3"):
+        connector.metadata.require_writable(table)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "named"),
+    [
+        ([("a", kind)], {}, kind.partition("(")[0])
+        for kind in ("TINYINT", "SMALLINT", "CHAR(3)", "VARCHAR(3)", "ARRAY<TINYINT>")
+    ]
+    + [([("a", "INT")], {"format-version": "3"}, "version 3")],
+)
+def test_definitions(
+    connector: Connector, columns: list[tuple[str, str]], options: dict[str, str], named: str
+) -> None:
+    spec = CreateTableSpec(tuple(ColumnSpec(*each) for each in columns), table_options=options)
+    name = TableName("elsewhere", "n")
+
+    with pytest.raises(NotSupportedError) as caught:
+        connector.metadata.create_table(name, spec)
+
+    assert named.removeprefix("ARRAY<").removesuffix(">") in caught.value.message
+    assert ("elsewhere",) not in connector.writes.catalog.opened.list_namespaces()  # type: ignore[attr-defined]
+
+
+def test_statements_that_are_not_there_yet(connector: Connector) -> None:
+    table = connector.metadata.load_table(NAME)
+
+    with pytest.raises(NotSupportedError, match="schema_evolution"):
+        connector.metadata.evolved(table, [SchemaChange(("more",), "INT")])
+    with pytest.raises(NotSupportedError, match=r"t\$files is a metadata table"):
+        connector.metadata.load_table(TableName("db", "t$files"))
+    spec = CreateTableSpec((ColumnSpec("a", "INT"),))
+    with pytest.raises(NotSupportedError, match="is a branch"):
+        connector.metadata.create_table(TableName("db", "t$branch_b"), spec)
+    assert connector.maintenance is None
+    assert connector.compaction is None
