@@ -11,6 +11,9 @@ import pytest
 
 from tests.faults.drivers import Drivers, running_drivers
 from tests.faults.merges import new_table
+from tests.judge.iceberg_server import iceberg_rest
+
+__all__ = ["iceberg_rest"]
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,13 @@ from pypaimon import CatalogFactory
 
 @dataclass(frozen=True)
 class Seen:
-    """``made_by``: the commit user of every snapshot, oldest first. Paths are absolute."""
+    """``ids`` and ``made_by``: every snapshot and its commit user, oldest first.
+
+    Paths are absolute.
+    """
 
     rows: Sequence[dict[str, Any]]
+    ids: Sequence[int]
     made_by: Sequence[str]
     live: frozenset[str]
     on_disk: frozenset[str]
@@ -40,6 +44,7 @@ def look(warehouse: Path, name: str) -> Seen:
     )
     return Seen(
         rows=sorted(rows, key=repr),
+        ids=[int(snapshot["id"]) for snapshot in snapshots],
         made_by=[snapshot["commitUser"] for snapshot in snapshots],
         live=frozenset(str(path) for split in splits for path in split.file_paths),
         on_disk=frozenset(str(path) for path in root.rglob("*.parquet")),

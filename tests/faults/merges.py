@@ -45,7 +45,7 @@ from tests.support.paimon_tables import (
 Row = dict[str, Any]
 OLD: list[Row] = [{"id": 10 * p + i, "v": f"v{i}", "p": p} for p in range(2) for i in range(4)]
 OTHER: Row = {"id": 500, "v": "other", "p": 1}
-_CHANGED = {**OLD[1], "v": "changed"}
+CHANGED = {**OLD[1], "v": "changed"}
 
 
 @dataclass(frozen=True)
@@ -69,24 +69,43 @@ class Work:
     @property
     def expected(self) -> list[Row]:
         """The rows afterwards, on a table of OLD."""
-        new = self._new_row
+        new = self.new_row
         kept = OLD[2:] if self.evolves else OLD[3:]
-        return sorted([OLD[0], _CHANGED, *kept, new] if self.changes else [*OLD, new], key=repr)
+        return sorted([OLD[0], CHANGED, *kept, new] if self.changes else [*OLD, new], key=repr)
 
     @property
-    def _new_row(self) -> Row:
+    def new_row(self) -> Row:
+        """The row that it inserts."""
         row = {"id": self.new_id, "v": self.operation_id, "p": 2}
         return {**row, self.adds: "new"} if self.adds else row
 
-    def batches(self, table: TableHandle) -> list[pa.RecordBatch]:
+    @property
+    def rewrite_share(self) -> float | None:
+        """As that of a statement."""
+        return None
+
+    def catalog(self, warehouse: Path | str) -> CatalogSpec:
+        """The catalog for a job."""
+        return CatalogSpec("paimon", str(warehouse))
+
+    def opened(self, warehouse: Path | str) -> Connector:
+        """The connector, all of whose changes to the warehouse are visible to audit hooks."""
+        return opened(warehouse)
+
+    def append_by_others(self, warehouse: Path) -> None:
+        """Another engine appends OTHER, unless it did already."""
+        append_by_others(warehouse)
+
+    def batches(self, connector: Connector, table: TableHandle) -> list[pa.RecordBatch]:
         """The change rows as a sink task gets them."""
-        new = self._new_row
+        del connector
+        new = self.new_row
         if not self.changes:
             return [inserts(table, [new])]
         at = {"file": 0}
         if self.has_key:
             changes = [
-                KeyedChange(rows.UPDATE, {**_CHANGED, **at, "position": 1}),
+                KeyedChange(rows.UPDATE, {**CHANGED, **at, "position": 1}),
                 KeyedChange(rows.DELETE, {**OLD[2], **at, "position": 2}, case=1),
                 new_row(new),
             ]
@@ -95,7 +114,7 @@ class Work:
             marked = [{**at, "position": position} for position in (1, 2)]
             return [
                 change_rows(table, rows.DELETE, marked, case=1),
-                inserts(table, [_CHANGED, new]),
+                inserts(table, [CHANGED, new]),
             ]
         updated = change_rows(table, rows.UPDATE, [{**at, "position": 1, "v": "changed"}])
         gone = change_rows(table, rows.DELETE, [{**at, "position": 2}], case=1)
@@ -124,10 +143,11 @@ class PreparedJob(Job):
         writes = self.connector.writes
         files = self.connector.metadata.plan_files(table)
         assigned = (("v",), ()) if self.work.changes else ((),)
-        write = MergeWrite(operation, files, assigned, (), 2**27)
+        share = self.work.rewrite_share
+        write = MergeWrite(operation, files, assigned, (), 2**27, rewrite_share=share)
         handle = writes.begin_merge(table, write)
         sink = handle.sinks.open(f"task{attempt}")
-        for batch in self.work.batches(table):
+        for batch in self.work.batches(self.connector, table):
             sink.store_merged_rows(batch)
         fragments = [Fragment.from_json(each.to_json()) for each in sink.finish()]
         self.between()
@@ -163,12 +183,12 @@ def run(
     request = JobRequest(
         operation_id=work.operation_id,
         target=NAME,
-        catalog=CatalogSpec("paimon", str(warehouse)),
+        catalog=work.catalog(warehouse),
         statement=MergeSpec("s", "t.id = s.id", cases, "t", "s"),
         sources=(SqlSource("s", "SELECT 1 AS id"),),
         origin=Origin(try_number=try_number),
     )
-    job = PreparedJob(request, _Session(), opened(warehouse))  # type: ignore[arg-type]
+    job = PreparedJob(request, _Session(), work.opened(warehouse))  # type: ignore[arg-type]
     object.__setattr__(job, "work", work)
     object.__setattr__(job, "between", between)
     # Change rows are prepared for the files as they were: only beside others they fit once more.

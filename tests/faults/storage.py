@@ -22,6 +22,8 @@ from fsspec.implementations.local import LocalFileSystem
 Seen = Callable[[int, str, str, tuple[Any, ...]], None]
 
 _CHANGES = ("os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir")
+# A driver is about to ask a catalog for a commit: the path stands for the catalog.
+ASKED = "merge.asked"
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -63,7 +65,7 @@ class Steps:
             path, _, flags = arguments
             if not isinstance(flags, int) or not flags & _WRITES:
                 return None
-        elif event in _CHANGES:
+        elif event in (*_CHANGES, ASKED):
             path = arguments[1] if event in ("os.rename", "os.link") else arguments[0]
         else:
             return None
@@ -126,8 +128,14 @@ def _mkdir(path: Any, *_: Any) -> None:
     os.mkdir(path)  # noqa: PTH102
 
 
+def _ask(path: Any, commit: Callable[[], Any]) -> None:
+    del path
+    commit()
+
+
 # What can be done before its answer is lost.
 _ACTIONS = {
+    ASKED: _ask,
     "os.rename": _rename,
     "os.link": _link,
     "os.remove": _remove,

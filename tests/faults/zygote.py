@@ -22,8 +22,9 @@ from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.errors import JobError
 from tests.faults import compactions
 from tests.faults.compactions import Compaction
+from tests.faults.iceberg import IcebergWork
 from tests.faults.looking import look
-from tests.faults.merges import Work, append_by_others, new_table, opened, run, run_until_done
+from tests.faults.merges import Work, new_table, opened, run, run_until_done
 from tests.faults.storage import Steps, die_at, fail_at
 from tests.support.paimon_tables import NAME
 
@@ -68,7 +69,7 @@ def _others(warehouse: Path, work: Work) -> Callable[[], None]:
 
     def between() -> None:
         if work.meets_others:
-            append_by_others(warehouse)
+            work.append_by_others(warehouse)
 
     return between
 
@@ -197,7 +198,7 @@ def _obey(command: dict[str, Any]) -> Any:
     warehouse = Path(command["warehouse"])
     if "compaction" in command:
         return _obey_compaction(command["do"], warehouse, command)
-    works = [Work(**each) for each in command["works"]]
+    works = [(IcebergWork if "server" in each else Work)(**each) for each in command["works"]]
     if command["do"] == "steps":
         return _answer(*_forked(lambda: _steps(warehouse, works[0])))
     if command["do"] == "die":
@@ -226,6 +227,12 @@ def _used_modules() -> list[str]:
         run(Path(folder), Work("warm-up", 100, marks=True), 1)
         look(Path(folder), "shop.orders")
         _expires(Path(folder), None)
+    with tempfile.TemporaryDirectory() as folder:
+        work = IcebergWork("warm-up", 100, marks=True)
+        work.new_table(Path(folder))
+        work.append_by_others(Path(folder))
+        run(Path(folder), work, 1)
+        work.look(Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         for work in (Compaction(marks=True), Compaction(has_key=True)):
             (Path(folder) / str(work)).mkdir()

@@ -1,0 +1,171 @@
+"""The same merges on an Iceberg table, whose catalog is a file of SQLite or a REST server.
+
+A driver asks the catalog for its commit in a step of its own: it can die before and after it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import TableHandle
+from tests.faults.drivers import Drivers
+from tests.faults.looking import Seen
+from tests.faults.matrix import Matrix
+from tests.faults.merges import CHANGED, OLD, OTHER, Row, Work
+from tests.faults.storage import ASKED, visible_file_system
+from tests.judge.iceberg_server import IcebergRest
+from tests.support.iceberg_changes import deleted, inserted, updated
+from tests.support.paimon_tables import NAME
+
+_SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])
+
+
+@dataclass(frozen=True)
+class IcebergWork(Work):
+    """``server`` is the address of a REST catalog, which lets in who has the ``token``."""
+
+    server: str = ""
+    token: str = ""
+
+    @property
+    def rewrite_share(self) -> float | None:
+        """Every change marks rows, if the table allows it."""
+        return 1.0
+
+    def catalog(self, warehouse: Path | str) -> CatalogSpec:
+        """The catalog for a job; the token is left out."""
+        options = {"type": "rest", "uri": self.server}
+        if not self.server:
+            uri = f"sqlite:///{warehouse}/catalog.db"
+            options = {"type": "sql", "uri": uri, "catalog-name": "faults"}
+        return CatalogSpec("iceberg", str(warehouse), options)
+
+    def opened(self, warehouse: Path | str) -> Connector:
+        """The connector, all of whose changes and commits are visible to audit hooks from now on.
+
+        Only for a process that does nothing else.
+        """
+        mock.patch.object(pafs, "LocalFileSystem", visible_file_system).start()
+        credentials = {"token": self.token} if self.server else {}
+        connector = open_connector(self.catalog(warehouse), credentials)
+        library = connector.writes.catalog.opened  # type: ignore[attr-defined]
+        commit = library.commit_table
+
+        def commit_table(*arguments: Any) -> Any:
+            sys.audit(ASKED, f"{warehouse}/catalog", partial(commit, *arguments))
+            return commit(*arguments)
+
+        library.commit_table = commit_table
+        return connector
+
+    def batches(self, connector: Connector, table: TableHandle) -> list[pa.RecordBatch]:
+        """The change rows as a sink task gets them."""
+        new = inserted(connector, table, [self.new_row])
+        if not self.changes:
+            return [new]
+        return [updated(0, 1, case=0, v=CHANGED["v"]), deleted(0, 2, case=1, v=pa.string()), new]
+
+    def library(self, warehouse: Path) -> Any:
+        """The catalog, opened with pyiceberg."""
+        from pyiceberg.catalog import load_catalog
+
+        if self.server:
+            return load_catalog("rest", type="rest", uri=self.server, token=self.token)
+        uri = f"sqlite:///{warehouse}/catalog.db"
+        return load_catalog("faults", type="sql", uri=uri, warehouse=f"file://{warehouse}")
+
+    def append_by_others(self, warehouse: Path) -> None:
+        """Another engine appends OTHER, unless it did already."""
+        table = self.library(warehouse).load_table((NAME.database, NAME.table))
+        if len(table.snapshots()) == 1:
+            table.append(_rows([OTHER]))
+
+    def new_table(self, warehouse: Path) -> None:
+        """A table with the rows OLD: one file in each of two partitions."""
+        from pyiceberg.exceptions import NoSuchTableError
+
+        catalog, name = self.library(warehouse), (NAME.database, NAME.table)
+        catalog.create_namespace_if_not_exists(NAME.database)
+        with suppress(NoSuchTableError):
+            catalog.drop_table(name)
+        mode = "merge-on-read" if self.marks else "copy-on-write"
+        properties = {"format-version": "2", "write.merge.mode": mode}
+        table = catalog.create_table(name, _SCHEMA, properties=properties)
+        with table.update_spec() as spec:
+            spec.add_identity("p")
+        table.append(_rows(OLD))
+
+    def look(self, warehouse: Path) -> Seen:
+        """The table now, as pyiceberg sees it."""
+        table = self.library(warehouse).load_table((NAME.database, NAME.table))
+        scan = table.scan()
+        files = [each for task in scan.plan_files() for each in (task.file, *task.delete_files)]
+        return Seen(
+            rows=sorted(scan.to_arrow().to_pylist(), key=repr),
+            ids=[each.snapshot_id for each in table.snapshots()],
+            made_by=[_maker(each) for each in table.snapshots()],
+            live=frozenset(each.file_path.removeprefix("file://") for each in files),
+            on_disk=frozenset(map(str, warehouse.rglob("*.parquet"))),
+            guards=frozenset(path.name for path in warehouse.rglob("*.base")),
+        )
+
+
+def _rows(rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _maker(snapshot: Any) -> str:
+    return str(snapshot.summary.get("merge.operation-id") or "others")
+
+
+WORKS = {
+    "merge": IcebergWork("operation-1", 100),
+    "insert": IcebergWork("operation-1", 100, changes=False),
+    "merge on read": IcebergWork("operation-1", 100, marks=True),
+    "merge beside others": IcebergWork("operation-1", 100, meets_others=True),
+    "merge on read beside others": IcebergWork("operation-1", 100, marks=True, meets_others=True),
+}
+
+
+@dataclass
+class IcebergMatrix(Matrix):
+    """Faults of merges on Iceberg tables; ``place`` is the folder of the catalog."""
+
+    place: Path = Path()
+
+    @classmethod
+    def on(cls, drivers: Drivers, folder: Path, server: IcebergRest | None) -> IcebergMatrix:
+        """On a catalog of SQLite in ``folder``, or on a server."""
+        address = {"server": server.uri, "token": server.secret} if server else {}
+        works = {name: replace(work, **address) for name, work in WORKS.items()}
+        return cls(drivers, folder, works=works, place=server.folder if server else folder / "lake")
+
+    def _look(self, work: Work, warehouse: Path) -> Seen:
+        assert isinstance(work, IcebergWork)
+        return work.look(warehouse)
+
+    @property
+    def _warehouse(self) -> Path:
+        return self.place
+
+    def _fresh(self, work: str) -> Path:
+        """A new table, always at one and the same path."""
+        made = self.works[work]
+        assert isinstance(made, IcebergWork)
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir()
+        made.new_table(self.place)
+        return self.place

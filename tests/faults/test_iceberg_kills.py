@@ -1,0 +1,50 @@
+"""A driver that dies, and storage and catalogs that fail, at every step of a commit to Iceberg.
+
+A run takes the faults of a sixth of the steps; `make test-faults ICEBERG=1` takes them all.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.drivers import Drivers
+from tests.faults.iceberg import WORKS, IcebergMatrix
+from tests.judge.iceberg_server import IcebergRest
+from tests.support.turns import has_turn
+
+_PARTS = 6
+
+
+@pytest.mark.parametrize("catalog", ["sql", "rest"])
+def test_faults_at_every_step(
+    catalog: str,
+    drivers: Drivers,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server: IcebergRest | None = None
+    if catalog == "rest":
+        server = request.getfixturevalue("iceberg_rest")
+    matrix = IcebergMatrix.on(drivers, tmp_path, server)
+    work = "merge on read beside others" if server else "merge"
+    assert work in WORKS
+    faults = list(matrix.faults(work))
+    places = {part for fault in faults for part in re.split("[ /]", fault.where)}
+    assert {"_operations", "data", "metadata", "catalog"} <= places
+    asked = max(fault.step for fault in faults if fault.where.endswith("catalog"))
+    chosen = [each for each in faults if has_turn(each.step, _PARTS) or each.step == asked]
+
+    survived = [(fault, *matrix.run(fault)) for fault in chosen]
+
+    outcomes = {(state, then) for _, state, then in survived}
+    assert outcomes == {("old", "applied"), ("new", "found")}
+    width = max(len(str(fault)) for fault in chosen)
+    with capsys.disabled():
+        sys.stdout.write("\n")
+        for fault, state, then in survived:
+            sys.stdout.write(f"{fault!s:<{width}}  {state:<3}  {then}\n")
