@@ -28,13 +28,14 @@ from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
 from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import EVOLVING, TRACKED, TableKind, named_kinds
+from tests.support.table_kinds import EVOLVING, ICEBERG, TRACKED, TableKind, named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PROGRESS = 10
-_TRACKING = {"rewritten": TRACKED, "columns": EVOLVING}
+# Kinds of tables that seeds do not choose by themselves.
+_OTHERS = {"rewritten": TRACKED, "columns": EVOLVING, "iceberg": ICEBERG}
 
 
 def main() -> int:
@@ -47,24 +48,26 @@ def main() -> int:
         "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
     )
     parser.add_argument(
-        "--row-ids", choices=_TRACKING, help="tables that track rows; Java reads their ids"
+        "--others",
+        choices=_OTHERS,
+        help="Iceberg tables, or tables that track rows, whose ids Java reads",
     )
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
     of_plan = "seeds" if parsed.plan == "auto" else f"seeds-{parsed.plan}"
-    of_plan += f"-row-ids-{parsed.row_ids}" if parsed.row_ids else ""
+    of_plan += f"-{parsed.others}" if parsed.others else ""
     path = parsed.ledger or ROOT / ".property" / f"{of_plan}.jsonl"
     ledger, commit = Ledger(path), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
     kinds = named_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
-    fitting = (seed for seed in itertools.count(first) if parsed.row_ids or kind_of(seed) in kinds)
+    fitting = (seed for seed in itertools.count(first) if parsed.others or kind_of(seed) in kinds)
     seeds = list(itertools.islice(fitting, -(-parsed.statements // STATEMENTS_PER_TABLE)))
     missing = ledger.missing(seeds, commit)
     print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
     with forced_plan(parsed.plan) as tally:
-        _run(missing, ledger, commit, deadline, _TRACKING.get(parsed.row_ids, ()))
+        _run(missing, ledger, commit, deadline, _OTHERS.get(parsed.others, ()))
     if parsed.plan != "auto":
         print(tally)
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]

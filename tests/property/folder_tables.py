@@ -71,6 +71,10 @@ class FolderTable:
         """The latest snapshot."""
         return storage.latest_snapshot(self.folder)
 
+    def parent_id(self) -> int | None:
+        """The snapshot before it."""
+        return (self.snapshot_id() or 0) - 1 or None
+
     def files(self) -> set[Path]:
         """All data files in the table's folder, live or not."""
         return set(self.folder.rglob("*.parquet"))

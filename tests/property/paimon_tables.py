@@ -134,6 +134,10 @@ class PaimonTable:
         snapshot = self._open().snapshot_manager().get_latest_snapshot()
         return None if snapshot is None else snapshot.id
 
+    def parent_id(self) -> int | None:
+        """The snapshot before it."""
+        return (self.snapshot_id() or 0) - 1 or None
+
     def next_row_id(self) -> int:
         """The first id that no row has had."""
         snapshot = self._open().snapshot_manager().get_latest_snapshot()

@@ -69,6 +69,10 @@ KEYED = (PRIMARY_KEY, PRIMARY_KEY_DV, PRIMARY_KEY_DYNAMIC)
 TRACKED = (ROW_TRACKING, ROW_TRACKING_DV)
 EVOLVING = (DATA_EVOLUTION, DATA_EVOLUTION_DV)
 KINDS = {kind.name: kind for kind in (*BUILT, *KEYED, *TRACKED, *EVOLVING)}
+# Not Paimon.
+ICEBERG_COW = TableKind("iceberg-cow")
+ICEBERG_MOR = TableKind("iceberg-mor", marks_rows=True)
+ICEBERG = (ICEBERG_COW, ICEBERG_MOR)
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")
 

@@ -1,0 +1,118 @@
+"""Targets as Iceberg tables, made, filled and read with pyiceberg."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec, JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.plan_limits import PlanLimits
+from tests.oracle.merge import TableColumn
+from tests.property.cases import Table
+from tests.property.paimon_tables import BUCKET_KEY, DATABASE, arrow_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CATALOG = "property"
+_DELETES = "-deletes.parquet"
+
+
+@dataclass(frozen=True)
+class IcebergTable:
+    """One table; every look at it opens it anew. Without a partition column it gets buckets."""
+
+    spark: SparkSession
+    warehouse: Path
+    name: str
+    columns: tuple[TableColumn, ...]
+    rewrite_share: float | None
+
+    @classmethod
+    def create(cls, spark: SparkSession, warehouse: Path, name: str, table: Table) -> IcebergTable:
+        """A new table with the rows of ``table``, one commit after another."""
+        created = cls(spark, warehouse, name, table.columns, table.rewrite_share)
+        catalog = created._catalog()
+        catalog.create_namespace_if_not_exists(DATABASE)
+        mode = "merge-on-read" if table.kind.marks_rows else "copy-on-write"
+        properties = {
+            "format-version": "2",
+            "write.parquet.row-group-limit": str(table.row_group_size),
+            "write.metadata.metrics.default": "full" if table.statistics else "none",
+            **{f"write.{each}.mode": mode for each in ("merge", "update", "delete")},
+        }
+        made = catalog.create_table(
+            (DATABASE, name), arrow_table(table.columns, []).schema, properties=properties
+        )
+        if table.partition:
+            with made.update_spec() as spec:
+                spec.add_identity(table.partition)
+        schema = made.schema().as_arrow()
+        with made.transaction() as transaction:
+            for rows in table.commits:
+                transaction.append(arrow_table(table.columns, rows).cast(schema))
+        if not table.partition:
+            # pyiceberg computes no buckets: its own files are of the spec before.
+            with made.update_spec() as spec:
+                spec.add_field(BUCKET_KEY, "bucket[3]")
+        return created
+
+    def run(self, request: JobRequest, limits: PlanLimits) -> JobResult:
+        """Run a job on the table."""
+        spec = CatalogSpec(
+            "iceberg",
+            str(self.warehouse),
+            {"type": "sql", "uri": self._uri, "catalog-name": _CATALOG},
+        )
+        options = replace(request.options, rewrite_share=self.rewrite_share)
+        request = replace(request, catalog=spec, options=options)
+        return Job(request, self.spark, open_connector(spec, {}), limits=limits).run()
+
+    @property
+    def _uri(self) -> str:
+        return f"sqlite:///{self.warehouse}/iceberg.db"
+
+    def _catalog(self) -> Any:
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        return SqlCatalog(_CATALOG, uri=self._uri, warehouse=f"file://{self.warehouse}")
+
+    def _open(self) -> Any:
+        return self._catalog().load_table((DATABASE, self.name))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows as pyiceberg reads them."""
+        found: list[dict[str, Any]] = self._open().scan().to_arrow().to_pylist()
+        return found
+
+    def snapshot_id(self) -> int | None:
+        """The latest snapshot."""
+        snapshot = self._open().current_snapshot()
+        return None if snapshot is None else int(snapshot.snapshot_id)
+
+    def parent_id(self) -> int | None:
+        """The snapshot before it."""
+        snapshot = self._open().current_snapshot()
+        return None if snapshot is None else snapshot.parent_snapshot_id
+
+    def files(self) -> set[Path]:
+        """All data files in the table's folder, live or not."""
+        return self._all_files() - self.index_files()
+
+    def index_files(self) -> set[Path]:
+        """All files of position deletes in the table's folder, live or not."""
+        return {path for path in self._all_files() if path.name.endswith(_DELETES)}
+
+    def live_index_files(self) -> set[Path]:
+        """Those of the latest snapshot."""
+        tasks = self._open().scan().plan_files()
+        places = {each.file_path for task in tasks for each in task.delete_files}
+        return {Path(urlsplit(place).path) for place in places}
+
+    def _all_files(self) -> set[Path]:
+        return set(Path(urlsplit(self._open().location()).path).rglob("*.parquet"))
