@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -33,16 +33,25 @@ class IcebergSparkError(Exception):
 
 
 class IcebergSpark:
-    """A session with a SQL catalog in ``folder``: ``catalog.db``, tables in ``warehouse``."""
+    """A session with a SQL catalog in ``folder``: ``catalog.db``, tables in ``warehouse``.
 
-    def __init__(self, folder: Path) -> None:
+    Or with another ``catalog``, of these properties.
+    """
+
+    def __init__(self, folder: Path, catalog: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.warehouse = folder / "warehouse"
         self.warehouse.mkdir(parents=True, exist_ok=True)
         jars = [str(fetched_jar(jar)) for jar in JARS]
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, jars, str(folder)))
+        properties = catalog or {
+            "type": "jdbc",
+            "uri": f"jdbc:sqlite:{folder}/catalog.db",
+            "warehouse": f"file://{folder}/warehouse",
+            "jdbc.schema-version": "V1",
+        }
+        self._process = context.Process(target=_serve, args=(theirs, jars, dict(properties)))
         self._process.start()
         theirs.close()
         self._answer()
@@ -93,7 +102,7 @@ def iceberg_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergS
         yield judge
 
 
-def _serve(pipe: Connection, jars: list[str], folder: str) -> None:
+def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> None:
     from pyspark.sql import SparkSession
 
     catalog = f"spark.sql.catalog.{CATALOG}"
@@ -110,11 +119,8 @@ def _serve(pipe: Connection, jars: list[str], folder: str) -> None:
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
         catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "jdbc",
-        f"{catalog}.uri": f"jdbc:sqlite:{folder}/catalog.db",
-        f"{catalog}.warehouse": f"file://{folder}/warehouse",
-        f"{catalog}.jdbc.schema-version": "V1",
         f"{catalog}.cache-enabled": "false",
+        **{f"{catalog}.{name}": value for name, value in properties.items()},
     }
     builder = SparkSession.builder.master("local[2]").appName("judge")
     for key, value in settings.items():

@@ -14,7 +14,7 @@ from typing import Any
 
 PARTITIONS = 4
 KEYS = 40
-_MODULUS = 1_000_003
+MODULUS = 1_000_003
 _APPENDED = 1_000_000
 
 Row = tuple[int, int, int]
@@ -35,7 +35,7 @@ class Statement:
 
     def updated(self, value: int) -> int:
         """What a matched row's value becomes."""
-        return (3 * value + self.number) % _MODULUS
+        return (3 * value + self.number) % MODULUS
 
     def deletes(self, row_id: int) -> bool:
         """Whether it deletes a row of its partition."""

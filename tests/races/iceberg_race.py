@@ -1,0 +1,241 @@
+"""A race on an Iceberg table of a REST catalog: this project, Spark with Iceberg and pyiceberg.
+
+``python -m tests.races.iceberg_race --minutes 10`` lets them race for long. The checker replays the
+snapshots in their order, as ``tests.races.checker`` does for Paimon: each must be what its
+statement makes of the one before; a compaction keeps all rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.judge.iceberg_server import IcebergRest, iceberg_rest_catalog, iceberg_toolchain
+from tests.races.checker import Report
+from tests.races.iceberg_writer import SCHEMA, table_of
+from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
+from tests.support.paimon_tables import NAME
+
+_ROOT = Path(__file__).resolve().parents[2]
+_GRACE_SECONDS = 600
+_LONGEST_SECONDS = 150.0
+_SAMPLE = 25
+_KEY = "merge.operation-id"
+
+
+@dataclass
+class _Story:
+    """What a journal says of one statement: ``ends`` of its attempts, None for a success."""
+
+    statement: Statement
+    by: str
+    ends: list[str | None]
+    snapshot: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class IcebergRace:
+    """Who races on ``server``; ``folder`` takes the journals. ``marks``: merged on read."""
+
+    server: IcebergRest
+    folder: Path
+    writers: Sequence[str] = ("ours", "ours", "pyiceberg", "spark")
+    marks: bool = False
+    partitions: int = PARTITIONS
+    seed: int = 0
+
+    def run(self, seconds: float) -> Report:
+        """Let the writers race, then check what they left.
+
+        Raises:
+            RuntimeError: a writer broke off.
+        """
+        first = self._new_table()
+        journals = [self.folder / f"{by}-{n}.jsonl" for n, by in enumerate(self.writers)]
+        pairs = zip(self.writers, journals, strict=True)
+        processes = [self._started(by, journal, seconds) for by, journal in pairs]
+        codes = [process.wait(seconds + _GRACE_SECONDS) for process in processes]
+        if any(codes):
+            raise RuntimeError(f"writers ended with {codes}")
+        return self._checked(_stories(journals), first)
+
+    @property
+    def _table(self) -> Any:
+        from pyiceberg.catalog import load_catalog
+
+        return load_catalog("rest", **self.server.properties)
+
+    def _new_table(self) -> list[Row]:
+        from pyiceberg.exceptions import NoSuchTableError
+
+        catalog, name = self._table, (NAME.database, NAME.table)
+        catalog.create_namespace_if_not_exists(NAME.database)
+        with suppress(NoSuchTableError):
+            catalog.drop_table(name)
+        mode = "merge-on-read" if self.marks else "copy-on-write"
+        modes = {f"write.{each}.mode": mode for each in ("merge", "update", "delete")}
+        table = catalog.create_table(name, SCHEMA, properties={"format-version": "2", **modes})
+        with table.update_spec() as spec:
+            spec.add_identity("p")
+        rows = [(n, n, p) for n in range(0, KEYS, 2) for p in range(PARTITIONS)]
+        table.append(table_of(rows))
+        return rows
+
+    def _started(self, by: str, journal: Path, seconds: float) -> subprocess.Popen[str]:
+        (self.folder / "workspace").mkdir(exist_ok=True)
+        plan = {
+            "by": by,
+            "uri": self.server.uri,
+            "token": self.server.secret,
+            "workspace": str(self.folder / "workspace"),
+            "folder": str(journal.with_suffix("")),
+            "journal": str(journal),
+            "marks": self.marks,
+            "partitions": self.partitions,
+            "seconds": seconds,
+            "seed": f"{self.seed} {journal.name} {random.Random(self.seed).random()}",
+        }
+        command = [sys.executable, "-W", "ignore", "-m", "tests.races.iceberg_writer"]
+        process = subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(plan))
+        process.stdin.close()
+        return process
+
+    def _checked(self, stories: Mapping[str, _Story], rows: list[Row]) -> Report:
+        table = self._table.load_table((NAME.database, NAME.table))
+        snapshots = sorted(table.snapshots(), key=lambda each: each.sequence_number)
+        report = Report(snapshots=len(snapshots) - 1, statements=len(stories))
+        made = _replayed(table, snapshots, stories, rows, report)
+        for operation_id, story in stories.items():
+            report.attempts += len(story.ends)
+            report.conflicts += story.ends.count("COMMIT_CONFLICT")
+            last = story.ends[-1] if story.ends else "ended"
+            if last is not None:
+                report.failures[last] += 1
+            if last not in (None, "COMMIT_CONFLICT"):
+                report.surprises.add(f"{story.by}: {story.text}")
+            found = made.get(operation_id, [])
+            if not _is_told(story, found, last):
+                report.problems.append(
+                    f"{story.by}: {operation_id} ({story.statement.kind}) ended with {last}, "
+                    f"snapshot {story.snapshot}, but made {found}"
+                )
+        return report
+
+
+def _is_told(story: _Story, found: Sequence[int], last: str | None) -> bool:
+    """Whether the writer knows what it did."""
+    if last is not None:
+        is_open = last not in ("COMMIT_CONFLICT",)
+        return not found or is_open
+    if story.by == "ours":
+        return list(found) == ([] if story.snapshot is None else [story.snapshot])
+    if story.by == "pyiceberg":
+        # A delete removes files in one snapshot, and rewrites others in the next.
+        return (bool(found) and found[-1] == story.snapshot) or story.snapshot is None
+    must = story.statement.kind in ("merge", "append")
+    return len(found) == 1 if must else len(found) <= 1
+
+
+def _replayed(
+    table: Any,
+    snapshots: Sequence[Any],
+    stories: Mapping[str, _Story],
+    rows: list[Row],
+    report: Report,
+) -> dict[str, list[int]]:
+    made: dict[str, list[int]] = {}
+    for index, (before, snapshot) in enumerate(pairwise(snapshots), 1):
+        number, operation = snapshot.snapshot_id, snapshot.summary.operation.value
+        if snapshot.parent_snapshot_id != before.snapshot_id:
+            report.problems.append(f"snapshot {number} does not follow {before.snapshot_id}")
+        maker = snapshot.summary.get(_KEY)
+        story = stories.get(maker)
+        is_last = snapshot is snapshots[-1]
+        if operation == "replace":
+            report.compacted += 1
+        elif story is None:
+            report.problems.append(f"snapshot {number} was made by {maker}, which nobody is")
+            continue
+        if story is not None:
+            made.setdefault(maker, []).append(number)
+            if not is_last and snapshots[index + 1].summary.get(_KEY) == maker:
+                continue
+            report.kinds[f"{story.statement.kind} of {story.by}"] += 1
+            rows = story.statement.applied(rows)
+        if operation == "replace" or index % _SAMPLE == 0 or is_last:
+            report.compared += 1
+            found = as_rows(table.scan(snapshot_id=number).to_arrow().to_pylist())
+            if found != sorted(rows):
+                report.problems.append(
+                    f"snapshot {number} has other rows than the replay: too many "
+                    f"{sorted(set(found) - set(rows))[:5]}, missing "
+                    f"{sorted(set(rows) - set(found))[:5]}, {len(found)} for {len(rows)}"
+                )
+                rows = found
+    return made
+
+
+def _stories(journals: Sequence[Path]) -> dict[str, _Story]:
+    stories: dict[str, _Story] = {}
+    for line in (line for path in journals for line in path.read_text().splitlines()):
+        entry = json.loads(line)
+        if "statement" in entry:
+            values = {**entry["statement"], "ids": tuple(entry["statement"]["ids"])}
+            stories[entry["operation"]] = _Story(Statement(**values), entry["by"], [])
+            continue
+        story = stories[entry["operation"]]
+        story.ends.append(entry.get("failed"))
+        story.text, story.snapshot = entry.get("text", ""), entry.get("done")
+    return stories
+
+
+def shares(report: Report) -> Counter[str]:
+    """How many snapshots each writer made."""
+    found: Counter[str] = Counter()
+    for kind, count in report.kinds.items():
+        found[kind.rpartition(" ")[2]] += count
+    return found
+
+
+def main() -> int:
+    """Race as long as asked; 1 when anything was lost, doubled or wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    chosen = parser.parse_args()
+    left, problems, number = chosen.minutes * 60, 0, 0
+    while left > 0:
+        seconds = min(left, _LONGEST_SECONDS)
+        with (
+            iceberg_rest_catalog(iceberg_toolchain()) as server,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            race = IcebergRace(
+                server, Path(folder), marks=number % 2 == 1, seed=chosen.seed + number
+            )
+            report = race.run(seconds)
+        kind = "merge-on-read" if race.marks else "copy-on-write"
+        sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {kind}\n{report}\n\n")
+        sys.stdout.flush()
+        problems += len(report.problems)
+        left, number = left - seconds, number + 1
+    return int(problems > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,261 @@
+"""A process that runs random statements on an Iceberg table, as fast as it can, until it is time.
+
+``by`` says who: ``ours`` goes through ``begin_merge``, sink and ``finish_merge`` as a job does,
+without Spark and engine; ``pyiceberg`` appends and deletes; ``spark`` is Spark with Iceberg's own
+runtime. What it is about to do, and what came of it, goes to a journal; each snapshot names its
+statement.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spark_jobs.connectors.iceberg.format.deletes import deleted_positions
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.writes import MergeWrite, Operation
+from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
+from tests.races.statements import MODULUS, Row, Statement, random_statement
+from tests.support.iceberg_changes import deleted, inserted, updated
+from tests.support.paimon_tables import NAME
+
+_ATTEMPTS = 8
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.int32())])
+
+
+class ConflictError(Exception):
+    """Somebody else has committed what the statement read; nothing was published."""
+
+
+def table_of(rows: Iterable[Row]) -> pa.Table:
+    """The rows as pyiceberg takes them."""
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, r, strict=True)) for r in rows], SCHEMA)
+
+
+class Ours:
+    """This project."""
+
+    kinds = ("merge", "delete", "append", "compact")
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        options = {"type": "rest", "uri": plan["uri"]}
+        spec = CatalogSpec("iceberg", plan["workspace"], options)
+        self._connector: Connector = open_connector(spec, {"token": plan["token"]})
+
+    def attempt(self, statement: Statement, operation_id: str) -> int | None:
+        """The new snapshot; None if there is nothing to change."""
+        metadata, writes = self._connector.metadata, self._connector.writes
+        table = metadata.load_table(NAME)
+
+        def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+            reads = statement.kind != "append"
+            # Of files that are told of in conflicts, only the ranges are known.
+            return [each for each in files if reads and each.ranges["p"].minimum == statement.p]
+
+        files = tuple(read_set(metadata.plan_files(table)))
+        found = [(file, *row) for file in files for row in _live_rows(table, file)]
+        batches = self._batches(table, statement, found)
+        if not batches:
+            return None
+        write = MergeWrite(
+            Operation(operation_id, "digest", {}),
+            files,
+            (("v",), ()),
+            (),
+            2**27,
+            read_set=read_set,
+            overwrites=statement.kind == "compact",
+        )
+        handle = writes.begin_merge(table, write)
+        sink = handle.sinks.open(uuid.uuid4().hex)
+        for batch in batches:
+            sink.store_merged_rows(batch)
+        fragments = sink.finish()
+        if statement.kind == "compact":
+            fragments += writes.drop_files(table, handle, files)
+        try:
+            made = writes.finish_merge(table, handle, fragments, {OPERATION_ID: operation_id})
+        except JobError as error:
+            if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+                writes.abort_merge(table, handle)
+            if error.code is ErrorCode.COMMIT_CONFLICT:
+                raise ConflictError(error.message) from error
+            raise
+        writes.release_guard(table, operation_id)
+        return made.snapshot_id
+
+    def _batches(
+        self,
+        table: TableHandle,
+        statement: Statement,
+        found: Sequence[tuple[PlannedFile, int, int, int]],
+    ) -> list[pa.RecordBatch]:
+        new = statement.new_rows([row_id for _, _, row_id, _ in found])
+        batches = []
+        for file, position, row_id, value in found:
+            if statement.kind == "compact":
+                new.append((row_id, value, statement.p))
+            elif statement.deletes(row_id):
+                batches.append(deleted(file.ordinal, position, case=1, v=pa.int64()))
+            elif statement.kind == "merge" and row_id in statement.ids:
+                after = statement.updated(value)
+                batches.append(updated(file.ordinal, position, case=0, v=after))
+        rows = [dict(zip(SCHEMA.names, row, strict=True)) for row in new]
+        return [*batches, *([inserted(self._connector, table, rows)] if rows else [])]
+
+
+def _live_rows(table: TableHandle, file: PlannedFile) -> list[tuple[int, int, int]]:
+    """Position, id and value of each."""
+    filesystem = table.native.storage.filesystem
+    deletes = scanned_file(table.native, table.name, file.ordinal).deletes
+    gone = set(deleted_positions(filesystem, deletes).tolist())
+    read = pq.ParquetFile(file.path, filesystem=filesystem).read(columns=["id", "v"]).to_pydict()
+    pairs = enumerate(zip(read["id"], read["v"], strict=True))
+    return [(n, *pair) for n, pair in pairs if n not in gone]
+
+
+class Pyiceberg:
+    """pyiceberg itself, which gives up whenever somebody else has committed."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        from pyiceberg.catalog import load_catalog
+
+        # It does not know how to rewrite a file with deletes.
+        self.kinds = ("append",) if plan["marks"] else ("append", "delete")
+        self._catalog = load_catalog("rest", type="rest", uri=plan["uri"], token=plan["token"])
+
+    def attempt(self, statement: Statement, operation_id: str) -> int | None:
+        """The new snapshot; None if there is nothing to change."""
+        from pyiceberg.exceptions import CommitFailedException
+        from pyiceberg.expressions import And, EqualTo, In
+
+        table = self._catalog.load_table((NAME.database, NAME.table))
+        properties = {OPERATION_ID: operation_id}
+        try:
+            if statement.kind == "append":
+                table.append(table_of(statement.new_rows([])), snapshot_properties=properties)
+            else:
+                here = EqualTo("p", statement.p)
+                ids = table.scan(here, selected_fields=("id",)).to_arrow().column("id").to_pylist()
+                gone = [each for each in ids if statement.deletes(each)]
+                if not gone:
+                    return None
+                table.delete(And(here, In("id", gone)), snapshot_properties=properties)
+        except CommitFailedException as error:
+            raise ConflictError(str(error)) from error
+        snapshot = table.current_snapshot()
+        return None if snapshot is None else snapshot.snapshot_id
+
+
+class Spark:
+    """Spark with Iceberg's own runtime; its compactions are not statements of the journal."""
+
+    kinds = ("merge", "delete", "append", "compact")
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        properties = {"type": "rest", "uri": plan["uri"], "token": plan["token"]}
+        self._spark = IcebergSpark(Path(plan["folder"]), properties)
+        self._table = f"{CATALOG}.{NAME}"
+
+    def attempt(self, statement: Statement, operation_id: str) -> int | None:
+        """None: it does not tell the snapshot."""
+        try:
+            self._spark.sql(
+                f"SET spark.sql.iceberg.snapshot-property.{OPERATION_ID}={operation_id}",
+                self._text(statement),
+            )
+        except IcebergSparkError as error:
+            if "ValidationException" in str(error) or "CommitFailedException" in str(error):
+                raise ConflictError(str(error)[-300:]) from error
+            raise
+        return None
+
+    def _text(self, statement: Statement) -> str:
+        p, number = statement.p, statement.number
+        if statement.kind == "delete":
+            return f"DELETE FROM {self._table} WHERE p = {p} AND id % 5 = {number}"
+        if statement.kind == "compact":
+            return (
+                f"CALL {CATALOG}.system.rewrite_data_files(table => '{NAME}', "
+                "options => map('rewrite-all', 'true', 'max-concurrent-file-group-rewrites', '1'))"
+            )
+        rows = ", ".join(f"(CAST({each} AS BIGINT))" for each in statement.ids)
+        source = f"SELECT id, CAST({number} AS BIGINT) AS v, {p} AS p FROM VALUES {rows} AS x(id)"
+        if statement.kind == "append":
+            return f"INSERT INTO {self._table} {source}"
+        return (
+            f"MERGE INTO {self._table} t USING ({source}) s ON t.id = s.id AND t.p = {p} "
+            f"WHEN MATCHED THEN UPDATE SET v = (3 * t.v + s.v) % {MODULUS} "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    def close(self) -> None:
+        """End the JVM."""
+        self._spark.close()
+
+
+_WRITERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "ours": Ours,
+    "pyiceberg": Pyiceberg,
+    "spark": Spark,
+}
+
+
+def _statement(chance: random.Random, partitions: int, kinds: Sequence[str]) -> Statement:
+    while (found := random_statement(chance, partitions)).kind not in kinds:
+        pass
+    return found
+
+
+def run(plan: dict[str, Any]) -> None:
+    """Random statements for ``plan["seconds"]``, with a journal of them."""
+    chance, writer = random.Random(plan["seed"]), _WRITERS[plan["by"]](plan)
+    until = time.monotonic() + plan["seconds"]
+    with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
+
+        def note(**entry: Any) -> None:
+            journal.write(json.dumps(entry) + "\n")
+            journal.flush()
+
+        while time.monotonic() < until:
+            statement = _statement(chance, plan["partitions"], writer.kinds)
+            operation_id = f"op-{uuid.uuid4().hex}"
+            note(operation=operation_id, statement=asdict(statement), by=plan["by"])
+            for number in range(1, _ATTEMPTS + 1):
+                try:
+                    snapshot_id = writer.attempt(statement, operation_id)
+                except ConflictError as error:
+                    note(operation=operation_id, failed="COMMIT_CONFLICT", text=str(error))
+                    if number == _ATTEMPTS or time.monotonic() > until:
+                        break
+                    time.sleep(chance.uniform(0, 0.05))
+                except Exception as error:  # noqa: BLE001 - the checker decides
+                    code = getattr(getattr(error, "code", None), "name", type(error).__name__)
+                    note(operation=operation_id, failed=code, text=str(error)[-500:])
+                    break
+                else:
+                    note(operation=operation_id, done=snapshot_id)
+                    break
+    with suppress(AttributeError):
+        writer.close()
+
+
+if __name__ == "__main__":
+    run(json.loads(sys.stdin.read()))
