@@ -1,7 +1,7 @@
 """Random histories of a table: this project, Spark with Iceberg and pyiceberg take turns.
 
 A twin table gets the same statements from Spark with Iceberg alone: after each step both must have
-the same rows, however they are read.
+the same rows, whether Java, pyiceberg or this project reads them. `MERGE_TESTS=all` takes all.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
@@ -71,6 +74,7 @@ class History:
     judge: IcebergSpark
     seed: int
     chance: random.Random = field(init=False)
+    heads: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -90,13 +94,55 @@ class History:
             )
 
     def step(self, number: int) -> str:
-        """One statement on both tables; its text."""
+        """One change of both tables; what it was."""
+        done = self._change(number, self.chance.random() if number else 1.0)
+        self.heads.append(self._heads())
+        return done
+
+    def _change(self, number: int, kind: float) -> str:
+        if kind < 0.1:
+            return self._append_by_pyiceberg()
+        if kind < 0.18:
+            return self._roll_back()
+        return self._statement(number, evolves=kind < 0.45, by_java=0.45 <= kind < 0.6)
+
+    def _append_by_pyiceberg(self) -> str:
+        for table in (self.ours, self.twin):
+            opened = self._library(table)
+            schema = opened.schema().as_arrow()
+            rows = [{"id": 2000 + n, "p": "ü", "v": n} for n in range(3)]
+            opened.append(pa.Table.from_pylist(rows, schema=schema))
+        return "append by pyiceberg"
+
+    def _roll_back(self) -> str:
+        place = self.chance.randrange(len(self.heads))
+        for table, head in zip((self.ours, self.twin), self.heads[place], strict=True):
+            self.judge.sql(f"CALL {CATALOG}.system.set_current_snapshot('db.{table}', {head})")
+        return f"roll back to what there was after step {place}"
+
+    def _heads(self) -> tuple[int, int]:
+        """The current snapshots of both tables."""
+        ours, twin = (self._library(each).metadata for each in (self.ours, self.twin))
+        return ours.current_snapshot_id, twin.current_snapshot_id
+
+    def _library(self, table: str) -> Any:
+        options = self.judge.options
+        catalog = SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
+        return catalog.load_table(("db", table))
+
+    def rows_by_pyiceberg(self) -> Iterator[str]:
+        """The rows as pyiceberg reads them."""
+        for row in self._library(self.ours).scan().to_arrow().to_pylist():
+            at = row["at"]
+            yield repr({**row, "at": at and at.replace(tzinfo=None)})
+
+    def _statement(self, number: int, *, evolves: bool, by_java: bool) -> str:
         source = ", ".join(self._row(id_) for id_ in self._ids())
         view = (
             "SELECT CAST(id AS BIGINT) AS id, p, v, at, d, CAST(m AS DECIMAL(12,2)) AS m "
             f"FROM VALUES {source} AS x(id, p, v, at, d, m)"
         )
-        if number and self.chance.random() < 0.35:
+        if evolves:
             text = self.chance.choice(_EVOLUTIONS)
             for table in (self.ours, self.twin):
                 name = f"{CATALOG}.db.{table}"
@@ -107,6 +153,9 @@ class History:
             f"CREATE OR REPLACE TEMPORARY VIEW s AS {view}",
             text.format(t=f"{CATALOG}.db.{self.twin}"),
         )
+        if by_java:
+            self.judge.sql(text.format(t=f"{CATALOG}.db.{self.ours}"))
+            return f"by Java: {text}"
         parsed = parse_statement(text.format(t=f"db.{self.ours}"), ["s"])
         request = JobRequest(
             operation_id=str(uuid.uuid4()),
@@ -136,13 +185,14 @@ class History:
         return map(repr, self.judge.sql(f"SELECT * FROM {CATALOG}.db.{table}"))
 
 
-@pytest.mark.by_turns(12)
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.by_turns(24)
+@pytest.mark.parametrize("seed", range(48))
 def test_a_history(spark: SparkSession, iceberg_spark: IcebergSpark, seed: int) -> None:
     history, done = History(spark, iceberg_spark, seed), []
     for number in range(8):
         done.append(history.step(number))
         assert sorted(history.rows(history.ours)) == sorted(history.rows(history.twin)), done
+        assert sorted(history.rows_by_pyiceberg()) == sorted(history.rows(history.twin)), done
         assert_read_alike(spark, iceberg_spark, f"db.{history.ours}")
     iceberg_spark.sql(
         f"CALL {CATALOG}.system.rewrite_manifests('db.{history.ours}')",
