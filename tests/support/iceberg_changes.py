@@ -29,9 +29,12 @@ def inserted(
     return batch.append_column(rows.OPERATION, pa.array([rows.INSERT] * len(new), pa.int8()))
 
 
-def deleted(file: int, *positions: int, case: int = 0) -> pa.RecordBatch:
-    """DELETE rows of a file."""
-    return _changed(rows.DELETE, case, file, positions)
+def deleted(file: int, *positions: int, case: int = 0, **types: pa.DataType) -> pa.RecordBatch:
+    """DELETE rows of a file; ``types`` are of the columns that UPDATE rows of the file have."""
+    batch = _changed(rows.DELETE, case, file, positions)
+    for name, kind in types.items():
+        batch = batch.append_column(name, pa.nulls(len(positions), kind))
+    return batch
 
 
 def updated(file: int, position: int, case: int = 1, **values: Any) -> pa.RecordBatch:
