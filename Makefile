@@ -69,19 +69,21 @@ test-live: setup setup-classes ## Run the tests on a live Airflow server only
 test-property: setup ## Run N=… random statements, from SEED=… or from the first seed never run
 	@$(SPARK_VENV)/bin/python -m tests.property --statements $(or $(N),300) \
 		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) \
-		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLAN),--plan $(PLAN))
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLAN),--plan $(PLAN)) \
+		$(if $(OTHERS),--others $(OTHERS))
 
 .PHONY: test-races
-test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1), then check it
-	@$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
+test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1; ICEBERG=1), then check it
+	@$(if $(ICEBERG),$(SPARK_VENV)/bin/python -m tests.races.iceberg_race --minutes $(or $(MINUTES),1) \
+		$(if $(SEED),--seed $(SEED)),$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
 		$(if $(WRITERS),--writers $(WRITERS)) --publish $(or $(PUBLISH),own) \
-		$(if $(SEED),--seed $(SEED)) $(if $(KEY),--key) $(if $(COMPACT),--compact)
+		$(if $(SEED),--seed $(SEED)) $(if $(KEY),--key) $(if $(COMPACT),--compact))
 
 .PHONY: test-faults
-test-faults: setup ## Kill drivers and break their storage N=… times, at every step (JOBS=…: whole jobs; COMPACT=1)
+test-faults: setup ## Kill drivers and break their storage N=… times, at every step (JOBS=…: whole jobs; COMPACT=1; ICEBERG=1)
 	@$(if $(JOBS),MERGE_JOB_KILLS=$(JOBS) $(SPARK_VENV)/bin/pytest tests/faults/test_job_kills.py \
 		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
-		$(if $(COMPACT),--compactions) $(if $(MINUTES),--minutes $(MINUTES)))
+		$(if $(COMPACT),--compactions) $(if $(ICEBERG),--iceberg) $(if $(MINUTES),--minutes $(MINUTES)))
 
 .PHONY: test-maintenance
 test-maintenance: setup ## Maintain N=… random tables, from SEED=… on: expire, tags, orphan files

@@ -1,7 +1,7 @@
 """``make test-faults N=…``: faults until N have been run with this commit; it goes on where it was.
 
-``COMPACT=1``: those of compactions, with a ledger of their own. Prints each fault that was not
-survived, and the summary.
+``COMPACT=1``: those of compactions, ``ICEBERG=1``: those of commits to Iceberg, each with
+a ledger of their own. Prints each fault that was not survived, and the summary.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.faults.compaction_matrix import WORKS as COMPACTIONS
 from tests.faults.compaction_matrix import CompactionMatrix
-from tests.faults.drivers import running_drivers
+from tests.faults.drivers import Drivers, running_drivers
+from tests.faults.iceberg import WORKS as ICEBERG
+from tests.faults.iceberg import IcebergMatrix
 from tests.faults.matrix import TABLE, WORKS, Matrix
+from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.judge.judge import read_with_java
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -43,23 +48,25 @@ def main() -> int:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--without-java", action="store_true")
     parser.add_argument("--compactions", action="store_true")
+    parser.add_argument("--iceberg", action="store_true")
     chosen = parser.parse_args()
     commit, started = _commit(), time.monotonic()
-    ledger_path = _FOLDER / ("compactions.jsonl" if chosen.compactions else "runs.jsonl")
+    ledger = "compactions" if chosen.compactions else "iceberg" if chosen.iceberg else "runs"
+    ledger_path = _FOLDER / f"{ledger}.jsonl"
     runs = _earlier(ledger_path, commit)
     _FOLDER.mkdir(exist_ok=True)
-    works = COMPACTIONS if chosen.compactions else WORKS
-    kind = CompactionMatrix if chosen.compactions else Matrix
-
-    def read(warehouse: Path) -> list[dict[str, object]]:
-        return list(read_with_java(warehouse, TABLE))
-
-    with tempfile.TemporaryDirectory() as folder, running_drivers() as drivers:
-        matrix = kind(drivers, Path(folder), None if chosen.without_java else read)
-        every = [fault for work in works for fault in matrix.faults(work)]
+    with ExitStack() as stack:
+        drivers = stack.enter_context(running_drivers())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        every = [
+            (matrix, fault)
+            for matrix, works in _matrices(chosen, drivers, folder, stack)
+            for work in works
+            for fault in matrix.faults(work)
+        ]
         rest = itertools.islice(itertools.cycle(every), len(runs), chosen.runs)
-        with ledger_path.open("a") as ledger:
-            for fault in rest:
+        with ledger_path.open("a") as written:
+            for matrix, fault in rest:
                 if chosen.minutes and time.monotonic() - started > 60 * chosen.minutes:
                     break
                 try:
@@ -69,9 +76,25 @@ def main() -> int:
                     sys.stdout.write(f"{fault}: {error}\n")
                 run = {"commit": commit, "fault": str(fault), "outcome": outcome}
                 runs.append(run)
-                ledger.write(json.dumps(run) + "\n")
-                ledger.flush()
+                written.write(json.dumps(run) + "\n")
+                written.flush()
     return _summary(runs)
+
+
+def _matrices(
+    chosen: argparse.Namespace, drivers: Drivers, folder: Path, stack: ExitStack
+) -> list[tuple[Matrix | CompactionMatrix, Iterable[str]]]:
+    if chosen.iceberg:
+        server = stack.enter_context(iceberg_rest_catalog(iceberg_toolchain()))
+        return [(IcebergMatrix.on(drivers, folder, each), ICEBERG) for each in (None, server)]
+
+    def read(warehouse: Path) -> list[dict[str, object]]:
+        return list(read_with_java(warehouse, TABLE))
+
+    java = None if chosen.without_java else read
+    if chosen.compactions:
+        return [(CompactionMatrix(drivers, folder, java), COMPACTIONS)]
+    return [(Matrix(drivers, folder, java), WORKS)]
 
 
 def _summary(runs: list[dict[str, str]]) -> int:

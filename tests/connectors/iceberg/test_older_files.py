@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.connectors.iceberg.direct import DirectWrite
-from tests.connectors.iceberg.plain_tables import PlainCatalog
+from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
 MODES = ["copy-on-write", "merge-on-read"]
 
@@ -94,3 +95,33 @@ def test_columns_that_have_changed(tmp_path: Path, mode: str) -> None:
         }
         for each in range(10)
     ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_decimal_partition_that_has_become_wider(tmp_path: Path, mode: str) -> None:
+    from pyiceberg.types import DecimalType
+
+    catalog = PlainCatalog(tmp_path)
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string()), ("p", pa.decimal128(4, 2))])
+    table = catalog.create(schema, {"format-version": "2", "write.merge.mode": mode}, None)
+    with table.update_spec() as spec:
+        spec.add_identity("p")
+    rows = [{"id": each, "s": "x", "p": Decimal("-1.25")} for each in range(10)]
+    table.append(pa.Table.from_pylist(rows, schema=schema))
+    with table.update_schema() as update:
+        update.update_column("p", DecimalType(18, 2))
+
+    DirectWrite(catalog.open()).delete(0, 1).publish()
+    write = DirectWrite(catalog.open())
+    write.delete(0, 5).insert({"id": 50, "s": "y", "p": Decimal("-1.25")}).publish()
+
+    gone = 6 if mode == "copy-on-write" else 5
+    assert [row["id"] for row in rows_of(catalog)] == [
+        *(each for each in range(10) if each not in (1, gone)),
+        50,
+    ]
+    (partition,) = {
+        repr(each.partition)
+        for each in write.connector.metadata.plan_files(write.connector.metadata.load_table(NAME))
+    }
+    assert "-1.25" in partition

@@ -11,7 +11,7 @@ from typing import Any, Final
 from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
 from spark_jobs.connectors.iceberg.format.transforms import unscaled
-from spark_jobs.connectors.iceberg.format.values import bound_bytes
+from spark_jobs.connectors.iceberg.format.values import bound_bytes, signed
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
     POSITION_DELETES,
@@ -126,8 +126,9 @@ def _bounds(
 
 
 def avro_value(kind: Any, value: Any) -> Any:
-    """A partition value for a field of the Avro type ``kind``."""
-    if not isinstance(value, Decimal):
+    """A partition value for a field of the Avro type ``kind``, which may be wider than it was."""
+    fixed = next((each for each in kind if isinstance(each, Mapping) and "size" in each), None)
+    if value is None or fixed is None:
         return value
-    fixed = next(each for each in kind if isinstance(each, Mapping))
-    return unscaled(value).to_bytes(fixed["size"], "big", signed=True)
+    number = unscaled(value) if isinstance(value, Decimal) else signed(value)
+    return number.to_bytes(fixed["size"], "big", signed=True)

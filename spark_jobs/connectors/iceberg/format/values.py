@@ -28,7 +28,7 @@ def bound(kind: IcebergType, data: bytes) -> Any:
         ValueError, struct.error: the bytes are no value of the type.
     """
     reader = _BOUNDS.get(kind.name)
-    return reader(data) if reader else _decimal(kind, int.from_bytes(data, "big", signed=True))
+    return reader(data) if reader else _decimal(kind, signed(data))
 
 
 def _integer(data: bytes) -> int:
@@ -93,7 +93,7 @@ def partition_value(kind: IcebergType, value: Any) -> Any:
         if type(value) is not _PLAIN[kind.name]:
             raise TypeError(f"a partition value of the type {type(value).__name__}")
         return value
-    return _decimal(kind, int.from_bytes(value, "big", signed=True))
+    return _decimal(kind, signed(value))
 
 
 _PLAIN: Final = {
@@ -148,6 +148,11 @@ def bound_bytes(kind: IcebergType, value: Any) -> bytes:
         return big_endian(number)
     width = 8 if kind.name in ("long", "timestamp", "timestamptz") else 4
     return _as_number(value).to_bytes(width, "little", signed=True)
+
+
+def signed(data: bytes) -> int:
+    """The number that ``big_endian`` has written, in these or more bytes."""
+    return int.from_bytes(data, "big", signed=True)
 
 
 def big_endian(number: int) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from spark_jobs.avro.container import AvroFile
 from spark_jobs.avro.decoding import BlockDecoder
 from spark_jobs.avro.records import MAX_BLOCK
+from spark_jobs.connectors.iceberg.format.values import big_endian, signed
 
 # What the files in a manifest are, and what one file is.
 DATA: Final = 0
@@ -139,8 +140,8 @@ def read_manifest(content: bytes, listed: ListedManifest) -> list[ManifestEntry]
         EncryptedError: a file of it is encrypted.
     """
     file = AvroFile(io.BytesIO(content), MAX_BLOCK)
-    names = _partition_names(file.schema)
-    return [_entry(record, names, listed) for record in _records(file)]
+    fields = _partition_fields(file.schema)
+    return [_entry(record, fields, listed) for record in _records(file)]
 
 
 def read_records(content: bytes) -> Iterator[dict[str, Any]]:
@@ -154,15 +155,33 @@ def _records(file: AvroFile) -> Iterator[dict[str, Any]]:
         yield from decoder.records(block)
 
 
-def _partition_names(schema: Any) -> dict[int, str]:
-    """The names in records of the partition fields, by id."""
+def _partition_fields(schema: Any) -> dict[int, tuple[str, bool]]:
+    """The fields of partitions by id: their names in records, and whether they are decimals."""
     data_file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
     partition = next(e["type"] for e in data_file["fields"] if e["name"] == "partition")
-    return {int(each["field-id"]): each["name"] for each in partition["fields"]}
+    return {
+        int(each["field-id"]): (each["name"], _is_decimal(each["type"]))
+        for each in partition["fields"]
+    }
+
+
+def _is_decimal(kind: Any) -> bool:
+    members = kind if isinstance(kind, list) else [kind]
+    return any(isinstance(e, Mapping) and e.get("logicalType") == "decimal" for e in members)
+
+
+def _partition(
+    fields: Mapping[int, tuple[str, bool]], values: Mapping[str, Any]
+) -> Iterator[tuple[int, Any]]:
+    """Decimals have the fewest bytes, so that they are equal however wide their type was."""
+    for key, (name, is_decimal) in fields.items():
+        value = values[name]
+        is_long = is_decimal and value is not None
+        yield key, big_endian(signed(value)) if is_long else value
 
 
 def _entry(
-    record: Mapping[str, Any], names: Mapping[int, str], listed: ListedManifest
+    record: Mapping[str, Any], fields: Mapping[int, tuple[str, bool]], listed: ListedManifest
 ) -> ManifestEntry:
     file = record["data_file"]
     status = record["status"]
@@ -176,7 +195,7 @@ def _entry(
         sequence_number=number,
         file_sequence_number=record.get("file_sequence_number"),
         spec_id=listed.spec_id,
-        partition={key: file["partition"][name] for key, name in names.items()},
+        partition=dict(_partition(fields, file["partition"])),
         record=file,
         listed_in=listed.path,
     )
