@@ -1,4 +1,4 @@
-"""Reads and writes 32-bit Roaring bitmaps in their portable format. Runs on executors.
+"""Reads Roaring bitmaps in their portable format, and writes 32-bit ones. Runs on executors.
 
 Follows the Roaring format specification (https://github.com/RoaringBitmap/RoaringFormatSpec).
 """
@@ -6,12 +6,17 @@ Follows the Roaring format specification (https://github.com/RoaringBitmap/Roari
 from __future__ import annotations
 
 import struct
+import zlib
 
 import numpy as np
 import numpy.typing as npt
 
 from spark_jobs.datafiles.file_changes import Positions
 
+_NUMBER = struct.Struct(">I")
+# Of a 64-bit bitmap: how many 32-bit ones it consists of, then the high half of the first one.
+_COUNT = struct.Struct("<Q")
+_HEAD_64 = struct.Struct("<QI")
 _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
 # Bitmaps with runs and fewer containers than this have no offsets.
@@ -25,6 +30,36 @@ _U4 = np.dtype("<u4")
 
 class BrokenBitmapError(ValueError):
     """A bitmap is damaged; the message says how."""
+
+
+def framed(data: bytes, magic: bytes) -> memoryview:
+    """The bitmap of a vector: after its length and ``magic``, and before a CRC-32.
+
+    Length (of magic number and bitmap) and checksum have 4 bytes, big-endian.
+
+    Raises:
+        BrokenBitmapError: the bytes are not exactly one intact frame.
+    """
+    if len(data) < 2 * _NUMBER.size:
+        raise BrokenBitmapError(f"{len(data)} bytes are too few")
+    body = memoryview(data)[_NUMBER.size : -_NUMBER.size]
+    length = _NUMBER.unpack_from(data)[0]
+    if length != len(body):
+        raise BrokenBitmapError(f"it says {length} bytes, but {len(body)} are there")
+    if zlib.crc32(body) != _NUMBER.unpack_from(data, len(data) - _NUMBER.size)[0]:
+        raise BrokenBitmapError("its checksum is wrong")
+    if body[: len(magic)] != magic:
+        raise BrokenBitmapError(f"it begins with {bytes(body[: len(magic)])!r}, not {magic!r}")
+    return body[len(magic) :]
+
+
+def bitmap_positions_64(data: memoryview, expected: int | None = None) -> Positions:
+    """As ``bitmap_positions``, of a 64-bit bitmap of numbers below 2**32."""
+    if len(data) == _COUNT.size and not any(data) and not expected:
+        return np.zeros(0, dtype=np.int64)
+    if len(data) < _HEAD_64.size or _HEAD_64.unpack_from(data) != (1, 0):
+        raise BrokenBitmapError("it is of a file with more than 2**32 rows")
+    return bitmap_positions(data[_HEAD_64.size :], expected)
 
 
 def bitmap_positions(data: memoryview, expected: int | None = None) -> Positions:

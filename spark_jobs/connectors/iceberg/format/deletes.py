@@ -7,7 +7,6 @@ specification, "deletion-vector-v1 blob type". The bitmap of a vector is 64-bit 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -20,15 +19,11 @@ import pyarrow.parquet as pq
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions
+from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
 from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
 from spark_jobs.storage.files import make_folder
 
 _MAGIC: Final = struct.pack("<I", 1681511377)
-_LENGTH: Final = struct.Struct(">I")
-_BITMAPS: Final = struct.Struct("<Q")
-_KEY: Final = struct.Struct("<I")
-_CRC: Final = struct.Struct(">I")
 # The ids of the columns of files of position deletes.
 PATH_ID: Final = 2147483546
 POSITION_ID: Final = 2147483545
@@ -133,23 +128,8 @@ def decoded_vector(data: bytes, path: str, count: int | None = None) -> Position
     Raises:
         CatalogError: METADATA_UNREADABLE: it is damaged, or of a file of over 2**32 rows.
     """
-    least = _LENGTH.size + len(_MAGIC) + _BITMAPS.size + _CRC.size
-    if len(data) < least or data[4:8] != _MAGIC:
-        raise _damaged(path, "it does not begin as deletion vectors do")
-    body = data[_LENGTH.size : -_CRC.size]
-    if _LENGTH.unpack_from(data)[0] != len(body):
-        raise _damaged(path, "its deletion vector has another length")
-    if zlib.crc32(body) != _CRC.unpack_from(data, len(data) - _CRC.size)[0]:
-        raise _damaged(path, "the checksum of its deletion vector is wrong")
-    bitmaps = body[len(_MAGIC) :]
-    number = _BITMAPS.unpack_from(bitmaps)[0]
-    start = _BITMAPS.size + _KEY.size
-    if number == 0 and len(bitmaps) == _BITMAPS.size and not count:
-        return _NONE
-    if number != 1 or len(bitmaps) < start or _KEY.unpack_from(bitmaps, _BITMAPS.size)[0] != 0:
-        raise _damaged(path, "its deletion vector is of a file with more than 2**32 rows")
     try:
-        return bitmap_positions(memoryview(bitmaps)[start:], count)
+        return bitmap_positions_64(framed(data, _MAGIC), count)
     except BrokenBitmapError as error:
         raise _damaged(path, str(error)) from None
 

@@ -14,13 +14,17 @@ import struct
 import zlib
 
 from spark_jobs.datafiles.file_changes import Positions
-from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_bytes, bitmap_positions
+from spark_jobs.datafiles.roaring import (
+    BrokenBitmapError,
+    bitmap_bytes,
+    bitmap_positions,
+    framed,
+)
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
-_MAGIC = 1581511376
+_MAGIC = struct.pack(">I", 1581511376)
 # 64-bit vectors are Iceberg's, whose magic number is little-endian.
-_MAGIC_64 = struct.unpack(">I", struct.pack("<I", 1681511377))[0]
-_HEAD = struct.Struct(">II")
+_MAGIC_64 = struct.pack("<I", 1681511377)
 _CRC = struct.Struct(">I")
 
 
@@ -34,30 +38,20 @@ def decode(data: bytes, source: str, cardinality: int | None = None) -> Position
         NotSupportedError: it is a 64-bit vector.
         CatalogError: METADATA_UNREADABLE: the bytes are not exactly one intact vector.
     """
-    if len(data) < _HEAD.size + _CRC.size:
-        raise _damaged(source, f"{len(data)} bytes are too few")
-    length, magic = _HEAD.unpack_from(data)
-    if magic == _MAGIC_64:
+    if data[4:8] == _MAGIC_64:
         raise NotSupportedError(
             f"{source} is a 64-bit deletion vector (deletion-vectors.bitmap64).",
             "Rewrite the table's files without it, with deletion-vectors.bitmap64=false.",
         )
-    if magic != _MAGIC:
-        raise _damaged(source, f"its magic number is {magic}, not {_MAGIC}")
-    present = len(data) - 4 - _CRC.size
-    if length != present:
-        raise _damaged(source, f"it says {length} bytes, but {present} are there")
-    if zlib.crc32(data[4:-4]) != _CRC.unpack_from(data, len(data) - 4)[0]:
-        raise _damaged(source, "its checksum is wrong")
     try:
-        return bitmap_positions(memoryview(data)[_HEAD.size : -_CRC.size], cardinality)
+        return bitmap_positions(framed(data, _MAGIC), cardinality)
     except BrokenBitmapError as error:
         raise _damaged(source, str(error)) from None
 
 
 def encode(positions: Positions) -> bytes:
     """The vector of ``positions``, which are ascending, distinct and below ``2**32``."""
-    body = _MAGIC.to_bytes(4, "big") + bitmap_bytes(positions)
+    body = _MAGIC + bitmap_bytes(positions)
     return b"".join((len(body).to_bytes(4, "big"), body, _CRC.pack(zlib.crc32(body))))
 
 
