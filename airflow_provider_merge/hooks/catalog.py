@@ -99,7 +99,7 @@ class CatalogHook(Protocol):
         ...
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
-        """Let the base snapshot of an operation expire whose result is stored.
+        """Forget on which snapshot an operation built whose result is stored.
 
         Raises:
             OSError: the storage refused.

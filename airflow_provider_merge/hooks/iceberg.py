@@ -18,11 +18,13 @@ from airflow_provider_merge.hooks.metadata_reads import MetadataReads
 from airflow_provider_merge.metadata.iceberg.catalogs import IcebergCatalog
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.storage.failures import reaching
+from airflow_provider_merge.storage.files import remove
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract import iceberg_reserved
 from spark_jobs.contract.iceberg_options import storage_options
+from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
@@ -129,7 +131,14 @@ class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
         return iceberg_reserved.is_reserved(column)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
-        """Nothing: the workspace has the base of an operation, and no guard is in the table."""
+        """Remove the note of the snapshot on which an operation built whose result is stored.
+
+        Raises:
+            OSError: the storage refused.
+        """
+        del target
+        place = self.catalog_spec().workspace_location
+        remove(f"{place}/{base_path(operation_id)}", self.workspace_options())
 
     def _reached(self) -> str:
         """What is found behind the connection; raises JobError if nothing is."""
