@@ -19,6 +19,7 @@ TRIGGERED = {
     "merge_orders": "/landing/updates/2024-05-06",
     "settle_orders": "/landing/payments/2024-05-06",
     "forget_customers": "/landing/forget/2024-05-06",
+    "iceberg_orders": "/landing/orders/2024-05-06",
 }
 
 

@@ -29,6 +29,17 @@ def test_the_readmes_dag_is_complete() -> None:
     assert len(code.strip().splitlines()) <= 12
 
 
+def test_the_dag_for_iceberg_is_complete() -> None:
+    pytest.importorskip("airflow", reason="DAGs are parsed in the Airflow environment")
+    code, *_ = _blocks(ROOT / "docs" / "iceberg.md", "python")
+    names: dict[str, Any] = {}
+
+    exec(code, names)
+
+    [task] = names["dag"].tasks
+    assert task.catalog_conn_id == "iceberg_default"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?![a-z]+://)([^)#\s]*)#?([^)\s]*)\)", page.read_text())
