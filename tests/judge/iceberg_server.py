@@ -26,6 +26,19 @@ _ROOT = Path(__file__).resolve().parents[2]
 _MAIN = "org.apache.iceberg.rest.IcebergServer"
 _SECRET = "not-a-secret-of-anybody"
 _OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
+# Hadoop's settings: what the server stores in a bucket goes to the folder behind it.
+_BUCKET = """
+<configuration>
+  <property>
+    <name>fs.s3.impl</name>
+    <value>org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme</value>
+  </property>
+  <property>
+    <name>fs.viewfs.mounttable.{name}.linkMergeSlash</name>
+    <value>file://{folder}</value>
+  </property>
+</configuration>
+"""
 _JARS = (
     Jar(
         "org.apache.iceberg:iceberg-open-api:1.11.0:jar:test-fixtures",
@@ -125,14 +138,17 @@ def iceberg_toolchain() -> Toolchain:
 
 
 @contextmanager
-def iceberg_rest_catalog(
-    toolchain: Toolchain, properties: tuple[str, ...] = ()
-) -> Iterator[IcebergRest]:
-    """A new, empty catalog; ``properties`` are further ones of its own, as ``name=value``."""
-    java = [toolchain.java, *_OPTIONS, "-cp", toolchain.classpath, _MAIN]
+def iceberg_rest_catalog(toolchain: Toolchain, bucket: Path | None = None) -> Iterator[IcebergRest]:
+    """A new, empty catalog; with ``bucket``, the folder behind a bucket, its tables lie there."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name, "warehouse")
-        with serving([*java, name, str(folder), *properties], first_line=_SECRET) as uri:
+        folder = Path(name, "warehouse") if bucket is None else bucket
+        warehouse = str(folder)
+        if bucket is not None:
+            warehouse = f"s3://{bucket.name}/tables"
+            Path(name, "core-site.xml").write_text(_BUCKET.format(name=bucket.name, folder=bucket))
+        classpath = f"{name}{os.pathsep}{toolchain.classpath}"
+        java = [toolchain.java, *_OPTIONS, "-cp", classpath, _MAIN]
+        with serving([*java, name, warehouse], first_line=_SECRET) as uri:
             yield IcebergRest(uri, folder, _SECRET)
 
 
@@ -150,9 +166,17 @@ def iceberg_rest() -> Iterator[IcebergRest]:
 @pytest.fixture(scope="session")
 def iceberg_rest_beside_airflow() -> Iterator[IcebergRest]:
     """The same for tests in Airflow's environment; the Spark environment runs it."""
+    with iceberg_rest_or_skip() as catalog:
+        yield catalog
+
+
+@contextmanager
+def iceberg_rest_or_skip(*bucket: Path) -> Iterator[IcebergRest]:
+    """As ``iceberg_rest_catalog``, run by the Spark environment."""
     python = Path(os.environ.get("MERGE_SPARK_ENV", _ROOT / ".venv-spark"), "bin", "python")
+    command = [str(python), "-m", "tests.judge.iceberg_server", *map(str, bucket)]
     try:
-        with serving([str(python), "-m", "tests.judge.iceberg_server"]) as said:
+        with serving(command) as said:
             uri, _, folder = said.partition(" ")
             yield IcebergRest(uri, Path(folder), _SECRET)
     except JudgeMissingError as missing:
@@ -166,7 +190,7 @@ def main() -> int:
     except JudgeMissingError as missing:
         sys.stderr.write(f"{missing}\n")
         return 1
-    with iceberg_rest_catalog(toolchain) as catalog:
+    with iceberg_rest_catalog(toolchain, *map(Path, sys.argv[1:])) as catalog:
         sys.stdout.write(f"{catalog.uri} {catalog.folder}\n")
         sys.stdout.flush()
         sys.stdin.read()

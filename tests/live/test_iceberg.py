@@ -1,0 +1,255 @@
+"""Iceberg tables on a REST catalog and an S3 store: the example ``iceberg_orders`` as it is, a
+deferred sensor, a watcher, a backfill. No secret is in anything that is left or was seen meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+
+import pytest
+
+from tests.judge.iceberg_server import CLIENT, IcebergRest, iceberg_rest_or_skip
+from tests.live.client import ENDED
+from tests.live.database import content
+from tests.live.evidence import Watch, files_below, places_of
+from tests.live.spark_python import ROOT, SparkPython
+from tests.live.store import Store
+from tests.live.waiting import wait_for
+from tests.support.gateway import gateway_program_or_skip
+
+# Run in the Spark environment: another writer and reader.
+_LIBRARY = """
+import json, sys
+from datetime import date
+from decimal import Decimal
+import pyarrow as pa
+from pyiceberg.catalog.rest import RestCatalog
+catalog = RestCatalog("other", **json.loads(sys.argv[1]))
+"""
+_MAKE = """
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DateType, DecimalType, LongType, NestedField, StringType
+schema = Schema(
+    NestedField(1, "order_id", LongType(), required=True), NestedField(2, "day", DateType()),
+    NestedField(3, "customer", StringType()), NestedField(4, "amount", DecimalType(10, 2)),
+)
+catalog.create_namespace("shop")
+table = catalog.create_table(
+    ("shop", "orders"), schema,
+    partition_spec=PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "day")),
+    properties={"write.merge.mode": "merge-on-read"},
+)
+rows = [
+    {"order_id": id, "day": date(2026, 1, day), "customer": "old", "amount": Decimal(10 * id)}
+    for id, day in [(1, 1), (2, 1), (9, 3)]
+]
+table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+"""
+_LOOK = """
+table = catalog.load_table(("shop", "orders"))
+rows = [list(map(str, row.values())) for row in table.scan().to_arrow().to_pylist()]
+made = sorted(table.snapshots(), key=lambda each: each.sequence_number)
+print(json.dumps({"rows": sorted(rows), "ids": [each.snapshot_id for each in made]}))
+"""
+_DAGS = """
+from datetime import datetime
+from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
+from airflow_provider_merge.operators.sources import sql_source
+from airflow_provider_merge.sensors.partition import PartitionSensor
+from airflow_provider_merge.triggers.table import TableTrigger
+
+start = {"start_date": datetime(2026, 1, 1)}
+TRIGGER = TableTrigger("shop.orders", "iceberg_default", poll_interval=1)
+WATCHED = Asset("iceberg", watchers=[AssetWatcher("snapshots", TRIGGER)])
+
+with DAG("iceberg_gate", schedule=None, **start):
+    PartitionSensor(
+        task_id="gate", table="shop.orders", catalog_conn_id="iceberg_default",
+        partition={"day": "2026-01-02"}, min_rows=1,
+        deferrable=True, poke_interval=1, timeout=3600,
+    )
+
+with DAG("iceberg_watch", schedule=[WATCHED], **start):
+    EmptyOperator(task_id="nothing")
+
+daily = CronDataIntervalTimetable("@daily", timezone="UTC")
+with DAG("iceberg_days", schedule=daily, end_date=datetime(2026, 1, 31), catchup=False, **start):
+    InsertOverwriteOperator(
+        task_id="overwrite", target="shop.orders", catalog_conn_id="iceberg_default",
+        mode="dynamic",
+        source=sql_source(
+            "SELECT 100L AS order_id, DATE '{{ ds }}' AS day, 'new' AS customer, 1.5BD AS amount",
+            sources={},
+        ),
+    )
+"""
+# Of the second of January, with late changes of the day before.
+_CSV = """order_id,day,customer,amount,cancelled
+1,2026-01-01,late,11,false
+2,2026-01-01,late,22,true
+3,2026-01-02,new,33,false
+4,2026-01-02,new,44,true
+"""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A catalog, and the store of its tables."""
+
+    catalog: IcebergRest
+    store: Store
+    python: SparkPython
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        keys = {"access key": self.store.access_key, "secret key": self.store.secret_key}
+        return {**keys, "client's secret": self.catalog.secret}
+
+    @property
+    def keys(self) -> dict[str, str]:
+        return {
+            "s3.endpoint": self.store.endpoint,
+            "s3.region": "us-east-1",
+            "s3.access-key-id": self.store.access_key,
+            "s3.secret-access-key": self.store.secret_key,
+        }
+
+    def connection(self) -> dict[str, str]:
+        return {
+            "conn_type": "iceberg",
+            "host": self.catalog.uri,
+            "login": CLIENT,
+            "password": self.catalog.secret,
+            "extra": json.dumps({"workspace": f"s3://{self.store.bucket.name}/work", **self.keys}),
+        }
+
+    def run(self, code: str) -> str:
+        properties = json.dumps({**self.catalog.properties, **self.keys})
+        return self.python.run(_LIBRARY + code, properties)
+
+    def look(self) -> tuple[list[list[str]], list[int]]:
+        """The rows, and the ids of all snapshots, as pyiceberg reads them."""
+        found = json.loads(self.run(_LOOK))
+        return found["rows"], found["ids"]
+
+
+@pytest.fixture
+def lake(tmp_path, spark_python):
+    keys = {"access_key": "ICEBERGACCESSKEY", "secret_key": "iceberg-store-secret"}
+    store = Store(gateway_program_or_skip(), tmp_path / "store", **keys)
+    store.start()
+    try:
+        with iceberg_rest_or_skip(store.bucket) as catalog:
+            yield Lake(catalog, store, spark_python)
+    finally:
+        store.stop()
+
+
+def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
+    client, in_the_open = server.client, f"open-{uuid.uuid4()}"
+    lake.run(_MAKE)
+    # By a file: Airflow keeps the arguments of its own commands.
+    file = tmp_path / "connections.json"
+    file.write_text(json.dumps({"iceberg_default": lake.connection()}))
+    server.airflow("connections", "import", str(file))
+    landing = tmp_path / "landing"
+    (landing / "orders" / "2026-01-02").mkdir(parents=True)
+    (landing / "orders" / "2026-01-02" / "part.csv").write_text(_CSV)
+    server.add_dag("iceberg_gate", _DAGS)
+    server.start_dags("iceberg_watch")
+    example = "iceberg_orders"
+    server.add_dag(example, (ROOT / "dags_examples" / f"{example}.py").read_text())
+    _, (first,) = lake.look()
+
+    with Watch(server) as watch:
+        client.trigger("iceberg_gate", "run")
+        deferred = lambda: client.task("iceberg_gate", "run", "gate")["state"] == "deferred"  # noqa: E731
+        wait_for("the deferral", deferred)
+        wait_for("the first snapshot", lambda: told(client) == first)
+        client.trigger(example, in_the_open, conf={"landing": str(landing), "day": "2026-01-02"})
+        assert client.ended(example, in_the_open) == "success"
+        assert client.ended("iceberg_gate", "run") == "success"
+        merged = lake.look()
+        client.backfill("iceberg_days", "2026-01-01", "2026-01-02", runs=2)
+        runs = backfilled(client, "iceberg_days")
+
+    created = client.xcom(example, in_the_open, "create_orders")
+    assert created["status"] == "unchanged"
+    result = client.xcom(example, in_the_open, example)
+    assert merged[0] == [
+        ["1", "2026-01-01", "late", "11.00"],
+        ["3", "2026-01-02", "new", "33.00"],
+        ["9", "2026-01-03", "old", "90.00"],
+    ]
+    counts = {name: result["metrics"][name] for name in ("inserted", "updated", "deleted")}
+    assert counts == {"inserted": 1, "updated": 1, "deleted": 1}
+    # Larger than what a browser can tell from its neighbours.
+    assert result["base_snapshot_id"] == first > 2**53
+    gate = client.xcom("iceberg_gate", "run", "gate")
+    (extra,) = client.asset_extras(example)
+    assert [first, result["snapshot_id"]] == merged[1]
+    assert gate["snapshot_id"] == extra["snapshot_id"] == result["snapshot_id"]
+    assert (gate["partitions"][0]["name"], gate["partitions"][0]["rows"]) == ("day=2026-01-02", 1)
+
+    assert [run["state"] for run in runs] == ["success", "success"]
+    days = [client.xcom("iceberg_days", run["dag_run_id"], "overwrite") for run in runs]
+    assert [each["partitions"] for each in days] == [["day=2026-01-01"], ["day=2026-01-02"]]
+    rows, ids = lake.look()
+    assert rows == [
+        ["100", "2026-01-01", "new", "1.50"],
+        ["100", "2026-01-02", "new", "1.50"],
+        ["9", "2026-01-03", "old", "90.00"],
+    ]
+    assert sorted(ids[2:]) == sorted(each["snapshot_id"] for each in days)
+    wait_for("the last snapshot", lambda: told(client) == ids[-1])
+    assert watched(client) == ids[1:], "each snapshot once"
+
+    bucket = {f"bucket/{name}": text for name, text in files_below(lake.store.bucket).items()}
+    left = {
+        name: text for name, text in files_below(server.folder).items() if "airflow.db" not in name
+    }
+    # Airflow keeps passwords and extras encrypted, but not logins.
+    database = content(server, without={"connection"})
+    seen = {**left, **bucket, "database": database, **watch.seen}
+    found = places_of(in_the_open, seen)
+    for part in ("bucket/tables/", "database", "home/logs/", "/request.json"):
+        assert any(part in place for place in found), (part, found)
+    assert any(name.startswith("environment java") for name in watch.seen), "no Spark was seen"
+    leaks = {name: places_of(secret, seen) for name, secret in lake.secrets.items()}
+    assert leaks == {name: [] for name in lake.secrets}
+    assert not [name for name in bucket if name.endswith(".base")], "no note of a base is left"
+
+
+def told(client):
+    """The snapshot up to which the state store says that the events are stored; None: none yet."""
+    assets = client.call("GET", "/assets", name_pattern="iceberg")["assets"]
+    for asset in (each for each in assets if each["name"] == "iceberg"):
+        found = client.call("GET", f"/assets/{asset['id']}/state-store")["asset_state_store"]
+        for each in found:
+            return each["value"]["snapshot_id"]
+    return None
+
+
+def watched(client):
+    """The snapshots of all events of the watcher, oldest first."""
+    query = {"order_by": "timestamp", "limit": 100}
+    events = client.call("GET", "/assets/events", **query)["asset_events"]
+    payloads = [each["extra"].get("payload", {}) for each in events]
+    return [each["snapshot_id"] for each in payloads if each.get("table") == "shop.orders"]
+
+
+def backfilled(client, dag_id):
+    """The runs of a DAG's backfills by date, all of which have ended."""
+
+    def ended():
+        runs = client.call("GET", f"/dags/{dag_id}/dagRuns", run_type="backfill")["dag_runs"]
+        return runs if all(each["state"] in ENDED for each in runs) else []
+
+    runs = wait_for(f"the end of the backfill of {dag_id}", ended, every=0.5)
+    return sorted(runs, key=lambda each: each["logical_date"])
