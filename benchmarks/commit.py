@@ -12,22 +12,35 @@ import multiprocessing
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks import planning
+import pyarrow as pa
+
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
+from tests.support import many_files
 from tests.support.gateway import gateway_program, serving
-from tests.support.paimon_tables import NAME, change_rows, create, inserts, store
+from tests.support.paimon_tables import NAME, ROW_ID, create, inserts, store
 from tests.support.stores import ObjectStore
 
+# DELETE of the first row of the first file.
+_FIRST_ROW = pa.RecordBatch.from_pydict(
+    {
+        rows.OPERATION: pa.array([rows.DELETE], pa.int8()),
+        rows.CASE_NUMBER: pa.array([0], pa.int32()),
+        rows.ROW_ID: pa.array([{"file": 0, "position": 0}], ROW_ID),
+        rows.FROM_UPDATE: pa.array([False]),
+    }
+)
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
@@ -88,32 +101,37 @@ def commits_per_second(
 
 def large_table(warehouse: Path, snapshots: int) -> dict[str, float]:
     """Seconds of the steps of a DELETE that rewrites one of 20,000 files."""
-    connector = planning.create_table(warehouse)
-    row = {"day": planning.FIRST_DAY, "id": -1, "n": 0}
+    connector = many_files.create_table(warehouse)
+    row = {"day": many_files.FIRST_DAY, "id": -1, "n": 0}
     for number in range(1, snapshots):
-        insert(connector, connector.metadata.load_table(planning.NAME), f"op-{number}", row)
-    planning.fill_table(connector, days=1000, files_per_day=20)
-    return _timed_delete(connector)
+        insert(connector, connector.metadata.load_table(many_files.NAME), f"op-{number}", row)
+    many_files.fill_table(connector, days=1000, files_per_day=20)
+    return timed_delete(connector)
 
 
-def _timed_delete(connector: Connector) -> dict[str, float]:
+def timed_delete(connector: Connector) -> dict[str, float]:
+    """Seconds of the steps of a DELETE that rewrites the first file of a table of many."""
     seconds: dict[str, float] = {}
+    operation_id = uuid.uuid4().hex
     started = time.monotonic()
 
     def note(step: str) -> None:
         seconds[step] = time.monotonic() - started - sum(seconds.values())
 
-    table = connector.metadata.load_table(planning.NAME)
+    table = connector.metadata.load_table(many_files.NAME)
     files = connector.metadata.plan_files(table)
     note("plan")
-    write = MergeWrite(Operation("timed", "digest", {}), files, ((),), (), 1 << 27)
+    write = MergeWrite(Operation(operation_id, "digest", {}), files, ((),), (), 1 << 27)
     handle = connector.writes.begin_merge(table, write)
     note("begin")
-    fragments = store(handle, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
+    fragments = store(handle, _FIRST_ROW)
     note("sink")
-    connector.writes.finish_merge(table, handle, fragments, {})
+    properties = {OPERATION_ID: operation_id}
+    connector.writes.finish_merge(table, handle, fragments, properties)
     note("commit")
-    assert connector.writes.find_commit(table, "timed") is not None
+    table = connector.metadata.load_table(many_files.NAME)
+    note("load again")
+    assert connector.writes.find_commit(table, operation_id) is not None
     note("find again")
     assert connector.writes.find_commit(table, "nobody") is None
     note("find nothing")

@@ -107,13 +107,22 @@ def fingerprint(files: list[str], deleted: pa.Table | None = None) -> tuple[obje
 
 
 def timed(
-    spark: SparkSession, warehouse: Path, target: TableName, statement: Statement, *sources: Source
+    spark: SparkSession,
+    catalog: CatalogSpec | Path,
+    target: TableName,
+    statement: Statement,
+    *sources: Source,
 ) -> tuple[float, JobResult]:
-    """Seconds and result of this project's run of a statement, which must not fail."""
+    """Seconds and result of this project's run of a statement, which must not fail.
+
+    A path as ``catalog`` is a warehouse of Paimon.
+    """
+    if isinstance(catalog, Path):
+        catalog = CatalogSpec("paimon", str(catalog))
     request = JobRequest(
         operation_id=uuid.uuid4().hex,
         target=target,
-        catalog=CatalogSpec("paimon", str(warehouse)),
+        catalog=catalog,
         statement=statement,
         sources=sources,
     )

@@ -1,4 +1,4 @@
-"""This project as an engine of the comparison."""
+"""This project on tables of Paimon, as an engine of the comparison."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Here:
         self._name = TableName(engines.DATABASE, work.table)
         if work.vectors:
             enable_vectors(self._warehouse, self._name)
-        self._wake()
+        wake(self._spark)
         return self._warehouse
 
     def run(self, data: Data, work: Work) -> None:
         """Run the statement."""
-        statement, sources = _statement(data, work, self._name)
+        statement, sources = statement_of(data, work, self._name)
         with forced_plan(self._forced):
             _, result = timed(self._spark, self._warehouse, self._name, statement, *sources)
         self._plan = f"{result.metrics.plan} {dict(result.metrics.seconds)}"
@@ -71,13 +71,14 @@ class Here:
         """Remove the copy."""
         shutil.rmtree(self._warehouse)
 
-    def _wake(self) -> None:
-        """Run a small statement: Spark ends Python workers that had nothing to do for a minute."""
-        warehouse = copy_of(made(FOLDER / "small", _write_small))
-        text = f"MERGE INTO {_SMALL} t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
-        ids = SqlSource("s", f"SELECT id * {_SMALL_ROWS} AS id FROM range(2)")
-        timed(self._spark, warehouse, _SMALL, parse_statement(text, ["s"]).statement, ids)
-        shutil.rmtree(warehouse)
+
+def wake(spark: SparkSession) -> None:
+    """Run a small statement: Spark ends Python workers that had nothing to do for a minute."""
+    warehouse = copy_of(made(FOLDER / "small", _write_small))
+    text = f"MERGE INTO {_SMALL} t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    ids = SqlSource("s", f"SELECT id * {_SMALL_ROWS} AS id FROM range(2)")
+    timed(spark, warehouse, _SMALL, parse_statement(text, ["s"]).statement, ids)
+    shutil.rmtree(warehouse)
 
 
 def _write_small(warehouse: Path) -> None:
@@ -117,7 +118,8 @@ def paimon_rows(spark: SparkSession, warehouse: Path, name: TableName, vectors: 
     return located.join(gone, is_gone, "left_anti").drop("_file", "_row")
 
 
-def _statement(data: Data, work: Work, name: TableName) -> tuple[Statement, tuple[Source, ...]]:
+def statement_of(data: Data, work: Work, name: TableName) -> tuple[Statement, tuple[Source, ...]]:
+    """The statement of a work on a table, and its sources."""
     if isinstance(work.statement, Merge):
         text = work.statement.text(str(name), engines.SOURCE)
         source = FileSource(engines.SOURCE, str(data.source(work.source)), "parquet")

@@ -17,7 +17,7 @@ from benchmarks.natives.here import load_paimon, paimon_master, paimon_rows
 from benchmarks.natives.works import Merge, Work
 from spark_jobs.contract.request import TableName
 
-_ICEBERG: Final = FOLDER / "iceberg-live"
+ICEBERG: Final = FOLDER / "iceberg-live"
 _PAIMON: Final = FOLDER / "paimon-live"
 _EXTENSIONS: Final = {
     "iceberg": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -28,7 +28,7 @@ _CATALOGS: Final = {
     "iceberg": {
         "spark.sql.catalog.iceberg": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.iceberg.type": "hadoop",
-        "spark.sql.catalog.iceberg.warehouse": str(_ICEBERG),
+        "spark.sql.catalog.iceberg.warehouse": str(ICEBERG),
         "spark.sql.catalog.iceberg.cache-enabled": "false",
     },
     "delta": {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"},
@@ -49,17 +49,28 @@ def settings(names: list[str]) -> Mapping[str, str]:
     return found
 
 
+def iceberg_master(data: Data, work: Work) -> Path:
+    """The folder with the tables of a work, which know themselves as being below ``ICEBERG``."""
+    return data.folder / "iceberg" / work.table
+
+
+def iceberg_modes(work: Work) -> Mapping[str, str]:
+    """The properties that let a work's statement mark rows, or copy files."""
+    mode = "merge-on-read" if work.vectors else "copy-on-write"
+    return {f"write.{kind}.mode": mode for kind in ("merge", "update", "delete")}
+
+
 class Iceberg:
     """Implements ``engines.Engine``: a hadoop catalog; ``version`` is that of marked tables."""
 
     def __init__(self, spark: SparkSession, version: int) -> None:
         self._spark = spark
         self._version = version
-        self._live = _ICEBERG / engines.DATABASE
+        self._live = ICEBERG / engines.DATABASE
 
     def load(self, data: Data, work: Work) -> None:
         """Write the master."""
-        master = self._master(data, work)
+        master = iceberg_master(data, work)
         if master.exists():
             return
         shutil.rmtree(self._live, ignore_errors=True)
@@ -81,9 +92,8 @@ class Iceberg:
     def restore(self, data: Data, work: Work) -> Path:
         """Copy the master."""
         shutil.rmtree(self._live, ignore_errors=True)
-        engines.linked_copy(self._master(data, work), self._live, lambda path: "/data/" in path)
-        mode = "merge-on-read" if work.vectors else "copy-on-write"
-        properties = {f"write.{kind}.mode": mode for kind in ("merge", "update", "delete")}
+        engines.linked_copy(iceberg_master(data, work), self._live, lambda path: "/data/" in path)
+        properties = dict(iceberg_modes(work))
         if work.vectors:
             properties["format-version"] = str(self._version)
         texts = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
@@ -106,9 +116,6 @@ class Iceberg:
     def drop(self) -> None:
         """Remove the copy."""
         shutil.rmtree(self._live)
-
-    def _master(self, data: Data, work: Work) -> Path:
-        return data.folder / "iceberg" / work.table
 
     def _name(self, work: Work) -> str:
         return f"iceberg.{engines.DATABASE}.{work.table}"

@@ -10,6 +10,8 @@ from typing import Final
 
 _MIB: Final = 2**20
 _SIZES: Final = ("MiB of JVM, Python, together", "MiB read", "MiB written")
+# With both of them, ratios are those of the first one.
+_OURS: Final = ("here", "here-iceberg")
 _WIDTH, _BAR, _LEFT, _SCALE_LEFT = 760, 16, 150, 120
 _COLOURS: Final = {
     "iceberg": "#4472a8",
@@ -104,8 +106,10 @@ def _bars(rows: Sequence[tuple[Measured, float]], per_unit: float) -> Iterator[s
 
 def _ratio(each: Measured, results: Sequence[Measured]) -> float | None:
     """The seconds of another engine by those of this project."""
+    if each.engine in _OURS or each.error:
+        return None
     for ours in results:
-        same = (ours.work, ours.size, ours.engine) == (each.work, each.size, "here")
-        if same and each.engine != "here" and not (ours.error or each.error):
+        is_same = (ours.work, ours.size) == (each.work, each.size) and ours.engine in _OURS
+        if is_same and not ours.error:
             return each.median / ours.median
     return None

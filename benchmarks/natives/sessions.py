@@ -18,6 +18,7 @@ from benchmarks.comparison import session
 from benchmarks.natives import engines, peers
 from benchmarks.natives.data import Data
 from benchmarks.natives.here import Here
+from benchmarks.natives.here_iceberg import HereIceberg
 from benchmarks.natives.plain import Plain
 from benchmarks.natives.works import Work
 
@@ -26,6 +27,7 @@ ENGINES: Final[Mapping[str, Callable[[SparkSession], engines.Engine]]] = {
     "here-join": lambda spark: Here(spark, "join"),
     "here-located": lambda spark: Here(spark, "located"),
     "here-prepared": lambda spark: Here(spark, "prepared"),
+    "here-iceberg": HereIceberg,
     "plain": Plain,
     "iceberg": lambda spark: peers.Iceberg(spark, 3),
     "iceberg-v2": lambda spark: peers.Iceberg(spark, 2),

@@ -83,9 +83,12 @@ def _file(table: object, folder: Path, day: dt.date, number: int) -> object:
 
 
 def update_days(
-    spark: SparkSession, warehouse: Path, operation_id: str, days: int = 1
+    spark: SparkSession, catalog: CatalogSpec | Path, operation_id: str, days: int = 1
 ) -> JobResult:
-    """MERGE a source of some days and three keys each, two of which the day's first file holds."""
+    """MERGE a source of some days and three keys each, two of which the day's first file holds.
+
+    A path as ``catalog`` is a warehouse of Paimon.
+    """
     query = (
         f"SELECT date_add(DATE '{FIRST_DAY}', CAST(d.id AS INT)) AS day, s.id "
         f"FROM range({days}) d CROSS JOIN VALUES (1L), (2L), (-1L) AS s(id)"
@@ -94,7 +97,8 @@ def update_days(
     spec = MergeSpec(
         "s", "t.day = s.day AND t.id = s.id", (MergeCase("matched", action),), "t", "s"
     )
-    catalog = CatalogSpec("paimon", str(warehouse))
+    if isinstance(catalog, Path):
+        catalog = CatalogSpec("paimon", str(catalog))
     return run(JobRequest(operation_id, NAME, catalog, spec, (SqlSource("s", query),)), spark)
 
 
