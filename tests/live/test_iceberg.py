@@ -5,6 +5,7 @@ deferred sensor, a watcher, a backfill. No secret is in anything that is left or
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from dataclasses import dataclass
 
@@ -98,6 +99,12 @@ _CSV = """order_id,day,customer,amount,cancelled
 """
 
 
+FIRST = [["1", "2026-01-01", "late", "11.00"]]
+SECOND = [["3", "2026-01-02", "new", "33.00"]]
+THIRD = [["9", "2026-01-03", "old", "90.00"]]
+EXAMPLE = "iceberg_orders"
+
+
 @dataclass(frozen=True)
 class Lake:
     """A catalog, and the store of its tables."""
@@ -154,74 +161,82 @@ def lake(tmp_path, spark_python):
 
 
 def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
-    client, in_the_open = server.client, f"open-{uuid.uuid4()}"
-    lake.run(_MAKE)
-    client.call("POST", "/connections", lake.connection("iceberg_default"))
-    landing = tmp_path / "landing"
-    (landing / "orders" / "2026-01-02").mkdir(parents=True)
-    (landing / "orders" / "2026-01-02" / "part.csv").write_text(_CSV)
-    server.add_dag("iceberg_gate", _DAGS)
-    example = "iceberg_orders"
-    server.add_dag(example, (ROOT / "dags_examples" / f"{example}.py").read_text())
-    _, (first,) = lake.look()
+    client, marker = server.client, f"open-{uuid.uuid4()}"
+    first = prepare(server, lake)
+    conf = {"landing": landing(tmp_path), "day": "2026-01-02"}
 
     with Watch(server) as watch:
         client.trigger("iceberg_gate", "run")
-        deferred = lambda: client.task("iceberg_gate", "run", "gate")["state"] == "deferred"  # noqa: E731
-        wait_for("the deferral", deferred)
+        wait_for("the deferral", lambda: gate_of(client) == "deferred")
         wait_for("the first snapshot", lambda: told(client) == first)
-        client.trigger(example, in_the_open, conf={"landing": str(landing), "day": "2026-01-02"})
-        assert client.ended(example, in_the_open) == "success"
+        client.trigger(EXAMPLE, marker, conf=conf)
+        assert client.ended(EXAMPLE, marker) == "success"
         assert client.ended("iceberg_gate", "run") == "success"
-        merged = lake.look()
+        merged, ids = lake.look()
         client.backfill("iceberg_days", "2026-01-01", "2026-01-01", runs=1)
         (run,) = backfilled(client, "iceberg_days")
 
-    created = client.xcom(example, in_the_open, "create_orders")
-    assert created["status"] == "unchanged"
-    result = client.xcom(example, in_the_open, example)
-    assert merged[0] == [
-        ["1", "2026-01-01", "late", "11.00"],
-        ["3", "2026-01-02", "new", "33.00"],
-        ["9", "2026-01-03", "old", "90.00"],
-    ]
+    assert client.xcom(EXAMPLE, marker, "create_orders")["status"] == "unchanged"
+    result = client.xcom(EXAMPLE, marker, EXAMPLE)
     counts = {name: result["metrics"][name] for name in ("inserted", "updated", "deleted")}
     assert counts == {"inserted": 1, "updated": 1, "deleted": 1}
-    # Larger than what a browser can tell from its neighbours.
-    assert result["base_snapshot_id"] == first > 2**53
+    assert merged == [*FIRST, *SECOND, *THIRD]
+    # Digits that a browser would lose.
+    assert [result["base_snapshot_id"], result["snapshot_id"]] == ids
     gate = client.xcom("iceberg_gate", "run", "gate")
-    (extra,) = client.asset_extras(example)
-    assert [first, result["snapshot_id"]] == merged[1]
+    (extra,) = client.asset_extras(EXAMPLE)
     assert gate["snapshot_id"] == extra["snapshot_id"] == result["snapshot_id"]
     assert (gate["partitions"][0]["name"], gate["partitions"][0]["rows"]) == ("day=2026-01-02", 1)
 
     assert run["state"] == "success"
-    day = client.xcom("iceberg_days", run["dag_run_id"], "overwrite")
-    assert day["partitions"] == ["day=2026-01-01"]
-    rows, ids = lake.look()
-    assert rows == [
-        ["100", "2026-01-01", "new", "1.50"],
-        ["3", "2026-01-02", "new", "33.00"],
-        ["9", "2026-01-03", "old", "90.00"],
-    ]
-    assert ids == [*merged[1], day["snapshot_id"]]
+    replaced = client.xcom("iceberg_days", run["dag_run_id"], "overwrite")
+    assert replaced["partitions"] == ["day=2026-01-01"]
+    ids.append(replaced["snapshot_id"])
+    assert lake.look() == ([["100", "2026-01-01", "new", "1.50"], *SECOND, *THIRD], ids)
     wait_for("the last snapshot", lambda: told(client) == ids[-1])
     assert watched(client) == ids[1:], "each snapshot once"
 
-    bucket = {f"bucket/{name}": text for name, text in files_below(lake.store.bucket).items()}
-    left = {
-        name: text for name, text in files_below(server.folder).items() if "airflow.db" not in name
-    }
-    # Airflow keeps passwords and extras encrypted, but not logins.
-    database = content(server, without={"connection"})
-    seen = {**left, **bucket, "database": database, **watch.seen}
-    found = places_of(in_the_open, seen)
+    seen = everything(server, lake) | watch.seen
+    found = places_of(marker, seen)
     for part in ("bucket/tables/", "database", "home/logs/", "/request.json"):
         assert any(part in place for place in found), (part, found)
     assert any(name.startswith("environment java") for name in watch.seen), "no Spark was seen"
     leaks = {name: places_of(secret, seen) for name, secret in lake.secrets.items()}
     assert leaks == {name: [] for name in lake.secrets}
-    assert not [name for name in bucket if name.endswith(".base")], "no note of a base is left"
+    assert not [name for name in seen if name.endswith(".base")], "no note of a base is left"
+
+
+def prepare(server, lake):
+    """Make table, connection and DAGs; the table's only snapshot."""
+    lake.run(_MAKE)
+    server.client.call("POST", "/connections", lake.connection("iceberg_default"))
+    shutil.copyfile(ROOT / "dags_examples" / f"{EXAMPLE}.py", server.dags / f"{EXAMPLE}.py")
+    server.add_dag("iceberg_gate", _DAGS)
+    server.start_dags(EXAMPLE)
+    _, (first,) = lake.look()
+    return first
+
+
+def landing(folder):
+    """A folder with the files of a day."""
+    files = folder / "landing" / "orders" / "2026-01-02"
+    files.mkdir(parents=True)
+    (files / "part.csv").write_text(_CSV)
+    return str(folder / "landing")
+
+
+def gate_of(client):
+    return client.task("iceberg_gate", "run", "gate")["state"]
+
+
+def everything(server, lake):
+    """All that is left: files of the server and of the bucket, and the database."""
+    bucket = {f"bucket/{name}": text for name, text in files_below(lake.store.bucket).items()}
+    files = {
+        name: text for name, text in files_below(server.folder).items() if "airflow.db" not in name
+    }
+    # Airflow keeps passwords and extras encrypted, but not logins.
+    return {**bucket, **files, "database": content(server, without={"connection"})}
 
 
 def told(client):
