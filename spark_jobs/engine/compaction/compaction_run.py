@@ -14,6 +14,7 @@ from spark_jobs.contract.sizes import parse_size
 from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import GroupRecords, Tally
 from spark_jobs.engine.compaction.wanted import Restricted, WantedPartitions
+from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.compaction import CompactionGroup, CompactionPlan, WantedPartition
 from spark_jobs.spi.connector import ConnectorMetadata
@@ -70,7 +71,7 @@ class CompactionRun:
     def _plan(
         self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
     ) -> CompactionPlan:
-        with self.groups.progress.phase("plan"):
+        with self.groups.progress.phase("plan"), paused_collector():
             return self.groups.compaction.plan(table, spec, wanted)
 
 

@@ -9,6 +9,7 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replacement import Replacement
+from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.write.statement_run import StatementOutcome, StatementRun
 
 
@@ -35,7 +36,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
         """
         with self.progress.phase("analyze"):
             replacement = self._replacement()
-        with self.progress.phase("plan"):
+        with self.progress.phase("plan"), paused_collector():
             planned = self.connector.metadata.plan_files(self.table)
         if isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists:
             replacement.require_found(planned)

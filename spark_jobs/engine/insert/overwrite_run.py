@@ -16,6 +16,7 @@ from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replacement import Replacement
+from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
@@ -52,7 +53,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             insert = self._analyzed(replacement)
-        with self.progress.phase("plan"):
+        with self.progress.phase("plan"), paused_collector():
             planned = self.connector.metadata.plan_files(self.table)
         with self.progress.phase("source"):
             self.sources.land()

@@ -27,6 +27,7 @@ from spark_jobs.engine.compaction.compaction_run import CompactionRun
 from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import Tally, report_of
 from spark_jobs.engine.compaction.wanted import WantedPartitions
+from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
@@ -150,7 +151,7 @@ class CompactionJob:
         self, compaction: ConnectorCompaction, table: TableHandle, wanted: WantedPartitions
     ) -> JobResult:
         """The result of a dry run, which only plans."""
-        with self.progress.phase("plan"):
+        with self.progress.phase("plan"), paused_collector():
             plan = compaction.plan(table, self.spec, wanted)
         found: dict[str, CompactedPartition] = {}
         for group in plan.groups:
