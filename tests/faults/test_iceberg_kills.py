@@ -1,6 +1,7 @@
 """A driver that dies, and storage and catalogs that fail, at every step of a commit to Iceberg.
 
-A run takes the faults of a sixth of the steps; `make test-faults ICEBERG=1` takes them all.
+A run takes one of the catalogs: the faults of an eighth of its steps, and of the request to commit;
+`make test-faults ICEBERG=1` takes them all.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from tests.faults.iceberg import WORKS, IcebergMatrix
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.turns import has_turn
 
-_PARTS = 6
+_PARTS = 8
 
 
-@pytest.mark.parametrize("catalog", ["sql", "rest"])
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("catalog", ["rest", "sql"])
 def test_faults_at_every_step(
     catalog: str,
     drivers: Drivers,
