@@ -98,6 +98,7 @@ class IcebergRace:
         (self.folder / "workspace").mkdir(exist_ok=True)
         plan = {
             "by": by,
+            "writers": len(self.writers),
             "uri": self.server.uri,
             "token": self.server.secret,
             "workspace": str(self.folder / "workspace"),

@@ -37,6 +37,7 @@ from tests.support.iceberg_changes import deleted, inserted, updated
 from tests.support.paimon_tables import NAME
 
 _ATTEMPTS = 8
+_LONGEST_START = 120.0
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.int32())])
 
 
@@ -224,9 +225,18 @@ def _statement(chance: random.Random, partitions: int, kinds: Sequence[str]) -> 
     return found
 
 
+def _wait_for_all(journal: Path, writers: int) -> None:
+    """A JVM needs its time to begin."""
+    journal.with_suffix(".ready").touch()
+    latest = time.monotonic() + _LONGEST_START
+    while len(list(journal.parent.glob("*.ready"))) < writers and time.monotonic() < latest:
+        time.sleep(0.05)
+
+
 def run(plan: dict[str, Any]) -> None:
     """Random statements for ``plan["seconds"]``, with a journal of them."""
     chance, writer = random.Random(plan["seed"]), _WRITERS[plan["by"]](plan)
+    _wait_for_all(Path(plan["journal"]), plan["writers"])
     until = time.monotonic() + plan["seconds"]
     with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
 
