@@ -38,6 +38,14 @@ from tests.support.paimon_tables import NAME
 
 _ATTEMPTS = 8
 _LONGEST_START = 120.0
+# What Iceberg's Java says of them.
+_CONFLICTS = (
+    "ValidationException",
+    "CommitFailedException",
+    "Found conflicting",
+    "Found new conflicting",
+    "missing data files",
+)
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.int32())])
 
 
@@ -179,11 +187,11 @@ class Spark:
         """None: it does not tell the snapshot."""
         try:
             self._spark.sql(
-                f"SET spark.sql.iceberg.snapshot-property.{OPERATION_ID}={operation_id}",
+                f"SET `spark.sql.iceberg.snapshot-property.{OPERATION_ID}`=`{operation_id}`",
                 self._text(statement),
             )
         except IcebergSparkError as error:
-            if "ValidationException" in str(error) or "CommitFailedException" in str(error):
+            if any(text in str(error) for text in _CONFLICTS):
                 raise ConflictError(str(error)[-300:]) from error
             raise
         return None
