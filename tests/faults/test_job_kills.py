@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # What every plan can run.
 (_MERGE,) = (each for each in BEHAVIOURS if each.name == "clauses that read only the source")
+_SLEEP = "coalesce(length(java_method('java.lang.Thread', 'sleep', CAST(500 AS BIGINT))), 0)"
+_SLOW = replace(_MERGE, source=f"(SELECT * FROM {_MERGE.source} WHERE {_SLEEP} = 0) AS s")
 _PLANS: tuple[Plan, ...] = ("prepared", "located", "join")
 _GUARD = f"consumer-merge-{OPERATION_ID}"
 
@@ -41,6 +43,10 @@ Wait = Callable[[Submission, str, Path], None]
 
 def _stopped(submission: Submission, point: str, warehouse: Path) -> None:
     submission.hit(point)
+
+
+def _spilling(submission: Submission, point: str, warehouse: Path) -> None:
+    wait_for("a file of the source", lambda: _found(warehouse, "part-*.parquet"))
 
 
 def _guarded(submission: Submission, point: str, warehouse: Path) -> None:
@@ -70,7 +76,7 @@ def _result(warehouse: Path) -> Path:
 # so that no late kill finds it further; how to see that it got there; and the table that must be
 # found then.
 _KILLS: dict[str, tuple[str, Wait, str]] = {
-    "the source is being written": ("spill", _stopped, "old"),
+    "the source is being written": ("sink", _spilling, "old"),
     "the source is written, the base guarded": ("sink", _guarded, "old"),
     "the first data file is being written": ("sink", _stopped, "old"),
     "all manifests are written, the snapshot is not": ("publish", _stopped, "old"),
@@ -110,7 +116,7 @@ def test_killed_job(
     point, wait, expected = _KILLS[moment]
     harness = _table(spark, tmp_path, kind)
     warehouse = harness.warehouse
-    request = request_of(_MERGE, harness)
+    request = request_of(_SLOW if wait is _spilling else _MERGE, harness)
     submission = Submission(
         tmp_path / "job",
         request,

@@ -18,7 +18,16 @@ from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.errors import marked_errors
 
 REPORT_SCHEMA = "file string, row_count bigint, byte_size bigint"
-_ROW_GROUP_BYTES = 32 * 1024 * 1024
+ROW_GROUP_BYTES = 32 * 1024 * 1024
+
+
+class SpilledFile(NamedTuple):
+    """A file of rows; ``byte_size`` is their size in memory as Arrow."""
+
+    name: str
+    row_count: int
+    byte_size: int
+
 
 OpenWriter = Callable[[pa.NativeFile, pa.Schema], Any]
 
@@ -93,7 +102,7 @@ class Spill:
         self._waiting.append(batch)
         # Not nbytes: it reads offsets, which Spark leaves out of empty nested arrays.
         self._waiting_bytes += batch.get_total_buffer_size()
-        if self._waiting_bytes >= _ROW_GROUP_BYTES:
+        if self._waiting_bytes >= ROW_GROUP_BYTES:
             self._write()
 
     def _write(self) -> None:

@@ -28,9 +28,10 @@ from pyspark.sql.types import (
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
-from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpillWriter
+from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpilledFile, SpillWriter
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
+from spark_jobs.engine.source.spark_written import spark_can_write, written_by_spark
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.paths import escape_glob
@@ -105,6 +106,7 @@ def materialize(
     frame has the columns under their own names.
 
     Raises:
+        CommitError: RUN_GIVEN_UP.
         NotSupportedError: a column of a type that Parquet cannot hold.
     """
     schema = source.schema
@@ -115,22 +117,37 @@ def materialize(
     kept = [field for field in fields if not isinstance(field.dataType, NullType)]
     renamed = [named(quote(field.name), f"c{i}") for i, field in enumerate(kept)]
     narrowed = source.selectExpr(named("TRUE", _ROW), *renamed)
-    lease = Lease(storage.filesystem, f"{storage.root}/{folder}")
-    folder = new_source_folder(folder)
-    writer = SpillWriter(storage.filesystem, f"{storage.root}/{folder}")
-    make_folder(storage.filesystem, writer.folder)
-    task = LeasedTask(writer, lease, writer.folder)
-    reports = map_in_arrow(narrowed, task, REPORT_SCHEMA).collect()
-    names = [f"{folder}/{each['file']}" for each in reports]
+    files = _written(narrowed, storage, folder)
     stored_names = {field.name: f"c{i}" for i, field in enumerate(kept)}
     return MaterializedSource(
-        frame=spilled_frame(spark, storage, names, fields, stored_names),
-        row_count=sum(report["row_count"] for report in reports),
-        byte_size=sum(report["byte_size"] for report in reports),
-        files={f"{writer.folder}/{each['file']}": each["byte_size"] for each in reports},
+        frame=spilled_frame(spark, storage, [each.name for each in files], fields, stored_names),
+        row_count=sum(each.row_count for each in files),
+        byte_size=sum(each.byte_size for each in files),
+        files={f"{storage.root}/{each.name}": each.byte_size for each in files},
         stored_names=stored_names,
         filesystem=storage.filesystem,
     )
+
+
+def _written(rows: DataFrame, storage: WarehouseStorage, scratch: str) -> list[SpilledFile]:
+    """Evaluate ``rows`` once, into files with names relative to the workspace.
+
+    Spark writes them where it can; otherwise tasks get them as Arrow, which takes longer.
+
+    Raises:
+        CommitError: RUN_GIVEN_UP.
+    """
+    lease = Lease(storage.filesystem, f"{storage.root}/{scratch}")
+    folder = new_source_folder(scratch)
+    if spark_can_write(rows.schema, storage):
+        files = written_by_spark(rows, storage, folder)
+        lease.require()
+    else:
+        place = f"{storage.root}/{folder}"
+        make_folder(storage.filesystem, place)
+        task = LeasedTask(SpillWriter(storage.filesystem, place), lease, place)
+        files = [SpilledFile(*row) for row in map_in_arrow(rows, task, REPORT_SCHEMA).collect()]
+    return [each._replace(name=f"{folder}/{each.name}") for each in files]
 
 
 def spilled_frame(
@@ -165,7 +182,7 @@ def _read(
     if storage.uri is None:
         files = [whole_file(f"{storage.root}/{name}") for name in names]
         return read_files(spark, storage.filesystem, files, schema)
-    # pyarrow wrote the files; the proleptic Gregorian calendar is the only one that it knows.
+    # All files have dates of the proleptic Gregorian calendar, but those of pyarrow do not say so.
     reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
     return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
 

@@ -1,11 +1,11 @@
 """Loaded by every Python of a job that a test starts: stops the first process at a named point.
 
 ``FAULT_FOLDER`` holds the files ``armed-<point>``; whoever takes one away writes its pid to
-``hit-<point>`` and waits to be killed, or for the file ``release``. The points: ``spill`` and
-``sink`` (a task has written its first file's rows, but not its footer), ``publish`` and
-``published`` (the driver is about to make, and has just made, the snapshot). Each sink task also
-leaves ``seen-<pid>.json``, which tells what its Python is. ``FAULT_PLAN`` is the physical plan of
-merges. The product knows nothing of this.
+``hit-<point>`` and waits to be killed, or for the file ``release``. The points: ``sink`` (a
+task has written its first file's rows, but not its footer), ``publish`` and ``published`` (the
+driver is about to make, and has just made, the snapshot). Each sink task also leaves
+``seen-<pid>.json``, which tells what its Python is. ``FAULT_PLAN`` is the physical plan of merges.
+The product knows nothing of this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any
 
 _FOLDER = Path(os.environ["FAULT_FOLDER"])
 _WRITERS = {
-    "spark_jobs.engine.runtime.spill": "spill",
     "spark_jobs.datafiles.parquet.writer": "sink",
     "spark_jobs.datafiles.parquet.splice": "sink",
 }
