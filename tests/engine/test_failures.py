@@ -30,6 +30,16 @@ def test_an_error_of_an_executor_comes_back_as_it_was() -> None:
     assert (back.code, back.message, back.remedy) == (error.code, error.message, error.remedy)
 
 
+def test_what_stopped_the_writer_of_temporary_files_is_told() -> None:
+    cause = "java.lang.NumberFormatException: For input string: q"
+    wrapped = (
+        "org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to "
+        f"file:/lake/a b/_operations/x. SQLSTATE: 58030\n\tat org.apache.Writer\nCaused by: {cause}"
+    )
+
+    assert translated(in_trace(wrapped)).message == translated(in_trace(cause)).message
+
+
 def test_an_error_of_this_project_stays_itself() -> None:
     error = NotSupportedError("no")
 

@@ -42,6 +42,8 @@ _FILE_FAILURE = re.compile(
 # Further conditions about data have these SQLSTATEs: cardinality, data exception, constraint.
 _DATA_STATE = re.compile(r"SQLSTATE: 2[123]")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
+# Spark's writer wraps what failed; the paths that it names are those of temporary files.
+_WRAPPED = re.compile(r"[\w.]+: \[TASK_WRITE_FAILED\].*?\nCaused by: ", re.DOTALL)
 _TRACE_LINES = 12
 
 
@@ -49,7 +51,7 @@ def translated(error: BaseException) -> JobError:
     """``error`` as a ``JobError``; a ``JobError`` is returned unchanged."""
     if isinstance(error, JobError):
         return error
-    text = str(error)
+    text = _WRAPPED.sub("", str(error))
     marked = from_marker(text)
     if marked is not None:
         return marked
