@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,10 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.analysis.partition_specs import value_of
+from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.run import run
+from spark_jobs.spi.tables import PlannedFile
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
@@ -112,3 +116,27 @@ def test_files_of_an_older_spec_are_in_the_way(tmp_path: Path) -> None:
     assert len(ids_of(catalog)) == 2 * len(ROWS)
     assert done(catalog, TruncateTableSpec()).error is None
     assert ids_of(catalog) == []
+
+
+@pytest.mark.parametrize("day", ["2026-01-31", "2026-02-01"])
+def test_only_who_writes_into_the_partition_is_in_the_way(tmp_path: Path, day: str) -> None:
+    catalog = partitioned(tmp_path, ("at", "day"))
+    connector = catalog.open()
+    replaced = dt.date(2026, 1, 31)
+
+    def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
+        return [each for each in files if value_of(each.partition, "at_day") == replaced]
+
+    write = DirectWrite(connector, read_set=read_set)
+    write.delete(read_set(write.files)[0].ordinal, 0)
+    at = dt.datetime.fromisoformat(f"{day}T08:00:00+00:00")
+    DirectWrite(connector, reads=False).insert({"id": 20, "at": at, "p": "a"}).publish()
+
+    if dt.date.fromisoformat(day) == replaced:
+        with pytest.raises(JobError) as caught:
+            write.publish()
+        assert caught.value.code is ErrorCode.COMMIT_CONFLICT
+        assert ids_of(catalog) == [*range(8), 20]
+    else:
+        write.publish()
+        assert ids_of(catalog) == [*range(4), *range(5, 8), 20]

@@ -39,14 +39,21 @@ def plan_files(table: PinnedTable) -> tuple[PlannedFile, ...]:
 def described_files(
     table: PinnedTable, entries: Sequence[ManifestEntry]
 ) -> tuple[PlannedFile, ...]:
-    """Files of later snapshots, only for their bounds.
+    """Files of later snapshots, only for their partitions and bounds.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
     """
     with reading_metadata(table.place):
         return tuple(
-            PlannedFile(number, each.path, {}, each.row_count, each.size, FileRanges(table, each))
+            PlannedFile(
+                ordinal=number,
+                path=each.path,
+                partition=_partition(table, each),
+                row_count=each.row_count,
+                size=each.size,
+                ranges=FileRanges(table, each),
+            )
             for number, each in enumerate(entries)
         )
 
