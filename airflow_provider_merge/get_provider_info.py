@@ -190,6 +190,17 @@ def _config() -> dict[str, Any]:
                 "example": "/opt/spark-env",
                 "default": None,
             },
+            "ui_connections": {
+                "description": (
+                    "Ids of catalog connections, separated by commas, at whose tables everybody "
+                    "may look who sees the pages about tables. Others need the right to read the "
+                    "connection. Connections of a secrets backend are listed only if named here."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "paimon_default,iceberg_default",
+                "default": "",
+            },
             "class_archive_folder": {
                 "description": (
                     "Folder of archives of Spark's classes. With an archive, a driver on this "

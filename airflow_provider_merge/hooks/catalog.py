@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
@@ -59,6 +60,14 @@ class CatalogHook(Protocol):
             NotSupportedError: the table cannot be read from here.
             RequestError: the name or the connection is wrong.
         """
+        ...
+
+    def table_names(self, most: int) -> list[TableName]:
+        """The catalog's tables by name, at most so many; raises as ``table`` does."""
+        ...
+
+    def page_facts(self, table: Any) -> PageFacts:
+        """What the pages about tables show of one of this hook's tables besides."""
         ...
 
     def columns(self, target: TableName) -> Mapping[str, str]:
@@ -125,6 +134,24 @@ def catalog_hook(conn_id: str) -> CatalogHook:
     except AirflowNotFoundException:
         raise missing(conn_id, _HOOKS) from None
     return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id)
+
+
+def catalog_hook_once(conn_id: str) -> CatalogHook:
+    """As ``catalog_hook``; the connection is read only once.
+
+    Raises:
+        RequestError: REQUEST_INVALID when there is no such connection, or of no known type.
+    """
+    try:
+        connection = BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise missing(conn_id, _HOOKS) from None
+    return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id, connection)
+
+
+def catalog_types() -> frozenset[str]:
+    """The connection types that have a hook here."""
+    return frozenset(_HOOKS)
 
 
 async def catalog_hook_async(conn_id: str) -> CatalogHook:

@@ -16,6 +16,7 @@ from airflow_provider_merge.hooks.iceberg_connection import (
 )
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
 from airflow_provider_merge.metadata.iceberg.catalogs import IcebergCatalog
+from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import remove
@@ -95,6 +96,16 @@ class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
         catalog = self._catalog
         with reaching(catalog.place):
             return IcebergTable.of(target, catalog.load(target))
+
+    def table_names(self, most: int) -> list[TableName]:
+        """The catalog's tables by name, at most so many; raises as ``table`` does."""
+        catalog = self._catalog
+        with reaching(catalog.place):
+            return catalog.tables(most)
+
+    def page_facts(self, table: IcebergTable) -> IcebergPageFacts:
+        """What the pages about tables show besides."""
+        return IcebergPageFacts(table)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether this connection reaches the catalog, and a message that names its namespaces."""

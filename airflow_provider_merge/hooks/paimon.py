@@ -15,6 +15,8 @@ from airflow_provider_merge.hooks.paimon_connection import (
     WORKSPACE,
     PaimonConnection,
 )
+from airflow_provider_merge.metadata.paimon.folders import names_in
+from airflow_provider_merge.metadata.paimon.page_facts import PaimonPageFacts
 from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
@@ -101,6 +103,20 @@ class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
             if location is not None:
                 return PaimonTable.at(location, target, self.storage_options())
             return PaimonTable.find(warehouse, target, self.storage_options())
+
+    def table_names(self, most: int) -> list[TableName]:
+        """The catalog's tables by name, at most so many; raises as ``table`` does."""
+        warehouse, server = self.catalog_spec().warehouse, self._server()
+        if server is not None:
+            return server.tables(most)
+        options = self.storage_options()
+        require_folder(warehouse, options)
+        with reaching(warehouse):
+            return names_in(warehouse, options, most)
+
+    def page_facts(self, table: PaimonTable) -> PaimonPageFacts:
+        """What the pages about tables show besides."""
+        return PaimonPageFacts(table)
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether this connection reaches the warehouse, and a message that names its databases."""

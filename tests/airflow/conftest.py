@@ -87,3 +87,22 @@ def submitter(monkeypatch: pytest.MonkeyPatch) -> FakeSubmitter:
 def dag_file() -> Callable[[str], DagFile]:
     """Writes the body of a ``with DAG(…)`` block into a file of the DAG folder."""
     return lambda body, **options: DagFile.write(HOME / "dags", body, **options)
+
+
+@pytest.fixture(scope="session")
+def all_callers(airflow_db: None) -> Iterator[dict[str, Any]]:
+    """Users of the pages about tables, by role."""
+    from tests.airflow.tables_ui_client import callers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "tests " * 20)
+        yield callers()
+
+
+@pytest.fixture
+def users(all_callers: dict[str, Any]) -> dict[str, Any]:
+    """The same, of a server that has read no table yet."""
+    from airflow_provider_merge.tables_ui.routes import Service
+
+    all_callers[""].client.app.state.service = Service()
+    return all_callers

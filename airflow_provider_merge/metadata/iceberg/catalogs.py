@@ -39,6 +39,8 @@ _VERSION: Final = "0.12."
 _FILE_IO: Final = "py-io-impl"
 _FILES: Final = f"{StorageFiles.__module__}.{StorageFiles.__qualname__}"
 _SQL_SECONDS: Final = 30
+# Of namespaces in namespaces, whose tables are listed.
+_DEPTH: Final = 8
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,20 @@ class IcebergCatalog:
         """The names of the top namespaces, sorted; raises as ``load`` does."""
         with self._answering(None), self._opened() as catalog:
             return sorted(".".join(each) for each in catalog.list_namespaces())
+
+    def tables(self, most: int) -> list[TableName]:
+        """The names of the tables of all namespaces, at most so many; raises as ``load`` does."""
+        found: list[TableName] = []
+        with self._answering(None), self._opened() as catalog:
+            waiting = sorted(catalog.list_namespaces())[::-1]
+            while waiting and len(found) < most:
+                namespace = waiting.pop()
+                names = sorted(each[-1] for each in catalog.list_tables(namespace))
+                found += [TableName(".".join(namespace), name) for name in names]
+                if len(namespace) < _DEPTH:
+                    inner = catalog.list_namespaces(namespace)
+                    waiting += [each for each in sorted(inner)[::-1] if len(each) > len(namespace)]
+        return found[:most]
 
     @property
     def place(self) -> str:

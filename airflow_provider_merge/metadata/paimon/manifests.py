@@ -124,8 +124,17 @@ class Manifests:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
+        return {file.partition for _, file in self.delta_files(snapshot)}
+
+    def delta_files(self, snapshot: PaimonSnapshot) -> Iterator[tuple[bool, DataFile]]:
+        """The data files that the snapshot added (True) or removed.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
         delta = snapshot.manifest_lists[-1:]
-        return {file.partition for _, file in self._entries(delta, lambda _low, _high: True)}
+        for kind, file in self._entries(delta, lambda _low, _high: True):
+            yield kind == _ADD, file
 
     def marked_rows(self, snapshot: PaimonSnapshot) -> list[MarkedRows]:
         """What the deletion vectors of a snapshot mark.

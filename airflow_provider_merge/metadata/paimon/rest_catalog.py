@@ -20,6 +20,7 @@ from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, 
 _SECONDS: Final = 30.0
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
+_PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,18 @@ class RestCatalog:
         names = (answer or {}).get("databases")
         return sorted(map(str, names)) if isinstance(names, list) else None
 
+    def tables(self, most: int) -> list[TableName]:
+        """The names of the tables of all databases, at most so many; raises as ``options`` does."""
+        base = _base(self.options())
+        found: list[TableName] = []
+        for database in self._listed(f"{base}/databases", "databases", most):
+            path = f"{base}/databases/{quote(database, safe='')}/tables"
+            names = self._listed(path, "tables", most - len(found))
+            found += [TableName(database, name) for name in names]
+            if len(found) >= most:
+                break
+        return found
+
     def location(self, name: TableName) -> str:
         """The path or URI of a table; of a branch, that of its table.
 
@@ -92,6 +105,22 @@ class RestCatalog:
                 "Correct the table's name, or the connection.",
             )
         return path
+
+    def _listed(self, path: str, key: str, most: int) -> list[str]:
+        """The names that the pages of a list have."""
+        found: list[str] = []
+        token: Any = None
+        while len(found) < most:
+            query = {"maxResults": str(_PAGE), **({"pageToken": str(token)} if token else {})}
+            answer = self._get(path, query) or {}
+            names = answer.get(key)
+            if not isinstance(names, list):
+                break
+            found += map(str, names)
+            token = answer.get("nextPageToken")
+            if not token or not names:
+                break
+        return found[:most]
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """The JSON object of an answer; None: the server knows nothing of that name."""

@@ -1,0 +1,97 @@
+"""What the pages about tables show of an Iceberg table; the names are the specification's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
+from airflow_provider_merge.metadata.iceberg.table import IcebergTable
+from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
+from spark_jobs.errors import NotSupportedError
+
+_AGE: Final = "history.expire.max-snapshot-age-ms"
+_MIN: Final = "history.expire.min-snapshots-to-keep"
+_DEFAULT_AGE: Final = str(5 * 86_400_000)
+_MOST_REFS: Final = 200
+_DIGITS: Final = 19
+_CHANGE: Final = (
+    "added-data-files",
+    "deleted-data-files",
+    "added-files-size",
+    "removed-files-size",
+    "added-records",
+    "deleted-records",
+)
+
+
+@dataclass(frozen=True)
+class IcebergPageFacts:
+    """More of the metadata of ``table``."""
+
+    table: IcebergTable
+
+    def writer(self, snapshot: IcebergSnapshot) -> str:
+        """The engine that the summary names."""
+        names = (snapshot.properties.get(each, "") for each in ("engine-name", "engine-version"))
+        return " ".join(filter(None, names))
+
+    def rows(self, snapshot: IcebergSnapshot) -> tuple[int, int] | None:
+        """What the summary says."""
+        change = self.change(snapshot)
+        if change is None or snapshot.keeps_rows:
+            return None if change is None else (0, 0)
+        return change.records_added, change.records_removed
+
+    def totals(self, snapshot: IcebergSnapshot) -> Totals | None:
+        """What the summary says of data files."""
+        files = _number(snapshot.properties.get("total-data-files"))
+        size = _number(snapshot.properties.get("total-files-size"))
+        return None if files is None or size is None else Totals(files, size)
+
+    def change(self, snapshot: IcebergSnapshot) -> FileChange | None:
+        """What the summary says; it leaves out what is 0."""
+        found = snapshot.properties
+        if not any(name in found for name in (*_CHANGE, "total-records")):
+            return None
+        return FileChange(*(_number(found.get(name)) or 0 for name in _CHANGE))
+
+    def refs(self) -> list[Ref]:
+        """Branches but the own one, by their heads, and tags."""
+        found = sorted(self.table.loaded.metadata.refs.items())
+        refs = [
+            Ref(name, "tag" if str(each.snapshot_ref_type) == "tag" else "branch", each.snapshot_id)
+            for name, each in found[:_MOST_REFS]
+        ]
+        own = self.table.branch.name
+        return [each for each in refs if (each.kind, each.name) != ("branch", own)]
+
+    def holds(self) -> list[Hold]:
+        """None: an Iceberg table has no consumers."""
+        return []
+
+    def schema_ids(self) -> list[int]:
+        """The ids of all schemas."""
+        return [each.schema_id for each in self.table.loaded.metadata.schemas]
+
+    def expiry(self, now_millis: int) -> Expiry:
+        """By the properties ``history.expire.*``; what refs keep is counted as expiring."""
+        options = self.table.loaded.metadata.properties
+        age, least = options.get(_AGE, _DEFAULT_AGE), options.get(_MIN, "1")
+        limit, kept = _number(age), _number(least)
+        if limit is None or not kept:
+            raise NotSupportedError(
+                f"{_AGE} or {_MIN} of {self.table.name} is not a positive number.",
+                "Correct the table's properties.",
+            )
+        snapshots = list(self.table.branch.newest_first())
+        young = sum(each.time_millis >= now_millis - limit for each in snapshots)
+        expiring = [each.snapshot_id for each in snapshots[max(kept, young) :]][::-1]
+        stays = snapshots[: max(kept, young)]
+        first = stays[-1].snapshot_id if stays else 0
+        return Expiry(expiring, first, {_AGE: age, _MIN: least})
+
+
+def _number(text: str | None) -> int | None:
+    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+    return int(text) if text is not None and is_number else None

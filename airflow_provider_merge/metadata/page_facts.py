@@ -1,0 +1,101 @@
+"""What the pages about tables show of a table besides what ``TableReader`` tells.
+
+Everything raises what ``TableReader`` raises, and is read from metadata alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A name that keeps a snapshot: of a branch, the snapshot where the branch begins or stands."""
+
+    name: str
+    kind: Literal["tag", "branch"]
+    snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What keeps a snapshot and all later ones: a running ``operation``, or a ``consumer``."""
+
+    name: str
+    kind: Literal["operation", "consumer"]
+    snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """Data files, their bytes and their stored rows that one snapshot added and removed."""
+
+    files_added: int
+    files_removed: int
+    bytes_added: int
+    bytes_removed: int
+    records_added: int
+    records_removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Data files of a snapshot and their bytes."""
+
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What an expiry by the table's own limits would do now.
+
+    ``expiring`` has the ids, oldest first; ``first_retained`` is the oldest id that stays, 0 for a
+    table without snapshots. ``limits`` has the limits as text, by the name of the table's option.
+    """
+
+    expiring: Sequence[int]
+    first_retained: int
+    limits: dict[str, str]
+
+
+class PageFacts(Protocol):
+    """More of one table's metadata. ``snapshot`` parameters are its reader's own."""
+
+    def writer(self, snapshot: Any) -> str:
+        """The engine or user that says it made a snapshot; empty where none says so."""
+        ...
+
+    def rows(self, snapshot: Any) -> tuple[int, int] | None:
+        """Stored rows that a snapshot says it added and removed; None: it does not say."""
+        ...
+
+    def totals(self, snapshot: Any) -> Totals | None:
+        """What the snapshot itself says of its files; None: only its manifests tell."""
+        ...
+
+    def change(self, snapshot: Any) -> FileChange | None:
+        """What a snapshot added and removed, from its manifests if need be; None: nothing tells."""
+        ...
+
+    def refs(self) -> list[Ref]:
+        """Branches and tags, of each kind the last 200 by name."""
+        ...
+
+    def holds(self) -> list[Hold]:
+        """What keeps snapshots besides refs, by name."""
+        ...
+
+    def schema_ids(self) -> list[int]:
+        """The ids of all schemas, the oldest first."""
+        ...
+
+    def expiry(self, now_millis: int) -> Expiry:
+        """What an expiry would do.
+
+        Raises:
+            NotSupportedError: an option of the table has an invalid value.
+        """
+        ...

@@ -1,0 +1,127 @@
+"""Who may see what: decided by Airflow's auth manager, in each request anew."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import (
+    ConnectionDetails,
+    DagAccessEntity,
+    DagDetails,
+)
+from airflow.api_fastapi.core_api.security import get_user
+from airflow.configuration import conf
+from airflow.models import Connection
+from airflow.models.dag import DagModel
+from airflow.utils.session import create_session
+from fastapi import Depends, HTTPException, Query, status
+from sqlalchemy import select
+
+from airflow_provider_merge.hooks.catalog import catalog_types
+from airflow_provider_merge.tables_ui.answers import CatalogConnection
+from spark_jobs.errors import JobError
+
+# What auth managers know the pages by, such as "menu access on Tables".
+RESOURCE: Final = "Lakehouse Tables"
+_LONGEST_ID: Final = 250
+_IN_ENVIRONMENT: Final = "AIRFLOW_CONN_"
+
+
+def require_pages(user: Annotated[BaseUser, Depends(get_user)]) -> BaseUser:
+    """The user, who may see the pages.
+
+    Raises:
+        HTTPException: 401 without a valid token, 403 without the permission.
+    """
+    manager = get_auth_manager()
+    if not manager.is_authorized_custom_view(method="GET", resource_name=RESOURCE, user=user):
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "Forbidden")
+    return user
+
+
+PageUser = Annotated[BaseUser, Depends(require_pages)]
+
+
+def require_connection(
+    user: PageUser,
+    connection: Annotated[str, Query(max_length=_LONGEST_ID, description="Connection id")],
+) -> str:
+    """The connection's id, at which the user may look; that it exists is not said before.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if connection not in _shared() and not _may_read(connection, user):
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "Forbidden")
+    return connection
+
+
+ReadableConnection = Annotated[str, Depends(require_connection)]
+
+
+def readable_dags(dag_ids: Iterable[str], user: BaseUser) -> frozenset[str]:
+    """Those of the DAGs whose runs the user may see."""
+    manager = get_auth_manager()
+    return frozenset(
+        dag_id
+        for dag_id in dag_ids
+        if manager.is_authorized_dag(
+            method="GET",
+            access_entity=DagAccessEntity.RUN,
+            details=DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id)),
+            user=user,
+        )
+    )
+
+
+def visible_connections(user: BaseUser) -> list[CatalogConnection]:
+    """The catalog connections that the user may look at, by id.
+
+    Found in Airflow's database, in this server's environment and in the option ``ui_connections``;
+    those of secrets backends cannot be listed.
+    """
+    types = catalog_types()
+    with create_session() as session:
+        wanted = select(Connection.conn_id, Connection.conn_type).where(
+            Connection.conn_type.in_(types)
+        )
+        found = {str(each.conn_id): str(each.conn_type) for each in session.execute(wanted)}
+    shared = _shared()
+    for conn_id in (*_environment_ids(), *shared):
+        conn_type = _type_of(conn_id)
+        if conn_type in types:
+            found[conn_id] = conn_type
+    return [
+        CatalogConnection(connection=conn_id, type=conn_type)
+        for conn_id, conn_type in sorted(found.items())
+        if conn_id in shared or _may_read(conn_id, user)
+    ]
+
+
+def _may_read(connection: str, user: BaseUser) -> bool:
+    details = ConnectionDetails(conn_id=connection, team_name=Connection.get_team_name(connection))
+    manager = get_auth_manager()
+    return manager.is_authorized_connection(method="GET", details=details, user=user)
+
+
+def _shared() -> tuple[str, ...]:
+    """The connections that everybody who sees the pages may look at."""
+    text = conf.get("merge", "ui_connections", fallback="") or ""
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+def _environment_ids() -> list[str]:
+    names = (name for name in os.environ if name.startswith(_IN_ENVIRONMENT))
+    return sorted(name.removeprefix(_IN_ENVIRONMENT).lower() for name in names)
+
+
+def _type_of(conn_id: str) -> str:
+    """The type of a connection; empty if it cannot be read."""
+    try:
+        return str(Connection.get_connection_from_secrets(conn_id).conn_type)
+    except (JobError, Exception):  # noqa: BLE001 - a broken connection is just not listed
+        return ""

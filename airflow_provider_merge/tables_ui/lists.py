@@ -1,0 +1,124 @@
+"""The tables of a connection: names are listed once in a while, facts are read page by page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotDoneError
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook_once
+from airflow_provider_merge.metadata.model import Snapshot
+from airflow_provider_merge.metadata.page_facts import PageFacts
+from airflow_provider_merge.storage.failures import reaching
+from airflow_provider_merge.tables_ui.answers import ListedTable, Problem, Tables
+from airflow_provider_merge.tables_ui.reads import Readable, problem_of
+from airflow_provider_merge.tables_ui.told import dag_of, told_snapshot
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import JobError
+
+_FRESH: Final = 30.0
+_MOST_NAMES: Final = 50_000
+_MOST_CONNECTIONS: Final = 20
+_READERS: Final = 8
+# Seconds for the facts of one page.
+_SECONDS: Final = 12.0
+
+
+@dataclass
+class Names:
+    """The names of tables by connection, as they were a moment ago."""
+
+    _known: dict[str, tuple[float, list[TableName]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, connection: str, hook: CatalogHook) -> list[TableName]:
+        """The names of a connection's tables.
+
+        Raises:
+            JobError: the catalog cannot be read.
+        """
+        with self._lock:
+            looked, names = self._known.get(connection, (float("-inf"), []))
+        if time.monotonic() < looked + _FRESH:
+            return names
+        names = hook.table_names(_MOST_NAMES + 1)
+        with self._lock:
+            if len(self._known) >= _MOST_CONNECTIONS:
+                self._known.clear()
+            self._known[connection] = (time.monotonic(), names)
+        return names
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A table's newest snapshot, or why it is not known."""
+
+    name: TableName
+    latest: Snapshot | None = None
+    facts: PageFacts | None = None
+    problem: Problem | None = None
+
+
+def read_tables(
+    connection: str, names: Names, readable: Readable, search: str, offset: int, limit: int
+) -> Tables:
+    """A page of the tables whose name has ``search`` in it; of each the newest snapshot is read.
+
+    Raises:
+        JobError: the catalog cannot be read. What is wrong with one table is told with it.
+    """
+    hook = catalog_hook_once(connection)
+    everything, wanted = names.of(connection, hook), search.lower()
+    listed = everything[:_MOST_NAMES]
+    found = [each for each in listed if wanted in str(each).lower()] if wanted else listed
+    seen = _seen(hook, found[offset : offset + limit])
+    dags = {dag_of(each.latest) for each in seen if each.latest} - {None}
+    allowed = readable({each for each in dags if each}) if dags else frozenset()
+    return Tables(
+        total=len(found),
+        complete=len(everything) <= _MOST_NAMES,
+        tables=[_listed(each, allowed) for each in seen],
+    )
+
+
+def _listed(seen: _Seen, allowed: frozenset[str]) -> ListedTable:
+    told = ListedTable(database=seen.name.database, table=seen.name.table, problem=seen.problem)
+    if seen.latest is not None and seen.facts is not None:
+        told.latest = told_snapshot(seen.latest, seen.facts, allowed)
+        totals = seen.facts.totals(seen.latest)
+        if totals is not None:
+            told.files, told.size = totals.files, totals.size
+    return told
+
+
+def _seen(hook: CatalogHook, names: Sequence[TableName]) -> list[_Seen]:
+    readers = ThreadPoolExecutor(_READERS, thread_name_prefix="tables-list")
+    deadline = time.monotonic() + _SECONDS
+    try:
+        waiting = [readers.submit(_look, hook, name) for name in names]
+        seen = []
+        for name, each in zip(names, waiting, strict=True):
+            try:
+                seen.append(each.result(max(0.0, deadline - time.monotonic())))
+            except NotDoneError:
+                late = Problem(code="TIMED_OUT", message="The table did not answer in time.")
+                seen.append(_Seen(name, problem=late))
+        return seen
+    finally:
+        readers.shutdown(wait=False, cancel_futures=True)
+
+
+def _look(hook: CatalogHook, name: TableName) -> _Seen:
+    try:
+        table = hook.table(name)
+        with reaching(table.location):
+            return _Seen(name, table.latest(), hook.page_facts(table))
+    except JobError as error:
+        return _Seen(name, problem=problem_of(error))
+    except Exception as error:  # noqa: BLE001 - one broken table must not hide the others
+        text = f"The table cannot be read ({type(error).__name__})."
+        return _Seen(name, problem=Problem(code="INTERNAL_ERROR", message=text))

@@ -1,0 +1,179 @@
+"""Tables that the API has read: what never changes is kept for a while, within bounds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_provider_merge.hooks.catalog import catalog_hook_once
+from airflow_provider_merge.metadata.model import CompactionFacts, PartitionFacts, Snapshot
+from airflow_provider_merge.metadata.page_facts import FileChange, PageFacts, Ref, Totals
+from airflow_provider_merge.metadata.reader import TableReader
+from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from airflow_provider_merge.metadata.table_view import TableView
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
+
+# Seconds for which one look at a table serves all requests of a page.
+_FRESH: Final = 5.0
+_MOST_TABLES: Final = 12
+_MOST_PARTITIONS: Final = 50_000
+_MOST_COUNTED: Final = 5000
+
+
+@dataclass
+class OpenTable:
+    """A table as ``look`` has found it. Only one thread at a time works on it (``lock``).
+
+    ``counted`` has the partitions of a snapshot under a schema; ``changes`` and ``totals`` have the
+    files of snapshots by id.
+    """
+
+    connection: str
+    name: TableName
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    cache: SnapshotCache = field(default_factory=SnapshotCache)
+    changes: dict[int, FileChange | None] = field(default_factory=dict)
+    totals: dict[int, Totals] = field(default_factory=dict)
+    counted: tuple[tuple[Snapshot | None, int], list[PartitionFacts]] | None = None
+    _looked: float = float("-inf")
+    view: TableView = field(init=False)
+    facts: PageFacts = field(init=False)
+    _refs: list[Ref] | None = None
+
+    def look(self) -> None:
+        """Open the table anew, unless that was done a moment ago.
+
+        Raises:
+            JobError: the table or its metadata cannot be read.
+        """
+        if time.monotonic() < self._looked + _FRESH:
+            return
+        hook = catalog_hook_once(self.connection)
+        view, known = TableView(hook.table(self.name), self.cache), self.cache.latest
+        if known not in (None, view.latest) and not self.cache.snapshots:
+            # The cache was emptied: ids may mean other snapshots now.
+            self.changes.clear()
+            self.totals.clear()
+        self.view, self.facts, self._refs = view, hook.page_facts(view.table), None
+        self._looked = time.monotonic()
+
+    @property
+    def table(self) -> TableReader:
+        """Its reader."""
+        return self.view.table
+
+    def refs(self) -> list[Ref]:
+        """Its tags and branches; none if they cannot be read, which ``facts`` would tell."""
+        if self._refs is None:
+            try:
+                self._refs = self.facts.refs()
+            except JobError:
+                self._refs = []
+        return self._refs
+
+    def snapshot(self, snapshot_id: int) -> Snapshot:
+        """A retained snapshot.
+
+        Raises:
+            CatalogError: SNAPSHOT_NOT_FOUND.
+        """
+        known = self.cache.snapshots.get(snapshot_id)
+        found = known or self.table.snapshot(snapshot_id)
+        if found is None:
+            raise CatalogError(
+                ErrorCode.SNAPSHOT_NOT_FOUND,
+                f"{self.name} has no snapshot {snapshot_id}; it may have expired.",
+                "Choose one of those that are listed.",
+            )
+        self.cache.snapshots[snapshot_id] = found
+        return found
+
+    def partitions(self) -> list[PartitionFacts]:
+        """The partitions of the newest snapshot."""
+        key = (self.view.latest, self.view.schema.schema_id)
+        if self.counted is None or self.counted[0] != key:
+            found = self.table.partitions(None, self.view.latest) if self.view.latest else []
+            self.counted = (key, found)
+        return self.counted[1]
+
+    def compaction(self) -> Mapping[str, CompactionFacts]:
+        """What a compaction would find in the newest snapshot, by the name of the partition.
+
+        Raises:
+            NotSupportedError: it cannot be told.
+        """
+        if self.view.latest is None:
+            return {}
+        return {each.name: each for each in self.view.compaction_facts(CompactSpec(), {})}
+
+    def known_compaction(self) -> Mapping[str, CompactionFacts] | None:
+        """The same; None where it cannot be told."""
+        try:
+            return self.compaction()
+        except NotSupportedError:
+            return None
+
+    def total(self, snapshot: Snapshot) -> Totals:
+        """Files and bytes of a snapshot."""
+        told = self.facts.totals(snapshot) or self.totals.get(snapshot.snapshot_id)
+        if told is None:
+            is_latest = snapshot == self.view.latest
+            found = self.partitions() if is_latest else self.table.partitions(None, snapshot)
+            told = Totals(sum(each.files for each in found), sum(each.size for each in found))
+            self._bound(self.totals)
+            self.totals[snapshot.snapshot_id] = told
+        return told
+
+    def change(self, snapshot: Snapshot) -> FileChange | None:
+        """The files that a snapshot added and removed."""
+        if snapshot.snapshot_id not in self.changes:
+            found = self.facts.change(snapshot)
+            self._bound(self.changes)
+            self.changes[snapshot.snapshot_id] = found
+        return self.changes[snapshot.snapshot_id]
+
+    @staticmethod
+    def _bound(kept: dict[int, FileChange | None] | dict[int, Totals]) -> None:
+        if len(kept) >= _MOST_COUNTED:
+            kept.clear()
+
+
+@dataclass
+class OpenTables:
+    """The tables that were looked at last."""
+
+    _tables: OrderedDict[tuple[str, TableName], OpenTable] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def table(self, connection: str, name: TableName) -> OpenTable:
+        """A table, not yet looked at or kept from an earlier request."""
+        with self._lock:
+            key = (connection, name)
+            found = self._tables.setdefault(key, OpenTable(connection, name))
+            self._tables.move_to_end(key)
+            if len(self._tables) > _MOST_TABLES:
+                self._tables.popitem(last=False)
+            return found
+
+    def give_back(self, table: OpenTable) -> None:
+        """Forget counted partitions, of those that are used least first, until few are left."""
+        with self._lock:
+            kept = sum(_weight(each) for each in self._tables.values())
+            for each in (*self._tables.values(), table):
+                if kept <= _MOST_PARTITIONS:
+                    break
+                kept -= _weight(each)
+                each.counted = None
+                each.cache.compaction.clear()
+
+
+def _weight(table: OpenTable) -> int:
+    counted = table.counted
+    partitions = len(counted[1]) if counted else 0
+    return partitions + sum(len(each) for each in table.cache.compaction.values())

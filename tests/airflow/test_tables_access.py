@@ -1,0 +1,125 @@
+"""Who sees what of the pages about tables, and what nobody sees."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+
+from airflow_provider_merge.tables_ui import routes
+from airflow_provider_merge.tables_ui.workers import Workers
+from tests.airflow.support import PASSWORD, connection
+from tests.airflow.test_tables_api import MADE
+from tests.support.paimon_metadata import TableFiles
+
+PATHS = {
+    "table": {},
+    "size": {},
+    "snapshots": {},
+    "sizes": {},
+    "partitions": {},
+    "days": {},
+    "schemas": {},
+    "care": {},
+    "compare": {"before": 1, "after": 1},
+    "tables": {},
+}
+
+
+@pytest.fixture
+def orders(warehouse) -> TableFiles:
+    table = TableFiles(warehouse).create()
+    table.add({"2026-01-30": 5}, properties=MADE)
+    return table
+
+
+def test_every_path_of_the_api_is_tried_here(users):
+    app = users[""].client.app
+    assert {f"/v1/{path}" for path in (*PATHS, "connections")} == set(app.openapi()["paths"])
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_the_rights_nothing_is_told(orders, users, path):
+    for role, expected in (("", 401), ("VIEWER", 403), ("OP", 200)):
+        status, told = users[role].get(path, **PATHS[path])
+        assert status == expected
+        assert "2026" not in json.dumps(told) or status == 200
+    assert users["VIEWER"].get(path, **PATHS[path], connection="nowhere")[0] == 403
+
+
+def test_a_shared_connection_is_for_all_who_see_the_pages(orders, users, monkeypatch):
+    assert users["VIEWER"].told("connections") == {"connections": []}
+    monkeypatch.setenv("AIRFLOW__MERGE__UI_CONNECTIONS", "other, paimon_default")
+    assert users["VIEWER"].told("connections") == {
+        "connections": [{"connection": "paimon_default", "type": "paimon"}]
+    }
+    assert users["VIEWER"].told("table")["snapshots"] == 1
+
+
+def test_without_the_permission_for_the_pages(orders, users, monkeypatch):
+    asked = []
+
+    def refuse(_: object, **details: object) -> bool:
+        asked.append(details["resource_name"])
+        return False
+
+    monkeypatch.setattr(SimpleAuthManager, "is_authorized_custom_view", refuse)
+    for path in PATHS:
+        assert users["ADMIN"].get(path, **PATHS[path])[0] == 403
+    assert users["ADMIN"].raw("table").status_code == 403
+    assert set(asked) == {"Lakehouse Tables"}
+
+
+def test_runs_of_a_dag_that_may_not_be_read(orders, users, monkeypatch):
+    def only_others(_: object, **details: object) -> bool:
+        return details["details"].id != "night shift"
+
+    monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", only_others)
+    for path in ("table", "snapshots", "tables", "compare"):
+        text = json.dumps(users["ADMIN"].told(path, **PATHS[path]))
+        assert not any(each in text for each in ("night shift", "manual__", "0a1b"))
+        assert '"run_hidden": true' in text
+
+
+def test_secrets_are_in_no_answer_and_no_log(orders, users, warehouse, monkeypatch, caplog, capfd):
+    extra = {"warehouse": f"{warehouse}/{PASSWORD}", "options": {"my.secret-key": PASSWORD}}
+    connection(monkeypatch, "bad", conn_type="paimon", password=PASSWORD, extra=extra)
+    connection(monkeypatch, "good", conn_type="paimon", extra={"warehouse": str(warehouse)})
+    for name in ("paimon_default", "bad", "good"):
+        for path, query in PATHS.items():
+            _, told = users["ADMIN"].get(path, **query, connection=name)
+            assert PASSWORD not in json.dumps(told)
+    monkeypatch.setattr(routes.OpenTable, "look", lambda _: 1 / len(PASSWORD[:0]))
+    status, told = users["ADMIN"].get("table")
+    assert (status, told["code"]) == (502, "INTERNAL_ERROR")
+    assert "ZeroDivisionError" in caplog.text
+    assert PASSWORD not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_a_store_that_hangs_delays_only_its_own_tables(orders, users, warehouse, monkeypatch):
+    import threading
+
+    connection(monkeypatch, "slow", conn_type="paimon", extra={"warehouse": str(warehouse)})
+    held, look = threading.Event(), routes.OpenTable.look
+
+    def hang(table: routes.OpenTable) -> None:
+        if table.connection == "slow":
+            held.wait(30)
+        look(table)
+
+    monkeypatch.setattr(routes.OpenTable, "look", hang)
+    monkeypatch.setattr(users["ADMIN"].client.app.state.service, "workers", Workers(seconds=0.2))
+    try:
+        assert users["ADMIN"].get("table", connection="slow")[1]["code"] == "TIMED_OUT"
+        assert users["ADMIN"].get("table")[0] == 200
+    finally:
+        held.set()
+
+
+def test_pages_are_for_those_who_are_logged_in(users):
+    page = users["ADMIN"].raw("table")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    login = users[""].raw("table", accept="text/html")
+    assert (login.status_code, "/auth/login" in login.headers["location"]) == (307, True)

@@ -1,0 +1,178 @@
+"""What the API about tables tells, and to whom."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_merge.tables_ui.routes import Service
+from spark_jobs.contract.properties import (
+    BASE_SNAPSHOT_ID,
+    DAG_ID,
+    MAP_INDEX,
+    METRICS,
+    OPERATION_ID,
+    RUN_ID,
+    STATEMENT,
+    TASK_ID,
+    TRY_NUMBER,
+)
+from tests.airflow.tables_ui_client import Caller
+from tests.support.paimon_metadata import TableFiles
+
+BEGIN = 1_700_000_000_000
+MADE = {
+    OPERATION_ID: "0a1b",
+    STATEMENT: "merge",
+    BASE_SNAPSHOT_ID: "1",
+    DAG_ID: "night shift",
+    RUN_ID: "manual__2026-01-31T00:00:00+00:00",
+    TASK_ID: "merge",
+    MAP_INDEX: "-1",
+    TRY_NUMBER: "2",
+    METRICS: json.dumps(
+        {
+            "inserted": 3,
+            "updated": 2,
+            "files_added": 1,
+            "bytes_added": 100,
+            "seconds": {"read": 1.5},
+        }
+    ),
+}
+
+
+@pytest.fixture
+def admin(users) -> Caller:
+    return users["ADMIN"]
+
+
+@pytest.fixture
+def orders(warehouse) -> TableFiles:
+    table = TableFiles(warehouse).create()
+    table.add({"2026-01-30": 5}, time_millis=BEGIN)
+    table.add({"2026-01-30": 1, "2026-01-31": 2}, time_millis=BEGIN + 100_000, properties=MADE)
+    table.add({"2026-01-31": 4}, time_millis=BEGIN + 200_000)
+    table.tag("first", 1)
+    return table
+
+
+def test_a_table(orders, admin):
+    told = admin.told("table")
+    assert (told["snapshots"], told["partition_keys"]) == (3, ["day"])
+    assert (told["latest"]["snapshot_id"], told["latest"]["writer"]) == ("3", "user")
+
+
+def test_snapshots_tell_who_made_them(orders, admin):
+    newest, made, first = admin.told("snapshots")["snapshots"]
+    assert newest["run"] is None
+    assert made["run"] == {
+        "dag_id": "night shift",
+        "run_id": "manual__2026-01-31T00:00:00+00:00",
+        "task_id": "merge",
+        "map_index": -1,
+        "try_number": 2,
+        "page": "dags/night%20shift/runs/manual__2026-01-31T00%3A00%3A00%2B00%3A00/tasks/merge"
+        "?try_number=2",
+    }
+    assert (made["operation"], made["seconds"]) == ("merge", {"read": 1.5})
+    assert (made["change"]["inserted"], made["change"]["updated"]) == (3, 2)
+    assert first["refs"] == ["tag first"]
+
+
+def test_snapshots_come_in_pages(orders, admin):
+    first = admin.told("snapshots", limit=2)
+    assert [each["snapshot_id"] for each in first["snapshots"]] == ["3", "2"]
+    second = admin.told("snapshots", limit=2, at=first["next"])
+    assert ([each["snapshot_id"] for each in second["snapshots"]], second["next"]) == (["1"], None)
+    before = admin.told("snapshots", until=BEGIN + 200_000)
+    assert before["snapshots"][0]["snapshot_id"] == "2"
+    assert admin.get("snapshots", at=7)[0] == 404
+
+
+def test_sizes_are_counted_back(orders, admin):
+    found = admin.told("sizes")["sizes"]
+    assert [(each["files"], each["size"]) for each in found] == [(4, 400), (3, 300), (2, 200)]
+
+
+def test_partitions_by_what_they_hold(orders, admin):
+    told = admin.told("partitions", sort="rows", descending=True, limit=1)
+    assert (told["total"], told["rows"], told["files"], told["small_files"]) == (2, 12, 4, 4)
+    (most,) = told["partitions"]
+    assert (most["name"], most["rows"], most["files"]) == ("day=2026-01-30", 6, 2)
+    assert [each["name"] for each in admin.told("partitions", search="01-31")["partitions"]] == [
+        "day=2026-01-31"
+    ]
+
+
+def test_days_are_found_in_partitions(orders, admin):
+    told = admin.told("days")
+    assert told["column"] == "day"
+    assert [(each["day"], each["rows"]) for each in told["days"]] == [
+        ("2026-01-30", 6),
+        ("2026-01-31", 6),
+    ]
+
+
+def test_two_snapshots(orders, admin):
+    told = admin.told("compare", before=1, after=3)
+    assert (told["total"], told["files_added"]) == (2, 3)
+    assert told["after"]["snapshot_id"] == "3"
+    assert [each["rows_after"] for each in told["partitions"]] == [6, 6]
+    assert admin.get("compare", before=1, after=9)[1]["code"] == "SNAPSHOT_NOT_FOUND"
+
+
+def test_schemas_tell_what_changed(orders, admin):
+    path = orders.folder / "schema" / "schema-0"
+    schema = json.loads(path.read_text()) | {"id": 1}
+    schema["fields"] = [
+        {"id": 0, "name": "id", "type": "DOUBLE"},
+        schema["fields"][1],
+        {"id": 3, "name": "city", "type": "STRING"},
+    ]
+    path.with_name("schema-1").write_text(json.dumps(schema))
+    newest, first = admin.told("schemas")["schemas"]
+    assert [(each["name"], each["change"]) for each in newest["columns"]] == [
+        ("id", "retyped"),
+        ("day", "same"),
+        ("city", "added"),
+    ]
+    assert first["dropped"] == []
+
+
+def test_table_care(warehouse, users, admin):
+    table = TableFiles(warehouse).create(**{"snapshot.num-retained.min": "2"})
+    for number in range(5):
+        table.add(time_millis=BEGIN + number)
+    told = admin.told("care")
+    assert (told["expiry"]["snapshots"], told["expiry"]["first_retained"]) == (3, "4")
+    assert told["compaction"]["small_files"] == 5
+    assert told["problems"] == {}
+    guard = table.folder / "consumer" / "consumer-merge-0a1b"
+    guard.parent.mkdir()
+    guard.write_text('{"nextSnapshot": 2}')
+    users[""].client.app.state.service = Service()
+    told = admin.told("care")
+    assert told["holds"] == [{"name": "0a1b", "kind": "operation", "snapshot_id": "2"}]
+    assert told["expiry"]["first_retained"] == "2"
+
+
+def test_a_list_of_tables(orders, warehouse, admin):
+    (warehouse / "shop.db" / "broken" / "schema").mkdir(parents=True)
+    (warehouse / "shop.db" / "broken" / "schema" / "schema-0").write_text("{}")
+    (warehouse / "shop.db" / "broken" / "snapshot").mkdir()
+    (warehouse / "shop.db" / "broken" / "snapshot" / "LATEST").write_text("1")
+    (warehouse / "shop.db" / "broken" / "snapshot" / "snapshot-1").write_text("no JSON")
+    broken, good = admin.told("tables", search="SHOP.")["tables"]
+    assert broken["problem"]["code"] == "METADATA_UNREADABLE"
+    assert good["latest"]["snapshot_id"] == "3"
+    assert admin.told("tables", search="nothing")["tables"] == []
+
+
+def test_errors_have_a_code(warehouse, admin):
+    assert admin.get("table")[1]["code"] == "TABLE_NOT_FOUND"
+    assert admin.get("table", database="a/b")[0] == 400
+    assert admin.get("snapshots", limit=100_000)[1]["message"].startswith("limit: ")
+    status, told = admin.get("table", connection="nowhere")
+    assert (status, told["code"]) == (400, "REQUEST_INVALID")
