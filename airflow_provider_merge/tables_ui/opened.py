@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +16,7 @@ from airflow_provider_merge.metadata.page_facts import FileChange, PageFacts, Re
 from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.storage.locations import is_local
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
@@ -24,6 +26,7 @@ _FRESH: Final = 5.0
 _MOST_TABLES: Final = 12
 _MOST_PARTITIONS: Final = 50_000
 _MOST_COUNTED: Final = 5000
+_READERS: Final = 8
 
 
 @dataclass
@@ -126,22 +129,19 @@ class OpenTable:
             is_latest = snapshot == self.view.latest
             found = self.partitions() if is_latest else self.table.partitions(None, snapshot)
             told = Totals(sum(each.files for each in found), sum(each.size for each in found))
-            self._bound(self.totals)
+            if len(self.totals) >= _MOST_COUNTED:
+                self.totals.clear()
             self.totals[snapshot.snapshot_id] = told
         return told
 
-    def change(self, snapshot: Snapshot) -> FileChange | None:
-        """The files that a snapshot added and removed."""
-        if snapshot.snapshot_id not in self.changes:
-            found = self.facts.change(snapshot)
-            self._bound(self.changes)
-            self.changes[snapshot.snapshot_id] = found
-        return self.changes[snapshot.snapshot_id]
-
-    @staticmethod
-    def _bound(kept: dict[int, FileChange | None] | dict[int, Totals]) -> None:
-        if len(kept) >= _MOST_COUNTED:
-            kept.clear()
+    def read_changes(self, snapshots: Sequence[Snapshot]) -> None:
+        """Have in ``changes`` the files that these snapshots added and removed."""
+        if len(self.changes) + len(snapshots) > _MOST_COUNTED:
+            self.changes.clear()
+        missing = [each for each in snapshots if each.snapshot_id not in self.changes]
+        with ThreadPoolExecutor(1 if is_local(self.table.location) else _READERS) as readers:
+            found = readers.map(self.facts.change, missing)
+            self.changes.update(zip((each.snapshot_id for each in missing), found, strict=True))
 
 
 @dataclass

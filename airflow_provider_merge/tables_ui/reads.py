@@ -26,12 +26,7 @@ from airflow_provider_merge.tables_ui.answers import (
     TableAnswer,
 )
 from airflow_provider_merge.tables_ui.opened import OpenTable
-from airflow_provider_merge.tables_ui.told import (
-    dag_of,
-    recorded_change,
-    told_schema,
-    told_snapshot,
-)
+from airflow_provider_merge.tables_ui.told import dag_of, told_schema, told_snapshot
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.errors import JobError
 
@@ -40,6 +35,7 @@ Readable = Callable[[set[str]], frozenset[str]]
 
 # Snapshots whose files are counted, and seconds, to find what an expiry would free.
 _MOST_EXPIRING: Final = 300
+_AT_ONCE: Final = 50
 _SECONDS: Final = 8.0
 
 
@@ -90,16 +86,18 @@ def read_sizes(table: OpenTable, place: Place, limit: int) -> Sizes:
     """Files and bytes of a page of snapshots, counted back from the newest of them."""
     ids = _newest_first(table)
     start = _start(table, ids, place)
+    page = [table.snapshot(each) for each in ids[start : start + limit]]
+    table.read_changes(page)
     sizes: list[Size] = []
     files: int | None = None
     size: int | None = None
-    for snapshot_id in ids[start : start + limit]:
-        snapshot = table.snapshot(snapshot_id)
+    for snapshot in page:
+        snapshot_id = snapshot.snapshot_id
         if not sizes or table.facts.totals(snapshot):
             total = table.total(snapshot)
             files, size = total.files, total.size
         sizes.append(Size(snapshot_id=str(snapshot_id), files=files, size=size))
-        change = recorded_change(snapshot) or table.change(snapshot)
+        change = table.changes[snapshot_id]
         if change is None or files is None or size is None:
             files = size = None
         else:
@@ -223,14 +221,16 @@ def _expiry(table: OpenTable) -> ExpiryAnswer:
     # What a snapshot removed is stored until the one before it has expired.
     removing = [*found.expiring[1:], *([found.first_retained] if found.expiring else [])]
     size, counted, deadline = 0, 0, time.monotonic() + _SECONDS
-    for snapshot_id in reversed(removing[-_MOST_EXPIRING:]):
+    newest_first = removing[::-1][:_MOST_EXPIRING]
+    for start in range(0, len(newest_first), _AT_ONCE):
         if time.monotonic() > deadline:
             break
-        snapshot = table.table.snapshot(snapshot_id)
-        change = None if snapshot is None else recorded_change(snapshot) or table.change(snapshot)
-        if change is not None:
-            size += change.bytes_removed
-            counted += 1
+        found_now = map(table.table.snapshot, newest_first[start : start + _AT_ONCE])
+        snapshots = [each for each in found_now if each is not None]
+        table.read_changes(snapshots)
+        changes = [table.changes[each.snapshot_id] for each in snapshots]
+        size += sum(each.bytes_removed for each in changes if each is not None)
+        counted += sum(each is not None for each in changes)
     return ExpiryAnswer(
         snapshots=len(found.expiring),
         first_retained=str(found.first_retained) if found.first_retained else None,

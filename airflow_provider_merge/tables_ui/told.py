@@ -12,7 +12,7 @@ from airflow_provider_merge.metadata.model import (
     Snapshot,
     TableSchema,
 )
-from airflow_provider_merge.metadata.page_facts import FileChange, PageFacts
+from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.metadata.snapshot_facts import time_text
 from airflow_provider_merge.tables_ui.answers import (
     Change,
@@ -68,15 +68,6 @@ def metrics_of(snapshot: Snapshot) -> Metrics | None:
         return recorded_metrics(snapshot.properties)
     except JobError:
         return None
-
-
-def recorded_change(snapshot: Snapshot) -> FileChange | None:
-    """The files that the job itself counted."""
-    metrics = metrics_of(snapshot)
-    if metrics is None:
-        return None
-    files, size = (metrics.files_added, metrics.files_removed), (metrics.bytes_added,)
-    return FileChange(*files, *size, metrics.bytes_removed, 0, 0)
 
 
 def told_partition(facts: PartitionFacts, compaction: CompactionFacts | None) -> PartitionAnswer:
