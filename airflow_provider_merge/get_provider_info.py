@@ -96,6 +96,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "extra-links": [
+            "airflow_provider_merge.links.TableLink",
             "airflow_provider_merge.links.SnapshotLink",
             "airflow_provider_merge.links.QuarantineLink",
             "airflow_provider_merge.links.SparkApplicationLink",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
 
+TABLE_PAGE = "_link_merge_table"
 SNAPSHOT_PAGE = "_link_merge_snapshot"
 QUARANTINE_PAGE = "_link_merge_quarantine"
 SPARK_PAGE = "_link_merge_spark_application"
@@ -42,6 +43,16 @@ class _PageLink(BaseOperatorLink):
         """The page, asked for on the worker at the end of the task; empty where there is none."""
         pages: Mapping[str, str] = getattr(operator, "pages", {})
         return pages.get(self.key, "")
+
+
+class TableLink(_PageLink):
+    """The table in Airflow's own UI: at the task's snapshot, or at the newest before it failed.
+
+    For a dry run, what the statement would do. Empty for a task that did not get to its table.
+    """
+
+    name = "Table"
+    key = TABLE_PAGE
 
 
 class SnapshotLink(_PageLink):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowPlugin
 
-# Where Airflow mounts the pages and their API; part of every stable address.
-PREFIX: Final = "/lakehouse"
+from airflow_provider_merge.table_pages import PREFIX
 
 
 class _OnDemand:

@@ -9,6 +9,7 @@ from airflow_provider_merge.assets import same_asset
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.links import TABLE_PAGE
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
@@ -32,6 +33,7 @@ from airflow_provider_merge.operators.statement_list import (
     operator_of,
 )
 from airflow_provider_merge.submit.surroundings import shares_local_files
+from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.batch import JobBatch, OnFailure
@@ -129,6 +131,8 @@ class StatementsOperator(SparkJobOperator):
                 name: operator.job_request(context, hook, name)
                 for name, operator in operators.items()
             }
+            first = next(iter(requests.values()))
+            self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, first.table)
             self._require_valid(operators, requests, hook)
             ended = self.submit(self._batch(context, requests), hook, context)
             outcome = batch_outcome(requests, hook, ended.failure)
@@ -136,6 +140,9 @@ class StatementsOperator(SparkJobOperator):
             raise task_failure(error, context) from None
         self._outcome = outcome
         note_for_next(context, ended.had_both_compilers, outcome.results.values())
+        for name, result in outcome.results.items():
+            page = page_of_result(self.catalog_conn_id, requests[name], result)
+            self.pages[TABLE_PAGE] = page
         self._tell(outcome, operators, hook)
         outcome.require_all(task_place(context))
         if self._is_dry_run():

@@ -11,7 +11,7 @@ from airflow.serialization.definitions.operatorlink import XComOperatorLink
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.links import QUARANTINE_PAGE, SNAPSHOT_PAGE, SPARK_PAGE
+from airflow_provider_merge.links import QUARANTINE_PAGE, SNAPSHOT_PAGE, SPARK_PAGE, TABLE_PAGE
 from airflow_provider_merge.submit.applications import SparkApplication
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings
@@ -177,6 +177,7 @@ def test_the_server_needs_no_code_of_the_dag(dag_file):
     for task in (tasks["merge"], tasks["mapped"]):
         keys = {link.name: link.xcom_key for link in task.operator_extra_links}
         assert keys == {
+            "Table": TABLE_PAGE,
             "Snapshot": SNAPSHOT_PAGE,
             "Quarantined rows": QUARANTINE_PAGE,
             "Spark application": SPARK_PAGE,
@@ -257,6 +258,25 @@ class TestRuns:
         run = dag_file(ONE).run()
         assert run.state == "failed"
         assert shown(run.run_id, run.dag_id)[SPARK_PAGE] == f"{HISTORY}/history/local-17/"
+
+    @pytest.mark.parametrize(
+        ("outcome", "page"),
+        [
+            (committed, "&snapshot=8"),
+            (lambda r: committed(r, status="unchanged", new_snapshot_id=None), "&snapshot=7"),
+            (lambda _: None, "&until="),
+        ],
+        ids=["committed", "unchanged", "failed"],
+    )
+    def test_the_table_in_airflows_ui(self, dag_file, announcing, monkeypatch, outcome, page):
+        monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://air.example/flow")
+        announcing.outcomes = [outcome]
+        announcing.process_fails = outcome(example_request()) is None
+        run = dag_file(ONE).run()
+        task = TaskInstanceKey(run.dag_id, "merge", run.run_id)
+        found = XComOperatorLink(name="link", xcom_key=TABLE_PAGE).get_link(None, ti_key=task)
+        table = "/flow/lakehouse/table?connection=paimon_default&database=shop&table=orders"
+        assert found.startswith(f"{table}{page}")
 
     def test_a_wrong_page_fails_no_task(self, dag_file, announcing, warehouse, monkeypatch):
         lake(monkeypatch, warehouse, **{"ui_url": "lake.example", "quarantine-url": "{path}"})

@@ -18,6 +18,7 @@ from airflow_provider_merge.links import (
     QuarantineLink,
     SnapshotLink,
     SparkApplicationLink,
+    TableLink,
 )
 from airflow_provider_merge.metadata.operations import require_workspace
 from airflow_provider_merge.operators._shared.compilers_choice import wants_both
@@ -84,6 +85,7 @@ class SparkJobOperator(NamesItsTask, BaseOperator):
     template_fields_renderers: ClassVar[dict[str, str]] = {"conf": "json"}
     ui_color = "#d7ecff"
     operator_extra_links: Collection[BaseOperatorLink] = (
+        TableLink(),
         SnapshotLink(),
         QuarantineLink(),
         SparkApplicationLink(),

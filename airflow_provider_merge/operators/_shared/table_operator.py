@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.links import TABLE_PAGE
 from airflow_provider_merge.metadata.operations import read_result
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
@@ -17,6 +18,7 @@ from airflow_provider_merge.operators._shared.results import result_table, with_
 from airflow_provider_merge.operators._shared.table_request import TableRequestOperator
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_names import quoted_name
+from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.compaction import CompactSpec
@@ -56,9 +58,11 @@ class TableOperator(TableRequestOperator):
         try:
             hook = catalog_hook(self.catalog_conn_id)
             request = self.job_request(context, hook)
+            self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, request.table)
             result = self._run(request, hook, context, started)
             self._result = result
             self.pages |= pages_of_result(hook, self.target_table(), result)
+            self.pages[TABLE_PAGE] = page_of_result(self.catalog_conn_id, request, result)
         except JobError as error:
             raise task_failure(error, context, self.sql_file) from None
         for warning in result.warnings:
