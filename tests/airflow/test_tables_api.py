@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import pytest
 
@@ -19,9 +20,11 @@ from spark_jobs.contract.properties import (
     TRY_NUMBER,
 )
 from tests.airflow.tables_ui_client import Caller
+from tests.support.iceberg_tables import IcebergTable
 from tests.support.paimon_metadata import TableFiles
 
 BEGIN = 1_700_000_000_000
+DAY = (date(2026, 1, 31) - date(1970, 1, 1)).days
 MADE = {
     OPERATION_ID: "0a1b",
     STATEMENT: "merge",
@@ -93,7 +96,7 @@ def test_snapshots_come_in_pages(orders, admin):
 
 def test_sizes_are_counted_back(orders, admin):
     found = admin.told("sizes")["sizes"]
-    assert [(each["files"], each["size"]) for each in found] == [(4, 400), (3, 300), (2, 200)]
+    assert [(each["files"], each["size"]) for each in found] == [(4, 400), (3, 300), (1, 100)]
 
 
 def test_partitions_by_what_they_hold(orders, admin):
@@ -176,3 +179,31 @@ def test_errors_have_a_code(warehouse, admin):
     assert admin.get("snapshots", limit=100_000)[1]["message"].startswith("limit: ")
     status, told = admin.get("table", connection="nowhere")
     assert (status, told["code"]) == (400, "REQUEST_INVALID")
+
+
+def test_an_iceberg_table(iceberg_catalog, admin):
+    table = IcebergTable.create(iceberg_catalog, **{"history.expire.max-snapshot-age-ms": "1"})
+    engine = {"engine-name": "spark", "engine-version": "4.1"}
+    table.properties = {**engine, "total-data-files": "1", "total-files-size": "50"}
+    first = table.append(DAY, "Oslo", rows=5)
+    table.properties = {
+        **engine,
+        "added-records": "3",
+        "total-data-files": "2",
+        "total-files-size": "70",
+    }
+    second = table.append(DAY + 1, "Rome", rows=3)
+    asked = {"connection": "iceberg_default"}
+    newest, oldest = admin.told("snapshots", **asked)["snapshots"]
+    # Browsers would round a number of that many digits.
+    assert [newest["snapshot_id"], oldest["snapshot_id"]] == [str(second), str(first)]
+    assert (newest["writer"], newest["change"]["inserted"]) == ("spark 4.1", 3)
+    assert admin.told("days", **asked)["column"] == "ts_day"
+    assert admin.told("tables", **asked)["tables"][0]["files"] == 2
+    sizes = admin.told("sizes", **asked)["sizes"]
+    assert [each["size"] for each in sizes] == [70, 50]
+    compared = admin.told("compare", before=first, after=second, **asked)
+    assert [each["rows_after"] for each in compared["partitions"]] == [3]
+    care = admin.told("care", **asked)
+    assert care["expiry"]["snapshots"] == 1
+    assert care["problems"]["compaction"]["code"] == "NOT_SUPPORTED"

@@ -62,6 +62,23 @@ class Browser:
         """What JavaScript in the page returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
+    def enter_frame(self, xpath: str) -> None:
+        """From now on look into the frame of an element."""
+        self._call("POST", "/frame", {"id": self._found(xpath)})
+
+    def leave_frame(self) -> None:
+        """From now on look at the page itself."""
+        self._call("POST", "/frame", {"id": None})
+
+    def resize(self, width: int, height: int) -> None:
+        """Set the size of the window."""
+        self._call("POST", "/window/rect", {"width": width, "height": height})
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return str(self._call("GET", "/url"))
+
     def picture(self, path: Path) -> None:
         """Store the window as PNG."""
         path.write_bytes(base64.b64decode(self._call("GET", "/screenshot")))

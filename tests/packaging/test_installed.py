@@ -55,6 +55,27 @@ def test_airflow_shows_the_provider(installation):
     assert provider["Version"] == "0.1.0"
 
 
+PAGES = """
+import os
+os.environ["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS"] = "True"
+from airflow.api_fastapi.app import create_app
+from fastapi.testclient import TestClient
+client = TestClient(create_app())
+for path in ("", "table", "static/main.js", "static/style.css", "static/plotly.min.js"):
+    print("PAGE", client.get(f"/lakehouse/{path}").status_code)
+print("MENU", [view["name"] for plugin in client.get("/api/v2/plugins").json()["plugins"]
+               for view in plugin["external_views"]])
+print("TABLES", client.get("/lakehouse/v1/tables?connection=paimon_default").json()["total"])
+"""
+
+
+def test_airflow_serves_the_pages_about_tables(installation):
+    output = installation.run("-W", "ignore", "-c", PAGES)
+    assert output.count("PAGE 200") == 5, output[-4000:]
+    assert "MENU ['Tables']" in output
+    assert "TABLES 0" in output
+
+
 # The tutorial runs operators of the wheel as well.
 @pytest.mark.extended
 def test_operators_run_from_a_folder_of_the_user(installation):

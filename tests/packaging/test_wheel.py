@@ -45,8 +45,16 @@ def test_metadata(wheel):
         "sqlglot",
     }, "neither Spark nor a table library comes into Airflow's environment"
     extras = {re.split(r"[<>=]", line)[0] for line in lines if "extra ==" in line}
-    assert extras == {"s3fs", "hdfs-native", "apache-airflow-providers-openlineage"}
-    assert sorted(metadata.get_all("Provides-Extra")) == ["hdfs", "openlineage", "s3"]
+    assert extras == {
+        "s3fs",
+        "hdfs-native",
+        "apache-airflow-providers-openlineage",
+        "apache-airflow-providers-apache-iceberg",
+        "pyiceberg",
+        "plotly",
+    }
+    provided = ["hdfs", "iceberg", "openlineage", "s3", "ui"]
+    assert sorted(metadata.get_all("Provides-Extra")) == provided
 
 
 def test_same_sources_give_the_same_bytes(wheel, tmp_path):

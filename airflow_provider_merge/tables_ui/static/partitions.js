@@ -46,7 +46,7 @@ function list(found, offset, sorted, onsort, turn) {
       ["Partitions", number(found.total)], ["Rows", number(found.rows)], ["Files", number(found.files)],
       ["Small files", number(found.small_files)], ["Size", bytes(found.size)],
     ]),
-    grid("Partitions", columns, found.partitions, { sorted, onsort }),
+    grid("Partitions of the newest snapshot", columns, found.partitions, { sorted, onsort }),
     pager(offset, limit, found.total, turn),
   ];
 }

@@ -10,7 +10,7 @@ const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set
 export async function previewPage() {
   const [dag, run, task] = ["dag_id", "run_id", "task_id"].map((key) => query.get(key) ?? "");
   const index = query.get("map_index") ?? "-1";
-  document.title = `${dag} › ${task}`;
+  document.title = `${dag} / ${task}`;
   const path = ["dags", dag, "dagRuns", run, "taskInstances", task].map(encodeURIComponent).join("/");
   const api = `${root}api/v2/`;
   const mapped = index === "-1" ? "" : `/${encodeURIComponent(index)}`;
@@ -23,7 +23,7 @@ export async function previewPage() {
   const page = `dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}/tasks/${encodeURIComponent(task)}${mapped ? `/mapped${mapped}` : ""}`;
   return [
     el("div", { class: "title" },
-      el("nav", { "aria-label": "Breadcrumb" }, airflowLink(page, `${dag} › ${task}`)),
+      el("nav", { "aria-label": "Breadcrumb" }, airflowLink(page, `${dag} / ${task}`)),
       el("h1", { class: "long" }, `${isDry ? "What the statement would do to" : "What the statement did to"} ${told.target ?? ""}`)),
     el("p", { role: "status" }, el("span", { class: "badge" }, told.status ?? "–"),
       isDry ? " A dry run: nothing was changed." : null),

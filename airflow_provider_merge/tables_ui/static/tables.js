@@ -59,7 +59,7 @@ async function list(connection, turn) {
   const shown = [
     el("p", { class: "muted", role: "status" },
       `${number(found.total)} tables${found.complete ? "" : "; the catalog has more than can be listed: search by name"}`),
-    grid("Tables", columns, found.tables),
+    grid("Tables by name", columns, found.tables),
     pager(offset, limit, found.total, turn),
   ];
   count(connection, found.tables, place);

@@ -77,7 +77,7 @@ export function remember(changes) {
 
 /** A link to a page of Airflow's own, which opens in place of the frame around this page. */
 export function airflowLink(page, ...children) {
-  return el("a", { href: root + page, onclick: leaveFrame }, ...children);
+  return el("a", { href: root + page, class: "long", onclick: leaveFrame }, ...children);
 }
 
 function leaveFrame(event) {
@@ -168,7 +168,7 @@ export function pager(offset, limit, total, turn) {
 export function writer(snapshot) {
   if (snapshot.run) {
     const { dag_id, task_id, map_index, page } = snapshot.run;
-    return airflowLink(page, `${dag_id} › ${task_id}${map_index >= 0 ? `[${map_index}]` : ""}`);
+    return airflowLink(page, `${dag_id} / ${task_id}${map_index >= 0 ? `[${map_index}]` : ""}`);
   }
   if (snapshot.run_hidden) return el("span", { class: "muted" }, "a DAG that you may not read");
   return el("span", { class: "long" }, snapshot.writer || "not told");
