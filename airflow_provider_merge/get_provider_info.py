@@ -32,6 +32,7 @@ def get_provider_info() -> dict[str, Any]:
                     "/docs/operators/table_care.md",
                     "/docs/operators/sql.md",
                     "/docs/gates.md",
+                    "/docs/tables-page.md",
                 ],
                 "tags": ["software"],
             }
