@@ -102,7 +102,8 @@ def hostile_texts_are_shown_as_text(browser: Browser, url: str, warehouse: Path)
 
 def from_a_failed_run_to_the_snapshot_before(browser: Browser, url: str) -> None:
     browser.open(f"{url}/dags/{NAME}_fails/runs/run")
-    browser.click("//a[contains(@href, '/runs/run/tasks/drop')]")
+    browser.click("//td//a[.='drop']")
+    browser.click("//a[contains(@href, '/tasks/drop/details')]")
     browser.click("//a[contains(@href, '/lakehouse/table') and .='Table']")
     assert browser.text("//section[@aria-label='Chosen snapshot']//h2") == "Snapshot 2"
     assert browser.text("//dt[.='Rows deleted']/../dd") == "1"

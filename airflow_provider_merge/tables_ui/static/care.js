@@ -1,6 +1,7 @@
 // What table care would do now, and what keeps it from doing more.
 
-import { ask, bytes, el, facts, grid, number, pageOf, problemNote } from "./ui.js";
+import { lastOrphanSearch, pageOfTask, runningTasks } from "./tasks.js";
+import { airflowLink, ask, bytes, el, facts, fill, grid, moment, number, pageOf, problemNote } from "./ui.js";
 
 export async function carePart(table) {
   const told = await ask("care", table);
@@ -27,11 +28,42 @@ export async function carePart(table) {
     card("Running operations and consumers", told.problems.holds, told.holds.length > 0
       ? grid("Running operations and consumers", columns, told.holds)
       : el("p", { class: "muted" }, "None keeps a snapshot.")),
+    later("Running tasks", async () => {
+      const tasks = await runningTasks(table);
+      return tasks.length > 0
+        ? el("ul", {}, tasks.map((task) => el("li", {}, airflowLink(pageOfTask(task), `${task.dag_id} / ${task.task_id}`), ` since ${moment(task.start_date?.slice(0, 19))}`)))
+        : el("p", { class: "muted" }, "No task runs that names this table as its target.");
+    }),
+    later("Orphan files", async () => {
+      const found = await lastOrphanSearch(table);
+      return found ? orphans(found) : el("p", { class: "muted" },
+        "No task has searched for them. They are found in the table's folders: run RemoveOrphanFilesOperator with dry_run.");
+    }),
     card("Tags and branches", told.problems.refs, told.refs.length > 0
       ? grid("Tags and branches", columns, told.refs)
       : el("p", { class: "muted" }, "There are none.")),
-    el("p", { class: "muted" }, "Orphan files are found by a search of the table's folders: run RemoveOrphanFilesOperator with dry_run."),
   ];
+}
+
+function orphans({ task, result }) {
+  const { dag_id, dag_run_id: run_id, task_id, map_index } = task;
+  const isDry = result.status === "dry_run";
+  return [
+    facts([
+      ["Last search", moment(task.start_date?.slice(0, 19))],
+      [isDry ? "Data files that it would remove" : "Data files that it removed", number(result.data_files)],
+      ["Leftovers of killed jobs", number(result.leftovers)],
+      [isDry ? "Would free" : "Freed", bytes(result.bytes_removed)],
+    ]),
+    el("p", {}, el("a", { href: pageOf("preview", { dag_id, run_id, task_id, map_index }) }, "All that it found")),
+  ];
+}
+
+/** A card that asks Airflow, and is filled when it answers. */
+function later(name, make) {
+  const place = el("div", {}, el("p", { class: "muted" }, "Loading…"));
+  fill(place, make);
+  return card(name, null, place);
 }
 
 function card(name, problem, content) {

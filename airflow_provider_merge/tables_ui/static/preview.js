@@ -1,35 +1,34 @@
 // What a task's statement did or, in a dry run, would do: from Airflow's own REST API.
 
-import { airflowLink, ask, bytes, el, facts, grid, number, pageOf, query, root } from "./ui.js";
+import { pageOfTask, resultOf, taskInstance } from "./tasks.js";
+import { airflowLink, bytes, el, facts, grid, number, pageOf, query } from "./ui.js";
 
 const counts = ["source_rows", "matched", "inserted", "updated", "deleted", "carried"];
 const files = ["files_total", "files_scanned", "files_rewritten", "files_added", "files_removed"];
 // What a statement was made of, in the order of reading.
-const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "older_than", "retain_max", "retain_min"];
+const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "older_than", "retain_max", "retain_min", "statements"];
 
 export async function previewPage() {
-  const [dag, run, task] = ["dag_id", "run_id", "task_id"].map((key) => query.get(key) ?? "");
-  const index = query.get("map_index") ?? "-1";
-  document.title = `${dag} / ${task}`;
-  const path = ["dags", dag, "dagRuns", run, "taskInstances", task].map(encodeURIComponent).join("/");
-  const api = `${root}api/v2/`;
-  const mapped = index === "-1" ? "" : `/${encodeURIComponent(index)}`;
-  const [entry, instance] = await Promise.all([
-    ask(`${path}/xcomEntries/return_value`, { map_index: index, deserialize: "false", stringify: "false" }, api),
-    ask(`${path}${mapped}`, {}, api),
-  ]);
-  const told = typeof entry.value === "string" ? JSON.parse(entry.value) : entry.value;
+  const [dag_id, dag_run_id, task_id] = ["dag_id", "run_id", "task_id"].map((key) => query.get(key) ?? "");
+  const task = { dag_id, dag_run_id, task_id, map_index: query.get("map_index") ?? "-1" };
+  document.title = `${dag_id} / ${task_id}`;
+  const [result, instance] = await Promise.all([resultOf(task), taskInstance(task)]);
+  const back = el("nav", { "aria-label": "Breadcrumb" }, airflowLink(pageOfTask(task), `${dag_id} / ${task_id}`));
+  // A list of statements has a result for each.
+  const each = result.statements ? Object.entries(result.statements) : [["", result]];
+  return [back, ...each.flatMap(([name, told]) => outcome(name, told, instance)), statement(instance.rendered_fields ?? {})];
+}
+
+function outcome(name, told, instance) {
   const isDry = told.status === "dry_run";
-  const page = `dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}/tasks/${encodeURIComponent(task)}${mapped ? `/mapped${mapped}` : ""}`;
   return [
     el("div", { class: "title" },
-      el("nav", { "aria-label": "Breadcrumb" }, airflowLink(page, `${dag} / ${task}`)),
+      name ? el("p", { class: "muted long" }, `Statement ${name}`) : null,
       el("h1", { class: "long" }, `${isDry ? "What the statement would do to" : "What the statement did to"} ${told.target ?? ""}`)),
     el("p", { role: "status" }, el("span", { class: "badge" }, told.status ?? "–"),
       isDry ? " A dry run: nothing was changed." : null),
     target(told, instance),
     results(told),
-    statement(instance.rendered_fields ?? {}),
   ].flat();
 }
 
@@ -48,8 +47,9 @@ function results(told) {
   const sizes = [["Bytes added", metrics.bytes_added], ["Bytes removed", metrics.bytes_removed]].filter(([, value]) => value !== undefined).map(([name, value]) => [name, bytes(value)]);
   const care = ["snapshots", "tags", "data_files", "index_files", "manifests", "leftovers", "files_before", "files_after", "partitions_compacted"];
   const partitions = (told.partitions ?? []).map((each) => (typeof each === "string" ? { name: each } : { name: Object.entries(each.values ?? {}).map(([key, value]) => `${key}=${value}`).join("/"), ...each }));
+  const rows = known(counts);
   return [
-    el("section", { class: "card" }, el("h2", {}, "Rows"), facts(known(counts))),
+    rows.length > 0 ? el("section", { class: "card" }, el("h2", {}, "Rows"), facts(rows)) : null,
     el("section", { class: "card" }, el("h2", {}, "Files"), facts([...known(told.metrics ? files : care), ...sizes])),
     partitions.length > 0
       ? el("section", { class: "card" }, el("h2", {}, `Partitions: ${number(metrics.partitions_changed ?? partitions.length)}`),

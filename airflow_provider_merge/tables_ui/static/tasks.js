@@ -1,0 +1,46 @@
+// Tasks that work on a table, from Airflow's own REST API: it decides who may see them.
+
+import { ask, root } from "./ui.js";
+
+const api = `${root}api/v2/`;
+const unquoted = (name) => String(name ?? "").replaceAll("`", "");
+
+/** The tasks of all DAGs that match a filter and name this table as their target, the newest first. */
+async function tasksOf({ connection, database, table }, filter) {
+  const found = await ask("dags/~/dagRuns/~/taskInstances", { order_by: "-start_date", limit: 100, ...filter }, api);
+  return found.task_instances.filter(({ rendered_fields: fields }) =>
+    fields && fields.catalog_conn_id === connection && unquoted(fields.target) === `${database}.${table}`);
+}
+
+/** Tasks that run now. */
+export function runningTasks(table) {
+  return tasksOf(table, { state: "running" });
+}
+
+/** The last task that searched for orphan files, with its result; null without one. */
+export async function lastOrphanSearch(table) {
+  const name = "RemoveOrphanFilesOperator";
+  const found = await tasksOf(table, { operator: name, state: "success" });
+  const task = found.find((each) => each.operator === name || each.operator_name === name);
+  if (!task) return null;
+  return { task, result: await resultOf(task) };
+}
+
+/** What a task returned. */
+export async function resultOf({ dag_id, dag_run_id, task_id, map_index }) {
+  const path = ["dags", dag_id, "dagRuns", dag_run_id, "taskInstances", task_id].map(encodeURIComponent).join("/");
+  const entry = await ask(`${path}/xcomEntries/return_value`, { map_index, deserialize: "false", stringify: "false" }, api);
+  return typeof entry.value === "string" ? JSON.parse(entry.value) : entry.value;
+}
+
+/** The task itself, with its rendered fields. */
+export function taskInstance({ dag_id, dag_run_id, task_id, map_index }) {
+  const path = ["dags", dag_id, "dagRuns", dag_run_id, "taskInstances", task_id].map(encodeURIComponent).join("/");
+  return ask(Number(map_index) < 0 ? path : `${path}/${encodeURIComponent(map_index)}`, {}, api);
+}
+
+/** The address of a task's page in Airflow, relative to its root. */
+export function pageOfTask({ dag_id, dag_run_id, task_id, map_index }) {
+  const page = `dags/${encodeURIComponent(dag_id)}/runs/${encodeURIComponent(dag_run_id)}/tasks/${encodeURIComponent(task_id)}`;
+  return Number(map_index) < 0 ? page : `${page}/mapped/${encodeURIComponent(map_index)}`;
+}
