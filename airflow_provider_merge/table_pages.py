@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit
 
 from airflow.providers.common.compat.sdk import conf
 
-from spark_jobs.contract.request import JobRequest, TableName
-from spark_jobs.contract.result import JobResult
+# The plugin, which every process of Airflow loads, needs none of these.
+if TYPE_CHECKING:
+    from spark_jobs.contract.request import JobRequest, TableName
+    from spark_jobs.contract.result import JobResult
 
 # Where Airflow mounts the pages and their API.
 PREFIX: Final = "/lakehouse"

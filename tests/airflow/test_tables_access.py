@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
@@ -123,3 +125,10 @@ def test_pages_are_for_those_who_are_logged_in(users):
     assert "script-src 'self'" in page.headers["content-security-policy"]
     login = users[""].raw("table", accept="text/html")
     assert (login.status_code, "/auth/login" in login.headers["location"]) == (307, True)
+
+
+def test_what_every_process_of_airflow_loads_is_small():
+    costly = ("fastapi", "airflow_provider_merge.tables_ui", "spark_jobs.contract.request")
+    code = f"import sys, airflow_provider_merge.plugin; print(sys.modules.keys() & {set(costly)})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
