@@ -203,6 +203,16 @@ def _config() -> dict[str, Any]:
                 "example": "paimon_default,iceberg_default",
                 "default": "",
             },
+            "ui_permission": {
+                "description": (
+                    "Name of a custom view of the auth manager. Who sees the pages about tables "
+                    "then needs, beside the right to see Airflow's plugins, the right to read it."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "Lakehouse Tables",
+                "default": "",
+            },
             "class_archive_folder": {
                 "description": (
                     "Folder of archives of Spark's classes. With an archive, a driver on this "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Annotated, Final
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import (
+    AccessView,
     ConnectionDetails,
     DagAccessEntity,
     DagDetails,
@@ -17,28 +18,29 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.configuration import conf
 from airflow.models import Connection
 from airflow.models.dag import DagModel
+from airflow.secrets.environment_variables import EnvironmentVariablesBackend
 from airflow.utils.session import create_session
 from fastapi import Depends, HTTPException, Query, status
 from sqlalchemy import select
 
 from airflow_provider_merge.hooks.catalog import catalog_types
 from airflow_provider_merge.tables_ui.answers import CatalogConnection
-from spark_jobs.errors import JobError
 
-# What auth managers know the pages by, such as "menu access on Tables".
-RESOURCE: Final = "Lakehouse Tables"
 _LONGEST_ID: Final = 250
 _IN_ENVIRONMENT: Final = "AIRFLOW_CONN_"
 
 
 def require_pages(user: Annotated[BaseUser, Depends(get_user)]) -> BaseUser:
-    """The user, who may see the pages.
+    """The user, who may see Airflow's plugins and, if an option names one, a view of its own.
 
     Raises:
         HTTPException: 401 without a valid token, 403 without the permission.
     """
     manager = get_auth_manager()
-    if not manager.is_authorized_custom_view(method="GET", resource_name=RESOURCE, user=user):
+    view = conf.get("merge", "ui_permission", fallback="")
+    if not manager.is_authorized_view(access_view=AccessView.PLUGINS, user=user) or (
+        view and not manager.is_authorized_custom_view(method="GET", resource_name=view, user=user)
+    ):
         raise HTTPException(status.HTTP_403_FORBIDDEN, "Forbidden")
     return user
 
@@ -90,15 +92,15 @@ def visible_connections(user: BaseUser) -> list[CatalogConnection]:
             Connection.conn_type.in_(types)
         )
         found = {str(each.conn_id): str(each.conn_type) for each in session.execute(wanted)}
-    shared = _shared()
-    for conn_id in (*_environment_ids(), *shared):
-        conn_type = _type_of(conn_id)
-        if conn_type in types:
-            found[conn_id] = conn_type
+    shared, environment = _shared(), EnvironmentVariablesBackend()
+    for conn_id in _environment_ids():
+        found[conn_id] = _type_by(environment.get_connection, conn_id)
+    for conn_id in set(shared) - found.keys():
+        found[conn_id] = _type_by(Connection.get_connection_from_secrets, conn_id)
     return [
         CatalogConnection(connection=conn_id, type=conn_type)
         for conn_id, conn_type in sorted(found.items())
-        if conn_id in shared or _may_read(conn_id, user)
+        if conn_type in types and (conn_id in shared or _may_read(conn_id, user))
     ]
 
 
@@ -119,9 +121,9 @@ def _environment_ids() -> list[str]:
     return sorted(name.removeprefix(_IN_ENVIRONMENT).lower() for name in names)
 
 
-def _type_of(conn_id: str) -> str:
+def _type_by(look: Callable[[str], Any], conn_id: str) -> str:
     """The type of a connection; empty if it cannot be read."""
     try:
-        return str(Connection.get_connection_from_secrets(conn_id).conn_type)
-    except (JobError, Exception):  # noqa: BLE001 - a broken connection is just not listed
+        return str(look(conn_id).conn_type)
+    except Exception:  # noqa: BLE001 - a broken connection is just not listed
         return ""

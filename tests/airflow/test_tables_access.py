@@ -59,18 +59,21 @@ def test_a_shared_connection_is_for_all_who_see_the_pages(orders, users, monkeyp
     assert users["VIEWER"].told("table")["snapshots"] == 1
 
 
-def test_without_the_permission_for_the_pages(orders, users, monkeypatch):
+@pytest.mark.parametrize("right", ["is_authorized_view", "is_authorized_custom_view"])
+def test_without_the_permission_for_the_pages(orders, users, monkeypatch, right):
     asked = []
 
     def refuse(_: object, **details: object) -> bool:
-        asked.append(details["resource_name"])
+        asked.append(str(details.get("resource_name", "PLUGINS")))
         return False
 
-    monkeypatch.setattr(SimpleAuthManager, "is_authorized_custom_view", refuse)
-    for path in PATHS:
-        assert users["ADMIN"].get(path, **PATHS[path])[0] == 403
+    monkeypatch.setenv("AIRFLOW__MERGE__UI_PERMISSION", "Lakehouse Tables")
+    monkeypatch.setattr(SimpleAuthManager, right, refuse)
+    for path, query in PATHS.items():
+        assert users["ADMIN"].get(path, **query)[0] == 403
     assert users["ADMIN"].raw("table").status_code == 403
-    assert set(asked) == {"Lakehouse Tables"}
+    assert users["ADMIN"].get("connections")[0] == 403
+    assert set(asked) == {"PLUGINS" if right == "is_authorized_view" else "Lakehouse Tables"}
 
 
 def test_runs_of_a_dag_that_may_not_be_read(orders, users, monkeypatch):
