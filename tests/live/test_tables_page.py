@@ -142,7 +142,7 @@ def what_a_dry_run_would_do(browser: Browser, url: str, page: str) -> None:
 
 def in_airflows_menu(browser: Browser, url: str) -> None:
     """A link out of the frame opens Airflow's page in its place."""
-    browser.open(f"{url}/plugin/tables")
+    browser.open(f"{url}/plugin/tables/lakehouse/?connection=paimon_default")
     browser.enter_frame("//iframe")
     browser.fill("//input[@type='search']", NAME)
     browser.click(f"//a[.='shop.{NAME}']")

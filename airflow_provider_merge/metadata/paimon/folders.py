@@ -27,7 +27,7 @@ def names_in(warehouse: str, storage_options: Mapping[str, Any], most: int) -> l
         for name in sorted(list_names(child(warehouse, folder), storage_options)):
             if len(found) == most:
                 return found
-            if not name.startswith((".", "_")):
+            if not name.startswith("."):
                 found += _named(database, name)
     return found
 
