@@ -71,6 +71,20 @@ class OpenTable:
         """Its reader."""
         return self.view.table
 
+    def let_go(self) -> None:
+        """Drop a look that is not fresh any more, unless a thread works on the table.
+
+        The metadata of an Iceberg table with thousands of snapshots takes tens of megabytes.
+        """
+        if not self.lock.acquire(blocking=False):
+            return
+        try:
+            if time.monotonic() >= self._looked + _FRESH:
+                for name in ("view", "facts"):
+                    self.__dict__.pop(name, None)
+        finally:
+            self.lock.release()
+
     def refs(self) -> list[Ref]:
         """Its tags and branches; none if they cannot be read, which ``facts`` would tell."""
         if self._refs is None:
@@ -164,6 +178,8 @@ class OpenTables:
     def give_back(self, table: OpenTable) -> None:
         """Forget counted partitions, of those that are used least first, until few are left."""
         with self._lock:
+            for each in self._tables.values():
+                each.let_go()
             kept = sum(_weight(each) for each in self._tables.values())
             for each in (*self._tables.values(), table):
                 if kept <= _MOST_PARTITIONS:

@@ -19,6 +19,7 @@ from spark_jobs.contract.properties import (
     TASK_ID,
     TRY_NUMBER,
 )
+from spark_jobs.contract.request import TableName
 from tests.airflow.tables_ui_client import Caller
 from tests.support.iceberg_tables import IcebergTable
 from tests.support.paimon_metadata import TableFiles
@@ -171,6 +172,18 @@ def test_a_list_of_tables(orders, warehouse, admin):
     assert broken["problem"]["code"] == "METADATA_UNREADABLE"
     assert good["latest"]["snapshot_id"] == "3"
     assert admin.told("tables", search="nothing")["tables"] == []
+
+
+def test_what_was_read_is_not_kept_for_long(orders, warehouse, admin, monkeypatch):
+    TableFiles(warehouse, "other").create().add()
+    admin.told("table")
+    opened = admin.client.app.state.service.tables
+    kept = opened.table("paimon_default", TableName("shop", "orders"))
+    assert {"view", "facts"} < vars(kept).keys()
+    monkeypatch.setattr("airflow_provider_merge.tables_ui.opened._FRESH", 0.0)
+    admin.told("table", table="other")
+    assert not {"view", "facts"} & vars(kept).keys()
+    assert admin.told("table")["snapshots"] == 3
 
 
 def test_errors_have_a_code(warehouse, admin):
