@@ -5,10 +5,17 @@ import { bytes, el, moment, number } from "./ui.js";
 
 let loading = null;
 
+const library = "static/plotly.min.js";
+
+/** Let the browser fetch the library, and not run it yet: that takes longer than the numbers. */
+export function fetchLibrary() {
+  document.head.append(el("link", { rel: "preload", as: "script", href: library }));
+}
+
 function plotly() {
   loading ??= new Promise((resolve) => {
     document.head.append(el("script", {
-      src: "static/plotly.min.js",
+      src: library,
       onload: () => resolve(window.Plotly ?? window.moduleName ?? null),
       onerror: () => resolve(null),
     }));
@@ -105,8 +112,13 @@ export async function calendar(place, column, days) {
 async function picture(place, caption, make, layout) {
   const drawn = el("div", { class: "plot", role: "img", "aria-label": caption });
   place.replaceChildren(drawn, el("figcaption", { class: "hidden" }, caption));
-  const library = await plotly();
-  if (!library) {
+  // The numbers are there first: to run the library takes the browser longer than everything else.
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  while (!drawn.isConnected) await frame();
+  await frame();
+  await new Promise((resolve) => setTimeout(resolve));
+  const drawing = await plotly();
+  if (!drawing) {
     place.replaceChildren(el("p", { class: "muted" },
       "There is no picture: plotly is not installed beside Airflow's API server (pip install \"airflow-provider-merge[ui]\")."));
     return null;
@@ -122,13 +134,12 @@ async function picture(place, caption, make, layout) {
     };
   };
   let traces = make;
-  const draw = () => drawn.isConnected && library.react(drawn, traces(), style(), { displayModeBar: false, responsive: true });
+  const draw = () => drawn.isConnected && drawing.react(drawn, traces(), style(), { displayModeBar: false, responsive: true });
   drawn.redrawWith = (next) => {
     traces = next;
     return draw();
   };
   addEventListener("themechange", draw);
-  while (!drawn.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
   await draw();
   return drawn;
 }

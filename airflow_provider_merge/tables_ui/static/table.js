@@ -2,6 +2,7 @@
 
 import { carePart } from "./care.js";
 import { partitionsPart } from "./partitions.js";
+import { fetchLibrary } from "./plots.js";
 import { schemaPart } from "./schema.js";
 import { timelinePart } from "./timeline.js";
 import { age, airflowLink, ask, el, facts, fill, moment, number, pageOf, query, remember, writer } from "./ui.js";
@@ -19,6 +20,7 @@ export function tableOf() {
 }
 
 export async function tablePage() {
+  fetchLibrary();
   const table = tableOf();
   document.title = `${table.database}.${table.table}`;
   const head = el("section", { "aria-label": "The table now" }, el("p", { class: "muted" }, "Loading…"));
