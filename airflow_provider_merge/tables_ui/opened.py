@@ -74,7 +74,7 @@ class OpenTable:
     def let_go(self) -> None:
         """Drop a look that is not fresh any more, unless a thread works on the table.
 
-        The metadata of an Iceberg table with thousands of snapshots takes tens of megabytes.
+        A reader may hold the metadata of thousands of snapshots: tens of megabytes.
         """
         if not self.lock.acquire(blocking=False):
             return

@@ -130,3 +130,13 @@ def test_the_test_button_asks_the_server(answers: dict[str, Answer]) -> None:
     works, text = PaimonHook("lake").test_connection()
     assert works
     assert text.endswith("knows /lake. It has 2 databases: lab, shop.")
+
+
+def test_tables_are_listed(answers: dict[str, Answer]) -> None:
+    """A server's pages may lead to each other, and its names lead elsewhere."""
+    answers["/v1/config"] = (200, b"{}")
+    answers["/v1/databases"] = (200, b'{"databases": ["shop"]}')
+    answers["/v1/databases/shop/tables"] = (200, b'{"tables": ["b", "../a"], "nextPageToken": "1"}')
+    assert set(map(str, PaimonHook("lake").table_names(5))) == {"shop.b"}
+    answers["/v1/databases/shop/tables"] = (200, b'{"tables": 1}')
+    assert PaimonHook("lake").table_names(5) == []

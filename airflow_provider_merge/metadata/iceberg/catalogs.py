@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.iceberg.files import StorageFiles
+from airflow_provider_merge.metadata.listed import listed_names
 from airflow_provider_merge.storage.failures import unreadable
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
@@ -90,7 +91,7 @@ class IcebergCatalog:
             while waiting and len(found) < most:
                 namespace = waiting.pop()
                 names = sorted(each[-1] for each in catalog.list_tables(namespace))
-                found += [TableName(".".join(namespace), name) for name in names]
+                found += listed_names(".".join(namespace), names)
                 if len(namespace) < _DEPTH:
                     inner = catalog.list_namespaces(namespace)
                     waiting += [each for each in sorted(inner)[::-1] if len(each) > len(namespace)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from airflow_provider_merge.metadata.listed import listed_names
 from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import RequestError
 
 _SUFFIX: Final = ".db"
 
@@ -24,16 +24,8 @@ def names_in(warehouse: str, storage_options: Mapping[str, Any], most: int) -> l
         database = folder.removesuffix(_SUFFIX)
         if database in (folder, ""):
             continue
-        for name in sorted(list_names(child(warehouse, folder), storage_options)):
-            if len(found) == most:
-                return found
-            if not name.startswith("."):
-                found += _named(database, name)
-    return found
-
-
-def _named(database: str, name: str) -> list[TableName]:
-    try:
-        return [TableName(database, name)]
-    except RequestError:
-        return []
+        names = sorted(list_names(child(warehouse, folder), storage_options))
+        found += listed_names(database, (name for name in names if not name.startswith(".")))
+        if len(found) >= most:
+            break
+    return found[:most]

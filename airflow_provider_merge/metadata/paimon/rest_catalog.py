@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
+from airflow_provider_merge.metadata.listed import listed_names
 from spark_jobs.contract.paimon_options import DATA_TOKENS
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
@@ -21,6 +22,7 @@ _SECONDS: Final = 30.0
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
 _PAGE: Final = 1000
+_MOST_PAGES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,7 @@ class RestCatalog:
         found: list[TableName] = []
         for database in self._listed(f"{base}/databases", "databases", most):
             path = f"{base}/databases/{quote(database, safe='')}/tables"
-            names = self._listed(path, "tables", most - len(found))
-            found += [TableName(database, name) for name in names]
+            found += listed_names(database, self._listed(path, "tables", most - len(found)))
             if len(found) >= most:
                 break
         return found
@@ -110,7 +111,7 @@ class RestCatalog:
         """The names that the pages of a list have."""
         found: list[str] = []
         token: Any = None
-        while len(found) < most:
+        for _ in range(_MOST_PAGES):
             query = {"maxResults": str(_PAGE), **({"pageToken": str(token)} if token else {})}
             answer = self._get(path, query) or {}
             names = answer.get(key)
@@ -118,7 +119,7 @@ class RestCatalog:
                 break
             found += map(str, names)
             token = answer.get("nextPageToken")
-            if not token or not names:
+            if not token or not names or len(found) >= most:
                 break
         return found[:most]
 
