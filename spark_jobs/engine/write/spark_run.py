@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.statement_run import Spec_co, StatementRun
-from spark_jobs.engine.write.stragglers import wait_for_stragglers
 from spark_jobs.spi.sinks import MergeHandle
 
 
