@@ -187,7 +187,7 @@ class History:
         return map(repr, self.judge.sql(f"SELECT * FROM {CATALOG}.db.{table}"))
 
 
-@pytest.mark.by_turns(24)
+@pytest.mark.by_turns(48)
 @pytest.mark.parametrize("seed", range(48))
 def test_a_history(spark: SparkSession, iceberg_spark: IcebergSpark, seed: int) -> None:
     history, done = History(spark, iceberg_spark, seed), []
