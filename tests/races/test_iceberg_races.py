@@ -19,7 +19,13 @@ _LEAST_CONFLICTS = 0.2
 @pytest.mark.parametrize(
     ("marks", "writers"),
     [
-        pytest.param(True, ("ours", "ours", "pyiceberg", "spark"), id="merge-on-read"),
+        # It has not shown yet that it needs no more than a run's time.
+        pytest.param(
+            True,
+            ("ours", "ours", "pyiceberg", "spark"),
+            id="merge-on-read",
+            marks=pytest.mark.extended,
+        ),
         # The same publish, and half a minute.
         pytest.param(
             False,
