@@ -29,6 +29,9 @@ _INSTEAD: Final = {
     "SELECT": "Create the table without rows, and insert the query's in a task behind it.",
     "LIKE": "Write the columns.",
 }
+_FORMATS: Final = ("iceberg", "paimon")
+# Formats whose tables are partitioned only by columns.
+_WITHOUT_TRANSFORMS: Final = ("paimon",)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
@@ -42,6 +45,9 @@ class _Parts:
     primary_key: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     comment: str | None = None
+    format: str | None = None
+    # Where the first transform of a column stands.
+    transform: int | None = None
 
 
 def parse_create_table(sql: str, database: str | None = None) -> tuple[TableName, CreateTableSpec]:
@@ -83,6 +89,9 @@ class _Reader:
         cursor.accept_symbol(";")
         if cursor.token.kind != "end":
             raise self.sql.error(cursor.token.start, "a second statement begins")
+        if parts.transform is not None and parts.format in _WITHOUT_TRANSFORMS:
+            problem = f"tables of {parts.format} are partitioned by columns, not by transforms"
+            raise self.sql.unsupported(parts.transform, problem, "Give it a column of its own.")
         try:
             spec = CreateTableSpec(
                 tuple(parts.columns),
@@ -90,6 +99,7 @@ class _Reader:
                 tuple(parts.primary_key),
                 parts.options,
                 parts.comment,
+                parts.format,
             )
         except RequestError as error:
             text = self.sql.at(start, error.message)
@@ -155,10 +165,11 @@ class _Reader:
         cursor, parts = self.cursor, self.parts
         if cursor.accept("USING"):
             format_ = cursor.token
-            if self._name().lower() != "paimon":
-                raise self.sql.unsupported(
-                    format_.start, f"tables of {format_.text} are not supported", "USING paimon"
-                )
+            parts.format = self._name().lower()
+            if parts.format not in _FORMATS:
+                problem = f"tables of {format_.text} are not supported"
+                remedy = f"Use one of: {', '.join(_FORMATS)}."
+                raise self.sql.unsupported(format_.start, problem, remedy)
         elif cursor.accept("PARTITIONED", "BY"):
             self._partition_keys()
         elif cursor.accept("COMMENT"):
@@ -169,16 +180,19 @@ class _Reader:
             raise self._unsupported(cursor.token)
 
     def _partition_keys(self) -> None:
-        """Names, or columns with types as Hive has them, which then are the last ones."""
+        """Names, transforms, or typed columns as Hive has them, which then are the last ones."""
         cursor = self.cursor
         closing = self.sql.closing.get(cursor.index, cursor.index)
         cursor.expect_symbol("(")
         while True:
             name = self.sql.tokens[cursor.index : cursor.index + 2]
             if len(name) == 2 and name[1].is_symbol("("):
-                problem = "tables are partitioned by columns, not by what is computed"
-                raise self.sql.unsupported(name[0].start, problem, "Give it a column of its own.")
-            if len(name) == 2 and name[1].is_symbol(",", ")"):
+                if self.parts.transform is None:
+                    self.parts.transform = name[0].start
+                first = cursor.index
+                cursor.index = self.sql.closing[first + 1] + 1
+                self.parts.partition_keys.append(self.sql.slice(Span(first, cursor.index)))
+            elif len(name) == 2 and name[1].is_symbol(",", ")"):
                 self.parts.partition_keys.append(self._name())
             else:
                 column = self._column(closing)

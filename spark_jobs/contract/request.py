@@ -35,7 +35,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
-_ADDED_TO_INSERTS = ("schema_evolution",)
+_ADDED_TO_STATEMENTS = ("schema_evolution", "format")
+_WITH_ADDED = InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
@@ -266,6 +267,14 @@ class JobRequest:
             "dry_run: a new tag has none",
             "Leave dry_run out: it removes nothing.",
         )
+        if isinstance(self.statement, CreateTableSpec):
+            named, connector = self.statement.format, self.catalog.connector
+            require(
+                named is None or named == connector,
+                f"statement.format: the statement asks for a table of {named}, but the tables of "
+                f"the catalog are of {connector}",
+                f"Leave USING out, or use the connection of a catalog of {named}.",
+            )
         self._check_query()
         require(
             not self.options.type_widening or getattr(self.statement, "schema_evolution", False),
@@ -325,9 +334,9 @@ class JobRequest:
         # Options that later releases add must not change digests while they are not set.
         given = {name: each for name, each in document["options"].items() if each is not None}
         document["options"] = {**given, **_REMOVED_OPTIONS}
-        if isinstance(self.statement, InsertIntoSpec | InsertOverwriteSpec):
-            for name in _ADDED_TO_INSERTS:
-                if not document["statement"][name]:
+        if isinstance(self.statement, _WITH_ADDED):
+            for name in _ADDED_TO_STATEMENTS:
+                if not document["statement"].get(name, True):
                     del document["statement"][name]
         for source in document["sources"]:
             for name in _ADDED_TO_SOURCES:

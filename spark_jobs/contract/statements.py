@@ -15,6 +15,7 @@ from spark_jobs.contract.checks import require, require_column, require_identifi
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.spark_types import parse_type
 from spark_jobs.errors import RequestError
@@ -238,13 +239,18 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class CreateTableSpec:
-    """Create the target unless it exists; an existing table that differs is an error."""
+    """Create the target unless it exists; an existing table that differs is an error.
+
+    ``partition_keys``: columns, or where the format has them transforms of columns: ``day(ts)``,
+    ``bucket(16, id)``. ``format``: the table format that the catalog must have; None: any.
+    """
 
     columns: tuple[ColumnSpec, ...]
     partition_keys: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
     table_options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
+    format: str | None = None
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
@@ -252,9 +258,15 @@ class CreateTableSpec:
         names = [column.name.lower() for column in self.columns]
         for name in names:
             require(names.count(name) == 1, f"columns: {name} occurs more than once")
-        for key in ("partition_keys", "primary_key"):
-            for name in getattr(self, key):
-                require(name.lower() in names, f"{key}: {name} is not a column of the table")
+        key = [name.lower() for name in self.primary_key]
+        for name, lowered in zip(self.primary_key, key, strict=True):
+            require(lowered in names, f"primary_key: {name} is not a column of the table")
+            require(key.count(lowered) == 1, f"primary_key: {name} occurs more than once")
+        self.partitioned_by()
+
+    def partitioned_by(self) -> tuple[PartitionKey, ...]:
+        """The partition keys, with columns as they are spelled."""
+        return partition_keys(self.partition_keys, [column.name for column in self.columns])
 
 
 RowStatement = MergeSpec | DeleteSpec | UpdateSpec

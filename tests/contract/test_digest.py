@@ -22,7 +22,14 @@ from spark_jobs.contract.request import (
     TableName,
     TableSource,
 )
-from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec, UpdateAllAction
+from spark_jobs.contract.statements import (
+    ColumnSpec,
+    CreateTableSpec,
+    DeleteAction,
+    MergeCase,
+    MergeSpec,
+    UpdateAllAction,
+)
 from spark_jobs.errors import RequestError
 from tests.contract.strategies import requests
 
@@ -58,6 +65,15 @@ def test_schema_evolution_of_an_insert_is_part_of_its_digest_once_it_is_set() ->
     evolving = dataclasses.replace(REQUEST, statement=InsertIntoSpec("s", schema_evolution=True))
     assert plain.digest() == "974bebf3026f5a876bf9db9c19cfcacdfa1262f30723787527bbfd2063193278"
     assert evolving.digest() != plain.digest()
+
+
+def test_the_format_of_a_new_table_is_part_of_its_digest_once_it_is_set() -> None:
+    columns = (ColumnSpec("id", "INT"), ColumnSpec("day", "DATE"))
+    spec = CreateTableSpec(columns, ("day",))
+    plain = dataclasses.replace(REQUEST, statement=spec, sources=())
+    named = dataclasses.replace(plain, statement=dataclasses.replace(spec, format="paimon"))
+    assert plain.digest() == "ef82c5d435dba09df919ccdd0f795a1b9e2ef5d2f6998509d1d6e0841aac240c"
+    assert named.digest() != plain.digest()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.partition_keys import PartitionKey
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
@@ -93,6 +94,35 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no columns": (lambda: CreateTableSpec(()), "columns: "),
     "column twice": (lambda: CreateTableSpec((*COLUMNS, ColumnSpec("ID", "INT"))), "columns: id "),
     "partition key": (lambda: CreateTableSpec(COLUMNS, ("hour",)), "partition_keys: hour "),
+    **{
+        f"partition keys {keys}": (
+            lambda keys=keys: CreateTableSpec(COLUMNS, keys),
+            f"partition_keys: {problem}",
+        )
+        for keys, problem in {
+            ("day(hour)",): "day(hour): hour is not a column of the table",
+            ("day(day.x)",): "day(day.x): day.x is not a column of the table",
+            ("weeks(day)",): "weeks(day): weeks is not a transform",
+            ("void(id)",): "void(id): void is not a transform",
+            ("day(4, day)",): "day(4, day): day takes one column",
+            ("bucket(id)",): "bucket(id): bucket takes a number and a column",
+            ("bucket(id, 4)",): "bucket(id, 4): bucket takes a number and a column",
+            ("bucket(0, id)",): "bucket(0, id): 0 is not from 1 to 2147483647",
+            ("truncate(-1, id)",): "truncate(-1, id): -1 is not from 1 to",
+            ("bucket(2147483648, id)",): "bucket(2147483648, id): 2147483648 is not from 1",
+            ("day", "id", "DAY"): "DAY: Day is already in Day",
+            ("month(day)", "days(day)"): "days(day): Day is already in month(Day)",
+            ("bucket(4, id)", "bucket(8, id)"): "bucket(8, id): id is already in bucket(4, id)",
+        }.items()
+    },
+    "primary key twice": (
+        lambda: CreateTableSpec(COLUMNS, (), ("id", "ID")),
+        "primary_key: id occurs more than once",
+    ),
+    "table of another format": (
+        lambda: request(statement=CreateTableSpec(COLUMNS, format="iceberg"), sources=()),
+        "statement.format: the statement asks for a table of iceberg, but",
+    ),
     "primary key": (lambda: CreateTableSpec(COLUMNS, (), ("key",)), "primary_key: key "),
     "blank name": (lambda: ColumnSpec(" ", "INT"), "name: "),
     "blank type": (lambda: ColumnSpec("id", ""), "type: of column id "),
@@ -153,6 +183,12 @@ def test_a_wrong_object_is_refused(make: Callable[[], Any], problem: str) -> Non
         make()
     assert caught.value.code is ErrorCode.REQUEST_INVALID
     assert caught.value.message.startswith(problem)
+
+
+def test_a_column_can_be_called_like_a_transform() -> None:
+    spec = CreateTableSpec((*COLUMNS, ColumnSpec("year(day)", "INT")), ("Year(day)", "years(day)"))
+
+    assert spec.partitioned_by() == (PartitionKey("year(day)"), PartitionKey("Day", "year"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from spark_jobs.errors import JobError
 A = ColumnSpec("a", "INT")
 TABLES = {
     "CREATE TABLE d.t (a INT)": CreateTableSpec((A,)),
-    "create table if not exists d.t (a INT) using PAIMON;": CreateTableSpec((A,)),
+    "create table if not exists d.t (a INT) using PAIMON;": CreateTableSpec((A,), format="paimon"),
     "CREATE TABLE d.t (a INT, `b c` STRUCT<x: INT NOT NULL, y: MAP<STRING, INT>> NOT NULL "
     "COMMENT 'it\\'s', c DECIMAL(10, 2) NULL, d TIMESTAMP_NTZ)": CreateTableSpec(
         (
@@ -41,6 +41,12 @@ TABLES = {
     "CREATE TABLE d.t (a INT, b INT, PRIMARY KEY (a, b) NOT ENFORCED) WITH ('c' = 'd')": (
         CreateTableSpec((A, ColumnSpec("b", "INT")), (), ("a", "b"), {"c": "d"})
     ),
+    "CREATE TABLE d.t (a INT, b TIMESTAMP, `c d` STRING) PARTITIONED BY (Days(b), bucket(4, A), a, "
+    "truncate ( 10,\n`c d` )) USING Iceberg": CreateTableSpec(
+        (A, ColumnSpec("b", "TIMESTAMP"), ColumnSpec("c d", "STRING")),
+        ("Days(b)", "bucket(4, A)", "a", "truncate ( 10,\n`c d` )"),
+        format="iceberg",
+    ),
     "CREATE TABLE d.t (a INT PRIMARY KEY NOT ENFORCED)": CreateTableSpec((A,), (), ("a",)),
 }
 
@@ -56,9 +62,17 @@ def test_a_table_of_the_database():
 
 REFUSED = {
     "CREATE OR REPLACE TABLE d.t (a INT)": ("NOT_SUPPORTED", "CREATE OR is not supported"),
-    "CREATE TABLE d.t (a INT) USING iceberg": ("NOT_SUPPORTED", "tables of iceberg are not"),
+    "CREATE TABLE d.t (a INT) USING delta": ("NOT_SUPPORTED", "tables of delta are not"),
     "CREATE TABLE d.t (a INT) LOCATION '/x'": ("NOT_SUPPORTED", "LOCATION is not supported"),
-    "CREATE TABLE d.t (a INT) PARTITIONED BY (days(a))": ("NOT_SUPPORTED", "not by what is comp"),
+    "CREATE TABLE d.t (a DATE) PARTITIONED BY (a, days(a)) USING paimon": (
+        "NOT_SUPPORTED",
+        "by columns, not by transforms (near 'days(a)) USING paimon')",
+    ),
+    "CREATE TABLE d.t (a INT) PARTITIONED BY (bucket(a, 4))": (
+        "REQUEST_INVALID",
+        "partition_keys: bucket(a, 4): bucket takes a number and a column",
+    ),
+    "CREATE TABLE d.t (a INT) PARTITIONED BY (day(a) b)": ("SYNTAX_ERROR", "expected ), found 'b'"),
     "CREATE TABLE d.t (a INT) CLUSTERED BY (a) INTO 4 BUCKETS": ("NOT_SUPPORTED", "CLUSTERED is"),
     "CREATE TABLE d.t USING paimon AS SELECT 1": ("NOT_SUPPORTED", "AS is not supported here"),
     "CREATE TABLE d.t LIKE d.s": ("NOT_SUPPORTED", "LIKE is not supported here"),

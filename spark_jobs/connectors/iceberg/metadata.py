@@ -20,7 +20,11 @@ from spark_jobs.connectors.iceberg.table.pinned_table import (
     pinned_table,
     schema_fields,
 )
-from spark_jobs.connectors.iceberg.table.table_spec import differences, requested_schema
+from spark_jobs.connectors.iceberg.table.table_spec import (
+    differences,
+    requested_partition,
+    requested_schema,
+)
 from spark_jobs.connectors.iceberg.write.table_layout import (
     insert_layout,
     marks_rows,
@@ -96,7 +100,9 @@ class IcebergMetadata(ConnectorMetadata):
         Raises:
             CatalogError: TABLE_DIFFERS, listing every difference; WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: a type or an option is not supported.
+            NotSupportedError: a type, a transform of one, or an option is not supported.
+            RequestError: REQUEST_INVALID: a column cannot be in the primary key, or has the name of
+                a partition field.
         """
         _refuse_name(name)
         if branch_of(name) != MAIN_BRANCH:
@@ -105,17 +111,16 @@ class IcebergMetadata(ConnectorMetadata):
                 "Create the branch of the table with Iceberg's own engines first.",
             )
         wanted = requested_schema(name, spec)
+        partition = requested_partition(spec, wanted)
         created = False
         if self._catalog.load(name) is None:
             properties = dict(spec.table_options)
             if spec.comment:
                 properties["comment"] = spec.comment
-            created = self._catalog.create(name, wanted, spec.partition_keys, properties)
+            created = self._catalog.create(name, wanted, partition, properties)
         # Compare in both cases: another job may have created the table at the same time.
         table = pinned_table(self.load_table(name))
-        found = differences(
-            wanted, spec, table.fields, table.partitioned_by, table.metadata.properties
-        )
+        found = differences(wanted, spec, table)
         if found:
             raise CatalogError(
                 ErrorCode.TABLE_DIFFERS,

@@ -129,6 +129,10 @@ def test_all_differences_are_in_one_message(connector: Connector) -> None:
         (replace(SPEC, columns=columns(type="INTERVAL")), "INTERVAL"),
         (replace(SPEC, columns=columns(type="BINARY"), partition_keys=("name",)), "spell"),
         (replace(SPEC, columns=columns(name="__merge_x")), "reserved"),
+        (
+            replace(SPEC, partition_keys=("day", "month(at)")),
+            r"partition_keys: month\(at\): Paimon",
+        ),
     ],
 )
 def test_what_could_not_be_changed_later_is_not_made(

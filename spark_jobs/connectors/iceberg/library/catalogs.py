@@ -92,32 +92,26 @@ class IcebergCatalog:
         self,
         name: TableName,
         schema: Mapping[str, Any],
-        keys: Sequence[str],
+        partition: Sequence[Mapping[str, Any]],
         properties: Mapping[str, str],
     ) -> bool:
-        """Create a table, partitioned by its columns ``keys``; False if there is one of this name.
+        """Create a table; False if there is one of this name.
 
-        ``schema`` is Iceberg's JSON form. Raises as ``load`` does.
+        ``schema`` and the fields of ``partition`` are in Iceberg's JSON form. Raises as ``load``
+        does.
         """
         from pyiceberg.exceptions import TableAlreadyExistsError
-        from pyiceberg.partitioning import PartitionField, PartitionSpec
+        from pyiceberg.partitioning import PartitionSpec
         from pyiceberg.schema import Schema
-        from pyiceberg.transforms import IdentityTransform
 
-        made = Schema.model_validate(schema)
-        sources = {each.name.lower(): each for each in made.fields}
-        parts = [
-            PartitionField(source.field_id, 1000 + number, IdentityTransform(), source.name)
-            for number, source in enumerate(sources[key.lower()] for key in keys)
-        ]
         with self.answering(str(name)):
             identifier = identifier_of(name)
             self.opened.create_namespace_if_not_exists(identifier[:-1])
             try:
                 self.opened.create_table(
                     identifier,
-                    made,
-                    partition_spec=PartitionSpec(*parts),
+                    Schema.model_validate(schema),
+                    partition_spec=PartitionSpec.model_validate({"fields": partition}),
                     properties={"format-version": "2", **properties},
                 )
             except TableAlreadyExistsError:

@@ -17,6 +17,7 @@ from spark_jobs.connectors.iceberg.table.live_files import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
+from spark_jobs.contract.partition_keys import PartitionKey
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.table_storage import TableStorage
 
@@ -68,13 +69,19 @@ class PinnedTable:
 
     @property
     def partitioned_by(self) -> list[str]:
-        """The fields of the current spec, as ``column`` or ``transform(column)``."""
+        """The fields of the current spec: ``column``, ``day(column)``, ``bucket(4, column)``."""
         found = []
         for part in self.specs[self.metadata.default_spec_id]:
             column = part.name if part.source is None else part.source.name
-            is_plain = part.transform == "identity"
-            found.append(column if is_plain else f"{part.transform}({column})")
+            transform, _, number = part.transform.rstrip("]").partition("[")
+            key = PartitionKey(column, transform, int(number) if number.isdecimal() else None)
+            found.append(str(key))
         return found
+
+    @property
+    def identifiers(self) -> list[str]:
+        """The names of the identifier fields of the current schema; nested ones with dots."""
+        return list(self.metadata.schema().identifier_field_names())
 
     @cached_property
     def unpartitioned(self) -> frozenset[int]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from spark_jobs.connectors.iceberg.format.schema import IcebergField, parse_fields, spark_type
+from spark_jobs.connectors.iceberg.format.schema import (
+    IcebergField,
+    IcebergType,
+    parse_fields,
+    spark_type,
+)
+from spark_jobs.connectors.iceberg.format.transforms import is_known
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.contract.statements import CreateTableSpec
@@ -22,20 +31,21 @@ _PRIMITIVE: Final = {
     **{name: name for name in ("boolean", "double", "date", "string", "binary")},
     "timestamp_ntz": "timestamp",
 }
+_FIRST_PARTITION_FIELD: Final = 1000
+# Behind the name of the column, as Iceberg's Java names partition fields.
+_SUFFIXES: Final = {IDENTITY: "", "truncate": "_trunc"}
 
 
 def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
     """The schema that ``spec`` describes, in Iceberg's JSON form.
 
+    The columns of the primary key are its identifier fields.
+
     Raises:
-        NotSupportedError: Iceberg has no such type, or no primary key; names the column.
-        RequestError: REQUEST_INVALID: the text of a type is not a type.
+        NotSupportedError: Iceberg has no such type; names the column.
+        RequestError: REQUEST_INVALID: the text of a type is not a type, or a column cannot be in a
+            primary key.
     """
-    if spec.primary_key:
-        raise NotSupportedError(
-            f"{name}: Iceberg tables have no primary key: nothing keeps two rows from having one.",
-            "Leave the primary key out; a MERGE finds rows by its ON.",
-        )
     if spec.table_options.get(_VERSION, "2") not in _VERSIONS:
         raise NotSupportedError(
             f"{name}: version {spec.table_options[_VERSION]} of the format is only read.",
@@ -48,7 +58,69 @@ def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
         field = {"id": next(ids), "name": column.name, "type": kind}
         field |= {"required": not column.nullable}
         fields.append(field | ({"doc": column.comment} if column.comment else {}))
-    return {"type": "struct", "schema-id": 0, "fields": fields}
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
+    return {**schema, "identifier-field-ids": list(_identifiers(spec, parse_fields(schema)))}
+
+
+def _identifiers(spec: CreateTableSpec, fields: Sequence[IcebergField]) -> Iterator[int]:
+    columns = {each.name.lower(): each for each in fields}
+    for key in spec.primary_key:
+        field = columns[key.lower()]
+        require(
+            field.required,
+            f"primary_key: column {field.name} admits NULL, which an identifier field must not",
+            "Make the column NOT NULL.",
+        )
+        require(
+            field.type.is_primitive and field.type.name not in ("float", "double"),
+            f"primary_key: column {field.name} is {spark_type(field.type)}, which an identifier "
+            "field cannot be",
+            "Leave it out: FLOAT, DOUBLE and nested types identify no row.",
+        )
+        yield field.id
+
+
+def requested_partition(
+    spec: CreateTableSpec, schema: Mapping[str, Any]
+) -> Sequence[Mapping[str, Any]]:
+    """The partition fields that ``spec`` describes, in Iceberg's JSON form.
+
+    ``schema`` is that of ``requested_schema``. The names are those that Iceberg's Java gives.
+
+    Raises:
+        NotSupportedError: a column's type has no such transform; names both.
+        RequestError: REQUEST_INVALID: a column has the name of a field.
+    """
+    columns = {each.name: each for each in parse_fields(schema)}
+    names = {each.lower(): each for each in columns}
+    found = []
+    for key in spec.partitioned_by():
+        source = columns[key.column]
+        transform = key.transform if key.number is None else f"{key.transform}[{key.number}]"
+        if not is_known(source.type, transform):
+            raise NotSupportedError(
+                f"partition_keys: {key}: column {key.column} is {spark_type(source.type)}.",
+                f"A column for {key.transform} can be {', '.join(_types_of(transform))}.",
+            )
+        name = key.column + _SUFFIXES.get(key.transform, f"_{key.transform}")
+        require(
+            key.transform == IDENTITY or name.lower() not in names,
+            f"partition_keys: {key}: its field would be called {name}, as column "
+            f"{names.get(name.lower())} is",
+            "Give the column another name.",
+        )
+        number = _FIRST_PARTITION_FIELD + len(found)
+        found.append(
+            {"source-id": source.id, "field-id": number, "transform": transform, "name": name}
+        )
+    return found
+
+
+def _types_of(transform: str) -> Iterator[str]:
+    """The Spark types that a transform takes."""
+    for kind in dict.fromkeys((*_PRIMITIVE.values(), "decimal(10, 2)")):
+        if is_known(IcebergType(kind), transform):
+            yield spark_type(IcebergType(kind)).partition("(")[0]
 
 
 def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
@@ -84,26 +156,22 @@ def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
     return _PRIMITIVE[kind.name]
 
 
-def differences(
-    wanted: dict[str, Any],
-    spec: CreateTableSpec,
-    found: Sequence[IcebergField],
-    partition: Sequence[str],
-    properties: dict[str, str],
-) -> list[str]:
+def differences(wanted: Mapping[str, Any], spec: CreateTableSpec, found: PinnedTable) -> list[str]:
     """The differences of an existing table, one phrase each; compares only requested options.
 
-    ``partition`` are the fields of its partition spec as ``column`` or ``transform(column)``.
+    ``wanted`` is the schema that ``spec`` describes. The names of partition fields may differ.
     """
     asked = {each.name: each for each in parse_fields(wanted)}
-    is_now = {each.name: each for each in found}
+    is_now = {each.name: each for each in found.fields}
+    partition, key = spec.partitioned_by(), sorted(spec.primary_key, key=str.lower)
     return [
         *(f"column {name} is missing" for name in asked if name not in is_now),
         *(f"column {name} was not asked for" for name in is_now if name not in asked),
         *(text for name in asked if name in is_now for text in _of(asked[name], is_now[name])),
         *_order(list(asked), list(is_now)),
-        *_keys([key.lower() for key in spec.partition_keys], partition),
-        *_options(spec, properties),
+        *_names("partition fields", [str(each) for each in partition], found.partitioned_by),
+        *_names("identifier fields", key, sorted(found.identifiers, key=str.lower)),
+        *_options(spec, found),
     ]
 
 
@@ -120,13 +188,14 @@ def _order(asked: list[str], is_now: list[str]) -> Iterator[str]:
         yield f"the columns are in the order {', '.join(is_now)}"
 
 
-def _keys(wanted: Sequence[str], found: Sequence[str]) -> Iterator[str]:
-    if list(wanted) != [each.lower() for each in found]:
-        yield f"partition fields: ({', '.join(found)}), not ({', '.join(wanted)})"
+def _names(what: str, wanted: Sequence[str], found: Sequence[str]) -> Iterator[str]:
+    if [each.lower() for each in wanted] != [each.lower() for each in found]:
+        yield f"{what}: ({', '.join(found)}), not ({', '.join(wanted)})"
 
 
-def _options(spec: CreateTableSpec, properties: dict[str, str]) -> Iterator[str]:
+def _options(spec: CreateTableSpec, found: PinnedTable) -> Iterator[str]:
+    options = {**found.metadata.properties, _VERSION: str(found.metadata.format_version)}
     for option, value in spec.table_options.items():
-        if option != _VERSION and properties.get(option) != value:
-            is_now = repr(properties[option]) if option in properties else "not set"
+        if options.get(option) != value:
+            is_now = repr(options[option]) if option in options else "not set"
             yield f"option {option} is {is_now}, not {value!r}"

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
+from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.errors import NotSupportedError
 
 
 def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
@@ -15,11 +17,19 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     Columns of the primary key are NOT NULL, even if the request does not say so.
 
     Raises:
-        NotSupportedError: Paimon cannot store a type.
+        NotSupportedError: Paimon cannot store a type, or partition by a transform.
         AnalysisError: EXPRESSION_INVALID: the text of a type is not a type.
     """
     spelled = {column.name.lower(): column.name for column in spec.columns}
     primary_key = tuple(spelled[key.lower()] for key in spec.primary_key)
+    partition = spec.partitioned_by()
+    computed = next((key for key in partition if key.transform != IDENTITY), None)
+    if computed is not None:
+        raise NotSupportedError(
+            f"partition_keys: {computed}: Paimon's tables are partitioned by columns, not by "
+            "transforms.",
+            "Give it a column of its own.",
+        )
     return PaimonSchema(
         columns=tuple(
             PaimonColumn(
@@ -33,7 +43,7 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
             )
             for column in spec.columns
         ),
-        partition_keys=tuple(spelled[key.lower()] for key in spec.partition_keys),
+        partition_keys=tuple(key.column for key in partition),
         primary_keys=primary_key,
         options=dict(spec.table_options),
         comment=spec.comment or None,

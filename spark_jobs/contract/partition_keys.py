@@ -1,0 +1,95 @@
+"""What a new table is partitioned by: columns, or transforms of columns such as ``day(ts)``.
+
+The names are those of Spark's PARTITIONED BY; which types a transform takes, a table format knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.identifiers import unquoted
+
+IDENTITY: Final = "identity"
+_UNITS: Final = ("year", "month", "day", "hour")
+_WITH_NUMBER: Final = ("bucket", "truncate")
+_SPELLED: Final = {
+    **{each: each for each in (*_UNITS, *_WITH_NUMBER)},
+    **{f"{unit}s": unit for unit in _UNITS},
+}
+_TEXT: Final = re.compile(r"\s*(\w+)\s*\(\s*(?:(-?\d+)\s*,\s*)?(.*?)\s*\)\s*", re.DOTALL)
+_MOST: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """A column (``transform`` is ``identity``), or a transform of one.
+
+    ``number`` is that of ``bucket`` and ``truncate``.
+    """
+
+    column: str
+    transform: str = IDENTITY
+    number: int | None = None
+
+    def __str__(self) -> str:
+        if self.transform == IDENTITY:
+            return self.column
+        number = "" if self.number is None else f"{self.number}, "
+        return f"{self.transform}({number}{self.column})"
+
+
+def partition_keys(texts: Iterable[str], columns: Sequence[str]) -> tuple[PartitionKey, ...]:
+    """The keys that ``texts`` describe, with the names of ``columns`` as these are spelled.
+
+    Raises:
+        RequestError: REQUEST_INVALID: it is none, of no column, or of a column that has one of its
+            kind; names the key.
+    """
+    spelled = {each.lower(): each for each in columns}
+    found: dict[tuple[str, str], PartitionKey] = {}
+    for text in texts:
+        key = _key(text, spelled)
+        # Of a day, the month is known: as in Iceberg, units of time are of one kind.
+        kind = "time" if key.transform in _UNITS else key.transform
+        earlier = found.setdefault((key.column, kind), key)
+        require(
+            earlier is key,
+            f"partition_keys: {text}: {key.column} is already in {earlier}",
+            "Leave one of them out.",
+        )
+    return tuple(found.values())
+
+
+def _key(text: str, spelled: dict[str, str]) -> PartitionKey:
+    parts = None if text.lower() in spelled else _TEXT.fullmatch(text)
+    if parts is None:
+        return PartitionKey(_column(text, text, spelled))
+    transform = _SPELLED.get(parts[1].lower(), "")
+    require(
+        bool(transform),
+        f"partition_keys: {text}: {parts[1]} is not a transform",
+        "Use year, month, day, hour, bucket or truncate.",
+    )
+    takes_number = transform in _WITH_NUMBER
+    require(
+        takes_number == (parts[2] is not None),
+        f"partition_keys: {text}: {transform} takes {'a number and a' if takes_number else 'one'} "
+        "column",
+        f"Write {transform}(16, column)." if takes_number else f"Write {transform}(column).",
+    )
+    number = int(parts[2]) if takes_number else None
+    require(
+        number is None or 0 < number <= _MOST,
+        f"partition_keys: {text}: {number} is not from 1 to {_MOST}",
+    )
+    return PartitionKey(_column(text, unquoted(parts[3]), spelled), transform, number)
+
+
+def _column(text: str, name: str, spelled: dict[str, str]) -> str:
+    where = "" if name == text else f"{text}: "
+    require(name.lower() in spelled, f"partition_keys: {where}{name} is not a column of the table")
+    return spelled[name.lower()]
