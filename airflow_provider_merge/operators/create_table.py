@@ -42,8 +42,9 @@ class CreateTableOperator(SqlOperator, TableOperator):
     :param database: the database of a table that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param columns: ``column(…)`` for each column, or the same as dicts
-    :param partition_keys: names of the columns that partition the table
-    :param primary_key: names of the key columns, if the table format has keys
+    :param partition_keys: columns that partition the table; where the format has them also
+        transforms of columns: ``day(ts)``, ``bucket(16, id)``
+    :param primary_key: names of the key columns, or of identifier fields
     :param table_options: options of the table format
     :param comment: the table's comment
     """

@@ -41,14 +41,14 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.operators._shared.spark_job": (_CATALOG, _DEFAULT),
     "airflow_provider_merge.operators.statements": (_CATALOG,),
     "airflow_provider_merge.sensors.base": (_CATALOG, _DEFAULT),
-    # The format that CREATE TABLE names.
+    # The formats that CREATE TABLE names.
     "airflow_provider_merge.sql.create_table": (
         (
             '"DEFAULT": "Leave it out, and add it with Paimon\'s own engines: '
             'ALTER COLUMN … SET DEFAULT.",'
         ),
-        'if self._name().lower() != "paimon":',
-        'format_.start, f"tables of {format_.text} are not supported", "USING paimon"',
+        '_FORMATS: Final = ("iceberg", "paimon")',
+        '_WITHOUT_TRANSFORMS: Final = ("paimon",)',
     ),
     # The name of stored state: with another one, watchers would start anew.
     "airflow_provider_merge.triggers.stored_events": (

@@ -93,7 +93,7 @@ def requested_partition(
     """
     columns = {each.name: each for each in parse_fields(schema)}
     names = {each.lower(): each for each in columns}
-    found = []
+    found: list[Mapping[str, Any]] = []
     for key in spec.partitioned_by():
         source = columns[key.column]
         transform = key.transform if key.number is None else f"{key.transform}[{key.number}]"
