@@ -12,6 +12,7 @@ from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.sql.create_table import parse_create_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"merge_into": "merge_orders", "update": "settle_orders", "delete_from": "forget_customers"}
@@ -108,7 +109,8 @@ def test_overwriting_a_day_as_text_and_as_parameters():
 
 def test_a_table_as_text_and_as_parameters():
     (code,) = blocks("create_table", "python")
-    (sql,) = blocks("create_table", "sql")
+    sql, with_transforms = blocks("create_table", "sql")
+    assert parse_create_table(with_transforms)[1].format == "iceberg"
     parameters = operator_of(code)
     text = CreateTableOperator(task_id="create_orders", sql=sql)
     assert text.statement() == parameters.statement()
