@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.engine.analysis.char_columns import noted_lengths
+from spark_jobs.engine.analysis.char_columns import noted_lengths, with_noted_lengths
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
@@ -50,9 +50,13 @@ _CARELESS = {
     "spark.sql.parquet.writeLegacyFormat": "true",
     "spark.sql.parquet.fieldId.write.enabled": "true",
     "spark.sql.parquet.compression.codec": "gzip",
-    "spark.sql.parquet.output.committer.class": "org.example.CloudCommitter",
+    "spark.sql.parquet.output.committer.class": (
+        "org.apache.hadoop.mapreduce.lib.output.BindingPathOutputCommitter"
+    ),
     "spark.sql.sources.commitProtocolClass": "org.example.CloudProtocol",
-    "spark.sql.sources.outputCommitterClass": "org.example.CloudCommitter",
+    "spark.sql.sources.outputCommitterClass": (
+        "org.apache.hadoop.mapreduce.lib.output.BindingPathOutputCommitter"
+    ),
     "spark.sql.files.maxRecordsPerFile": "2",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
@@ -98,6 +102,11 @@ def exact(source: MaterializedSource) -> dict[str, pa.Array]:
     }
 
 
+def texts(frame: DataFrame) -> list[str]:
+    """The rows as Spark reads them; Python has no year 0."""
+    return [row[0] for row in frame.selectExpr("CAST(struct(*) AS STRING)").collect()]
+
+
 def stored(storage: WarehouseStorage) -> list[str]:
     files = (path for path in Path(storage.root).rglob("*") if path.is_file())
     return sorted(path.name for path in files if path.name != "lease")
@@ -115,7 +124,7 @@ def test_values_are_those_that_tasks_store(
         assert found.files.keys().isdisjoint(expected.files)
         assert len(found.files) == len(expected.files) == 3
         assert exact(found) == exact(expected)
-        assert found.frame.collect() == expected.frame.collect()
+        assert texts(found.frame) == texts(expected.frame)
         assert found.frame.schema == expected.frame.schema
     assert found.row_count == expected.row_count == 30
     assert 0.5 < found.byte_size / expected.byte_size < 2
@@ -147,15 +156,10 @@ def test_rows_keep_their_order_within_a_file(
 
 
 def test_columns_that_know_their_length(spark: SparkSession, storage: WarehouseStorage) -> None:
-    with fixed_settings(spark, {"spark.sql.sources.useV1SourceList": "parquet"}):
-        spark.sql("CREATE TABLE padded (c CHAR(5), v VARCHAR(5)) USING parquet")
-    try:
-        spark.sql("INSERT INTO padded VALUES ('a', 'b ')")
-        frame = spark.table("padded")
-        assert noted_lengths(frame.schema)
-        assert materialized(frame, storage).frame.collect() == [("a    ", "b ")]
-    finally:
-        spark.sql("DROP TABLE padded")
+    frame = with_noted_lengths(spark.sql("SELECT 'a    ' AS c, 'longer' AS d"), {"c": 5, "d": 2})
+    assert noted_lengths(frame.schema) == {"c": 5, "d": 2}
+
+    assert materialized(frame, storage).frame.collect() == [("a    ", "longer")]
 
 
 _OF_TASKS = {
@@ -191,7 +195,7 @@ def test_a_path_that_hadoop_would_expand_is_left_to_tasks(spark: SparkSession) -
 
 
 def missing(spark: SparkSession, folder: Path) -> DataFrame:
-    spark.range(10).write.parquet(str(folder))
+    spark.range(0, 10, 1, 1).write.parquet(str(folder))
     frame = spark.read.parquet(str(folder))
     for path in folder.glob("*.parquet"):
         path.unlink()

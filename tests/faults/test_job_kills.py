@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # What every plan can run.
 (_MERGE,) = (each for each in BEHAVIOURS if each.name == "clauses that read only the source")
-_SLEEP = "coalesce(length(java_method('java.lang.Thread', 'sleep', CAST(500 AS BIGINT))), 0)"
-_SLOW = replace(_MERGE, source=f"(SELECT * FROM {_MERGE.source} WHERE {_SLEEP} = 0) AS s")
+_SLEEP = "length(java_method('java.lang.Thread', 'sleep', CAST(500 AS BIGINT))) > 0"
+_SLOW = replace(_MERGE, source=f"(SELECT * FROM {_MERGE.source} WHERE {_SLEEP}) AS s")
 _PLANS: tuple[Plan, ...] = ("prepared", "located", "join")
 _GUARD = f"consumer-merge-{OPERATION_ID}"
 

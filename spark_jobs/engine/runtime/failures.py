@@ -44,6 +44,9 @@ _DATA_STATE = re.compile(r"SQLSTATE: 2[123]")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
 # Spark's writer wraps what failed; the paths that it names are those of temporary files.
 _WRAPPED = re.compile(r"[\w.]+: \[TASK_WRITE_FAILED\].*?\nCaused by: ", re.DOTALL)
+_FRAME = re.compile(
+    r"\s+at |\s+\.\.\. \d+ more|\s*Driver stacktrace|\s+Suppressed: \S+\$OriginalTryStackTrace"
+)
 _TRACE_LINES = 12
 
 
@@ -93,12 +96,7 @@ def _unreadable_file(problem: str) -> CatalogError:
 def shortened(trace: str) -> str:
     """A trace without the frames of Spark's own code, cut to its first and last lines."""
     lines = [line.rstrip() for line in trace.splitlines() if line.strip()]
-    useful = [
-        line
-        for line in lines
-        if not re.match(r"\s+at |\s+\.\.\. \d+ more|\s*Driver stacktrace", line)
-        and "/pyspark/" not in line
-    ]
+    useful = [line for line in lines if not _FRAME.match(line) and "/pyspark/" not in line]
     if len(useful) > _TRACE_LINES:
         half = _TRACE_LINES // 2
         useful = [*useful[:half], "…", *useful[-half:]]

@@ -66,6 +66,7 @@ _EXACT: Final = (
 _SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.fieldId.write.enabled": "false",
+    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.sources.commitProtocolClass": (
@@ -93,7 +94,6 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "parquet.enable.dictionary": "false",
     # The sizes of values are told by the sizes of their pages.
     "parquet.writer.version": "PARQUET_1_0",
-    "spark.sql.parquet.output.committer.class": "org.apache.parquet.hadoop.ParquetOutputCommitter",
 }
 
 
