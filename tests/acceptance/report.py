@@ -98,8 +98,8 @@ def _kind_reason(kind: str, verdict: Verdict) -> str:
     """Why tables with data evolution refuse a case; empty if that is not what differs."""
     if verdict.code != NOT_SUPPORTED:
         return ""
-    deletes = not KINDS[kind].deletes_rows and "delete" in verdict.attempt.case.statement.lower()
-    if deletes and "rows can only be deleted by deletion vectors" in verdict.difference:
+    statement = verdict.attempt.case.statement.lower()
+    if not KINDS[kind].deletes_rows and "delete" in statement:
         return "data evolution without deletion vectors: no row is deleted"
     if "an update of its partition column" in verdict.difference:
         return "data evolution: rows stay in their partition"

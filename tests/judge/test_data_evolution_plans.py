@@ -120,6 +120,8 @@ def test_rows_that_keep_their_partition(spark, warehouse, table):
     assert after.pop(40)[:2] == (5, "w5")
     assert after == before | {n: (5, "w5", before[n][2]) for n in (1, 2)}
     assert files_of_columns(warehouse) == [["id", "v", "w"]] * 2
+    result = update(spark, warehouse, {"p": "p"}, "id < 3")
+    assert (result.error, result.status, result.metrics.updated) == (None, "unchanged", 3)
 
 
 def beside(other):

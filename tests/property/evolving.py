@@ -30,8 +30,17 @@ def may_be_refused(statement: Statement, table: Table) -> bool:
     """
     if not table.kind.evolves_columns:
         return False
-    moves = table.partition is not None and table.partition in _assigned(statement, table)
+    moves = table.partition is not None and any(
+        table.partition in assigned for assigned in _updates(statement, table)
+    )
     return moves or (_deletes(statement) and not table.kind.deletes_rows)
+
+
+def may_store_nothing(statement: Statement, table: Table) -> bool:
+    """Whether UPDATEs may assign the partition column alone, which keeps what it has."""
+    if not table.kind.evolves_columns:
+        return False
+    return {table.partition} in _updates(statement, table)
 
 
 def _names_partition(statement: Statement) -> bool:
@@ -56,14 +65,14 @@ def _deletes(statement: Statement) -> bool:
     return isinstance(statement, DeleteFrom)
 
 
-def _assigned(statement: Statement, table: Table) -> set[str]:
-    """The columns that UPDATEs assign."""
+def _updates(statement: Statement, table: Table) -> list[set[str]]:
+    """The columns that each UPDATE assigns."""
     if isinstance(statement, UpdateTable):
-        return {name for name, _ in statement.assignments}
-    found: set[str] = set()
+        return [{name for name, _ in statement.assignments}]
+    found = []
     for clause in statement.clauses if isinstance(statement, Merge) else ():
         if isinstance(clause.action, UpdateAll):
-            found.update(column.name for column in table.columns)
+            found.append({column.name for column in table.columns})
         elif isinstance(clause.action, Update):
-            found.update(name for name, _ in clause.action.assignments)
+            found.append({name for name, _ in clause.action.assignments})
     return found

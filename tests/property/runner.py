@@ -16,10 +16,10 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.oracle.merge import Merge, Outcome, multiset
-from tests.oracle.statements import apply
+from tests.oracle.statements import Statement, apply
 from tests.property.cases import Chain, Step, Table, random_chain
 from tests.property.census import Census, features
-from tests.property.evolving import evolving_chain, may_be_refused
+from tests.property.evolving import evolving_chain, may_be_refused, may_store_nothing
 from tests.property.folder_tables import FolderTable
 from tests.property.iceberg_tables import IcebergTable
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
@@ -109,7 +109,8 @@ class Runner:
                 continue
             expected = multiset(outcome.rows, chain.table.columns)
             after = Look.at(table)
-            _compare(before, after, result, expected, outcome, has_key=_has_key(chain.table))
+            commits = _commits(step.statement, chain.table, result, outcome)
+            _compare(before, after, result, expected, outcome, commits=commits)
             if isinstance(step.statement, Merge) and not result.error:
                 assert result.metrics.source_rows == len(step.source)
             yield features(chain.table, rows, step, outcome) | _work(result), result
@@ -175,9 +176,13 @@ def _work(result: JobResult) -> set[str]:
     return {name for name, is_met in done.items() if is_met}
 
 
-def _has_key(table: Table) -> bool:
-    """Whether the table has a primary key."""
-    return any(column.is_key for column in table.columns)
+def _commits(statement: Statement, table: Table, result: JobResult, outcome: Outcome) -> bool:
+    """Whether there is something to commit."""
+    if outcome.changed and may_store_nothing(statement, table):
+        return result.status != "unchanged"
+    # With a primary key, a replaced partition may have files all of whose rows are deleted.
+    has_key = any(column.is_key for column in table.columns)
+    return outcome.changed or (has_key and result.metrics.files_removed > 0)
 
 
 def _compare(
@@ -187,7 +192,7 @@ def _compare(
     expected: list[str],
     outcome: Outcome,
     *,
-    has_key: bool,
+    commits: bool,
 ) -> None:
     if outcome.errors:
         assert result.error is not None, f"expected {outcome.errors}"
@@ -208,8 +213,7 @@ def _compare(
     assert before.files <= after.files, "a file of an older snapshot is gone"
     assert before.index_files <= after.index_files, "an index of an older snapshot is gone"
     assert after.index_files - before.index_files <= after.live_index_files, "files were left"
-    # With a primary key, a replaced partition may have files all of whose rows are deleted.
-    if outcome.changed or (has_key and metrics.files_removed):
+    if commits:
         assert result.status == "committed"
         assert after.snapshot_id == result.new_snapshot_id
         assert after.parent_id == before.snapshot_id
