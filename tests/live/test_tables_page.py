@@ -39,6 +39,13 @@ with DAG("{name}_fails", schedule=None, start_date=datetime(2024, 1, 1)):
 """
 _PAINTED = "return document.querySelectorAll('.plot .barlayer path').length > 0"
 _TEXTS = "return [...document.querySelectorAll('.long')].map((each) => each.textContent)"
+_TOO_WIDE = """
+if (document.documentElement.scrollWidth <= innerWidth) return [];
+const wide = [...document.querySelectorAll("main *")].filter(
+    (each) => each.getBoundingClientRect().right > innerWidth
+);
+return ["the page", ...wide.map((each) => each.outerHTML.slice(0, 100))];
+"""
 _TAKEN_FOR_CODE = """
 return [
     "hostile" in window, document.querySelectorAll(".hostile, main script, main img, iframe").length
@@ -162,7 +169,7 @@ def narrow_and_dark(browser: Browser, url: str, pictures: Path) -> None:
     wait_for("the picture", lambda: browser.run(_PAINTED))
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
     # Nothing but tables, which scroll by themselves, is wider than the window.
-    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert browser.run(_TOO_WIDE) == []
     assert serious_problems(browser) == []
     browser.picture(pictures / "narrow.png")
 
