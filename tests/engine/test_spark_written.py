@@ -53,7 +53,9 @@ _CARELESS = {
     "spark.sql.parquet.output.committer.class": (
         "org.apache.hadoop.mapreduce.lib.output.BindingPathOutputCommitter"
     ),
-    "spark.sql.sources.commitProtocolClass": "org.example.CloudProtocol",
+    "spark.sql.sources.commitProtocolClass": (
+        "org.apache.spark.sql.execution.streaming.ManifestFileCommitProtocol"
+    ),
     "spark.sql.sources.outputCommitterClass": (
         "org.apache.hadoop.mapreduce.lib.output.BindingPathOutputCommitter"
     ),
@@ -104,7 +106,7 @@ def exact(source: MaterializedSource) -> dict[str, pa.Array]:
 
 def texts(frame: DataFrame) -> list[str]:
     """The rows as Spark reads them; Python has no year 0."""
-    return [row[0] for row in frame.selectExpr("CAST(struct(*) AS STRING)").collect()]
+    return sorted(row[0] for row in frame.selectExpr("CAST(struct(*) AS STRING)").collect())
 
 
 def stored(storage: WarehouseStorage) -> list[str]:
