@@ -65,7 +65,9 @@ _CARELESS = {
     "mapreduce.outputcommitter.factory.class": "org.example.CloudFactory",
     "parquet.bloom.filter.enabled": "true",
     "parquet.compression.codec.zstd.level": "99",
-    "parquet.crypto.factory.class": "org.example.Encryption",
+    "parquet.crypto.factory.class": (
+        "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
+    ),
     "parquet.encryption.uniform.key": "key",
     "parquet.enable.dictionary": "true",
     "parquet.page.row.count.limit": "3",
