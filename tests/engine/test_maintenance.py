@@ -126,7 +126,8 @@ def test_a_session_searches_for_orphans(
     assert result.maintenance is not None
     assert result.maintenance.files == ("bucket-0/data-lost",)
     assert not lost.exists()
-    assert (set(jobs()) > before) == has_session
+    # Spark forgets the oldest jobs.
+    assert bool(set(jobs()) - before) == has_session
 
 
 def test_statements_on_rows_need_a_session(warehouse: Path) -> None:

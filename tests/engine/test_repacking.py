@@ -57,7 +57,7 @@ def test_no_place_gets_more_than_two_files(
     assert len(places) <= len(added) <= 2 * len(places)
     assert metrics.files_added == len(added)
     assert metrics.bytes_added == sum(after.files[path].size for path in added) + sum(
-        size - 1 for path, size in after.indexes.items() if path not in before.indexes
+        size for path, size in after.indexes.items() if path not in before.indexes
     )
     assert (metrics.updated, metrics.inserted, metrics.deleted) == (len(CHANGED), 2, 0)
     assert after.on_disk == before.on_disk | added | after.indexes.keys(), "no other file is left"
