@@ -9,7 +9,6 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replacement import Replacement
-from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.write.statement_run import StatementOutcome, StatementRun
 
 
@@ -36,8 +35,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
         """
         with self.progress.phase("analyze"):
             replacement = self._replacement()
-        with self.progress.phase("plan"), paused_collector():
-            planned = self.connector.metadata.plan_files(self.table)
+        planned = self.planned_files()
         if isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists:
             replacement.require_found(planned)
         replaced = replacement.replaced(planned, ())

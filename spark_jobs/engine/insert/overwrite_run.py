@@ -16,7 +16,6 @@ from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replacement import Replacement
-from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
@@ -53,8 +52,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             insert = self._analyzed(replacement)
-        with self.progress.phase("plan"), paused_collector():
-            planned = self.connector.metadata.plan_files(self.table)
+        planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
             new = self._new_rows(insert, planned)

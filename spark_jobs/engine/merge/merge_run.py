@@ -22,7 +22,6 @@ from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
-from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
@@ -61,8 +60,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with self.progress.phase("analyze"):
             merge = self._analyzed()
             processor = self._processor(merge)
-        with self.progress.phase("plan"), paused_collector():
-            planned = self.connector.metadata.plan_files(self.table)
+        planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
             source, source_rows = self._materialized(merge)

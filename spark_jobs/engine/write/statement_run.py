@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
-from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ class StatementRun(Generic[Spec_co]):
         """The lease of this run: its tasks may leave files only while the lease exists."""
         storage = self.connector.storage
         return Lease(storage.filesystem, f"{storage.root}/{self.scratch}")
+
+    def planned_files(self) -> tuple[PlannedFile, ...]:
+        """The table's files, in the phase ``plan``; raises as ``plan_files`` does."""
+        with self.progress.phase("plan"), paused_collector():
+            return self.connector.metadata.plan_files(self.table)
 
     def begin(self, write: MergeWrite) -> MergeHandle:
         """Begin a write that leaves no files and no snapshot if the run is given up."""
