@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
 
 from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.iceberg import IcebergHook
@@ -129,11 +129,8 @@ def catalog_hook(conn_id: str) -> CatalogHook:
     Raises:
         RequestError: REQUEST_INVALID when there is no such connection, or of no known type.
     """
-    try:
-        connection = BaseHook.get_connection(conn_id)
-    except AirflowNotFoundException:
-        raise missing(conn_id, _HOOKS) from None
-    return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id)
+    hook, _ = _found(conn_id)
+    return hook(conn_id)
 
 
 def catalog_hook_once(conn_id: str) -> CatalogHook:
@@ -142,11 +139,17 @@ def catalog_hook_once(conn_id: str) -> CatalogHook:
     Raises:
         RequestError: REQUEST_INVALID when there is no such connection, or of no known type.
     """
+    hook, connection = _found(conn_id)
+    return hook(conn_id, connection)
+
+
+def _found(conn_id: str) -> tuple[Callable[..., CatalogHook], Connection]:
+    """The hook's class for the connection ``conn_id``, and the connection."""
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         raise missing(conn_id, _HOOKS) from None
-    return _HOOKS[require_type(conn_id, connection, _HOOKS)](conn_id, connection)
+    return _HOOKS[require_type(conn_id, connection, _HOOKS)], connection
 
 
 def catalog_types() -> frozenset[str]:

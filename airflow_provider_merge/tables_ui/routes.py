@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -27,7 +28,7 @@ from airflow_provider_merge.tables_ui.partition_pages import (
     read_days,
     read_partitions,
 )
-from airflow_provider_merge.tables_ui.reads import Place, Readable
+from airflow_provider_merge.tables_ui.reads import Place
 from airflow_provider_merge.tables_ui.workers import Workers
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError
@@ -153,7 +154,7 @@ async def tables(
     service: Service = request.app.state.service
 
     def work() -> answers.Tables:
-        readable: Readable = lambda dag_ids: readable_dags(dag_ids, user)  # noqa: E731
+        readable = partial(readable_dags, user=user)
         return read_tables(connection, service.names, readable, search, offset, limit)
 
     return await service.workers.run(connection, lambda: without_secrets(connection, work))
