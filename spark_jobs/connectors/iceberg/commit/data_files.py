@@ -57,14 +57,7 @@ def new_data_file(
     counted = [each for each in measured if modes[each.id] != "none"]
     bounds = {each.id: _bounds(each, statistics[each.name], modes[each.id]) for each in counted}
     record = {
-        "content": DATA,
-        "file_path": table.storage.location(document["path"], table.metadata.location),
-        "file_format": "PARQUET",
-        "record_count": document["rows"],
-        "file_size_in_bytes": document["size"],
-        # pyiceberg expects them to be there.
-        "column_sizes": [],
-        "nan_value_counts": [],
+        **_described(table, document, DATA),
         "value_counts": _pairs((each.id, document["rows"]) for each in counted),
         "null_value_counts": _pairs(
             (each.id, statistics[each.name].null_count) for each in counted
@@ -82,17 +75,27 @@ def new_delete_file(
     """The file of position deletes for ``data`` that a sink has written."""
     path = [{"key": PATH_ID, "value": data.path.encode()}]
     record = {
-        "content": POSITION_DELETES,
-        "file_path": table.storage.location(document["path"], table.metadata.location),
-        "file_format": "PARQUET",
-        "record_count": document["rows"],
-        "file_size_in_bytes": document["size"],
-        **{name: [] for name in ("column_sizes", "value_counts", "null_value_counts")},
-        "nan_value_counts": [],
+        **_described(table, document, POSITION_DELETES),
+        "value_counts": [],
+        "null_value_counts": [],
         "lower_bounds": path,
         "upper_bounds": path,
     }
     return NewDataFile(data.spec_id, data.partition, record)
+
+
+def _described(table: PinnedTable, document: Mapping[str, Any], content: int) -> dict[str, Any]:
+    """What an entry says of any new file, from its fragment's ``document``."""
+    return {
+        "content": content,
+        "file_path": table.storage.location(document["path"], table.metadata.location),
+        "file_format": "PARQUET",
+        "record_count": document["rows"],
+        "file_size_in_bytes": document["size"],
+        # pyiceberg expects them to be there.
+        "column_sizes": [],
+        "nan_value_counts": [],
+    }
 
 
 def _pairs(values: Iterator[tuple[int, Any]]) -> list[dict[str, Any]]:

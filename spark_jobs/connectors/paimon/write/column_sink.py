@@ -20,7 +20,11 @@ from spark_jobs.connectors.paimon.format.vectors import (
     read_vector,
 )
 from spark_jobs.connectors.paimon.read.range_scan import RangeFile, column_files
-from spark_jobs.connectors.paimon.write.file_documents import file_document, index_fragment
+from spark_jobs.connectors.paimon.write.file_documents import (
+    file_document,
+    index_fragment,
+    new_file_fragment,
+)
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
 from spark_jobs.connectors.paimon.write.task_files import TaskFiles
 from spark_jobs.datafiles.column_files import ColumnFiles
@@ -99,8 +103,7 @@ class ColumnSink:
         self._rows.finish()
         self._fragments += map(index_fragment, self._vectors.finish())
         for place, written in self._new_rows.finish():
-            document = {"removed": None, "added": file_document(written, place)}
-            self._fragments.append(Fragment(document, files_added=1, bytes_added=written.size))
+            self._fragments.append(new_file_fragment(written, place))
         return self._fragments
 
     def abort(self) -> None:

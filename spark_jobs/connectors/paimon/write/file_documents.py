@@ -24,6 +24,12 @@ def file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, An
     }
 
 
+def new_file_fragment(written: WrittenFile, place: BucketKey) -> Fragment:
+    """A file of new rows in ``place``."""
+    document = {"removed": None, "added": file_document(written, place)}
+    return Fragment(document, files_added=1, bytes_added=written.size)
+
+
 def index_fragment(index: WrittenIndex) -> Fragment:
     """A new index file, and its deletion vectors."""
     return Fragment(

@@ -17,7 +17,11 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import file_mappings, without_numbers
 from spark_jobs.connectors.paimon.format.vectors import VectorIndexWriter, read_vector
-from spark_jobs.connectors.paimon.write.file_documents import file_document, index_fragment
+from spark_jobs.connectors.paimon.write.file_documents import (
+    file_document,
+    index_fragment,
+    new_file_fragment,
+)
 from spark_jobs.connectors.paimon.write.moved_rows import MovedRows
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter, in_bucket
 from spark_jobs.connectors.paimon.write.source_file import SourceFile
@@ -96,9 +100,7 @@ class PaimonMergeSink:
         self._rows.finish()
         self._fragments += map(index_fragment, self._vectors.finish())
         for place, written in self._written_rows():
-            document = {"removed": None, "added": file_document(written, place)}
-            fragment = Fragment(document, files_added=1, bytes_added=written.size)
-            self._fragments.append(fragment)
+            self._fragments.append(new_file_fragment(written, place))
         return self._fragments
 
     def _written_rows(self) -> list[tuple[BucketKey, WrittenFile]]:
