@@ -9,7 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
+from py4j.protocol import Py4JError
 from pyarrow.types import is_floating
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -218,7 +220,7 @@ _FAILING: Mapping[str, Callable[[SparkSession, Path], DataFrame]] = {
 
 
 def failure(frame: DataFrame, storage: WarehouseStorage) -> JobError:
-    with pytest.raises(Exception) as raised:  # noqa: PT011
+    with pytest.raises((PySparkException, Py4JError)) as raised:
         materialized(frame, storage)
     return translated(raised.value)
 

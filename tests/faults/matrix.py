@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,14 @@ def faults_of(work: str, steps: Iterable[tuple[str, str]], warehouse: Path) -> I
         if event in LOSABLE:
             yield Fault(work, number, "killed after", where)
             yield Fault(work, number, "answer lost after", where)
+
+
+def print_survived(survived: Sequence[tuple[Fault, str, str]]) -> None:
+    """A line for each fault: the state that it left, and what the next try did."""
+    width = max(len(str(fault)) for fault, *_ in survived)
+    sys.stdout.write("\n")
+    for fault, state, then in survived:
+        sys.stdout.write(f"{fault!s:<{width}}  {state:<3}  {then}\n")
 
 
 def known(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ test-faults COMPACT=1` takes them all.
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.faults.compaction_matrix import CompactionMatrix
 from tests.faults.drivers import Drivers
+from tests.faults.matrix import print_survived
 from tests.support.turns import has_turn
 
 _PARTS = 40
@@ -34,8 +34,5 @@ def test_faults_at_every_step_of_a_compaction(
     survived = [(fault, *matrix.run(fault)) for fault in chosen]
 
     assert survived
-    width = max(len(str(fault)) for fault in chosen)
     with capsys.disabled():
-        sys.stdout.write("\n")
-        for fault, state, found in survived:
-            sys.stdout.write(f"{fault!s:<{width}}  {state}  {found}\n")
+        print_survived(survived)

@@ -7,7 +7,6 @@ A run takes the faults of a fifth of the steps, of another fifth with ``MERGE_TE
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.faults.drivers import Drivers
-from tests.faults.matrix import TABLE, Matrix
+from tests.faults.matrix import TABLE, Matrix, print_survived
 from tests.judge.judge import read_with_java
 from tests.judge.toolchain import JudgeMissingError, prepare
 from tests.support.turns import has_turn
@@ -68,8 +67,5 @@ def test_faults_at_every_step(
 
     outcomes = {(state, then) for _, state, then in survived}
     assert outcomes == {("old", "applied"), ("new", "found")}
-    width = max(len(str(fault)) for fault in chosen)
     with capsys.disabled():
-        sys.stdout.write("\n")
-        for fault, state, then in survived:
-            sys.stdout.write(f"{fault!s:<{width}}  {state:<3}  {then}\n")
+        print_survived(survived)

@@ -7,13 +7,13 @@ A run takes one of the catalogs: the faults of an eighth of its steps, and of th
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.faults.drivers import Drivers
 from tests.faults.iceberg import WORKS, IcebergMatrix
+from tests.faults.matrix import print_survived
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.turns import has_turn
 
@@ -45,8 +45,5 @@ def test_faults_at_every_step(
 
     outcomes = {(state, then) for _, state, then in survived}
     assert outcomes == {("old", "applied"), ("new", "found")}
-    width = max(len(str(fault)) for fault in chosen)
     with capsys.disabled():
-        sys.stdout.write("\n")
-        for fault, state, then in survived:
-            sys.stdout.write(f"{fault!s:<{width}}  {state:<3}  {then}\n")
+        print_survived(survived)

@@ -43,6 +43,18 @@ class Report:
     compacted: int = 0
     problems: list[str] = field(default_factory=list)
 
+    def compare(self, snapshot_id: int, found: list[Row], expected: Sequence[Row]) -> list[Row]:
+        """Note how the rows ``found`` differ from the replay's; the rows to go on with."""
+        self.compared += 1
+        if found == sorted(expected):
+            return list(expected)
+        self.problems.append(
+            f"snapshot {snapshot_id} has other rows than the replay: too many "
+            f"{sorted(set(found) - set(expected))[:5]}, missing "
+            f"{sorted(set(expected) - set(found))[:5]}, {len(found)} for {len(expected)}"
+        )
+        return found
+
     @property
     def conflict_share(self) -> float:
         """The share of attempts in whose read set somebody else committed meanwhile."""
@@ -132,15 +144,7 @@ def _replay(
             report.kinds[story.statement.kind] += 1
             rows = story.statement.applied(rows)
         if is_compaction or snapshot_id % _SAMPLE == 0 or snapshot_id == ids[-1]:
-            report.compared += 1
-            found = _rows_of(table, snapshot_id)
-            if found != sorted(rows):
-                report.problems.append(
-                    f"snapshot {snapshot_id} has other rows than the replay: too many "
-                    f"{sorted(set(found) - set(rows))[:5]}, missing "
-                    f"{sorted(set(rows) - set(found))[:5]}, {len(found)} for {len(rows)}"
-                )
-                rows = found
+            rows = report.compare(snapshot_id, _rows_of(table, snapshot_id), rows)
     return made
 
 

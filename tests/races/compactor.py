@@ -10,12 +10,12 @@ import random
 import sys
 import time
 import uuid
-from pathlib import Path
 from typing import Any
 
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
+from tests.races.journal import journal_of
 from tests.races.writer import opened
 from tests.support.compaction_runs import compact, in_groups_of
 
@@ -38,12 +38,7 @@ def run(plan: dict[str, Any]) -> None:
     catalog = CatalogSpec("paimon", plan["warehouse"], plan["options"])
     connector: Connector = opened(catalog, plan["credentials"], "own")
     until = time.monotonic() + plan["seconds"]
-    with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
-
-        def note(**entry: Any) -> None:
-            journal.write(json.dumps(entry) + "\n")
-            journal.flush()
-
+    with journal_of(plan) as note:
         while time.monotonic() < until:
             operation_id = f"compaction-{uuid.uuid4().hex}"
             note(compaction=operation_id)

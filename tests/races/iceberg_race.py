@@ -173,15 +173,8 @@ def _replayed(
             report.kinds[f"{story.statement.kind} of {story.by}"] += 1
             rows = story.statement.applied(rows)
         if operation == "replace" or index % _SAMPLE == 0 or is_last:
-            report.compared += 1
             found = as_rows(table.scan(snapshot_id=number).to_arrow().to_pylist())
-            if found != sorted(rows):
-                report.problems.append(
-                    f"snapshot {number} has other rows than the replay: too many "
-                    f"{sorted(set(found) - set(rows))[:5]}, missing "
-                    f"{sorted(set(rows) - set(found))[:5]}, {len(found)} for {len(rows)}"
-                )
-                rows = found
+            rows = report.compare(number, found, rows)
     return made
 
 

@@ -31,6 +31,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
+from tests.races.journal import journal_of
 from tests.races.statements import MODULUS, Row, Statement, random_statement
 from tests.support.iceberg_changes import deleted, inserted, updated
 from tests.support.paimon_tables import NAME
@@ -242,12 +243,7 @@ def run(plan: dict[str, Any]) -> None:
     chance, writer = random.Random(plan["seed"]), _WRITERS[plan["by"]](plan)
     _wait_for_all(Path(plan["journal"]), plan["writers"])
     until = time.monotonic() + plan["seconds"]
-    with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
-
-        def note(**entry: Any) -> None:
-            journal.write(json.dumps(entry) + "\n")
-            journal.flush()
-
+    with journal_of(plan) as note:
         while time.monotonic() < until:
             statement = _statement(chance, plan["partitions"], writer.kinds)
             operation_id = f"op-{uuid.uuid4().hex}"

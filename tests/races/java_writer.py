@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.judge.jvm import JudgeError
 from tests.judge.writer import JavaTable
+from tests.races.journal import journal_of
 from tests.races.statements import Statement, random_append
 from tests.support.paimon_tables import NAME
 
@@ -37,12 +38,7 @@ def run(plan: dict[str, Any]) -> None:
     chance, warehouse = random.Random(plan["seed"]), Path(plan["warehouse"])
     table = JavaTable(warehouse, str(NAME), _KINDS)
     until = time.monotonic() + plan["seconds"]
-    with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
-
-        def note(**entry: Any) -> None:
-            journal.write(json.dumps(entry) + "\n")
-            journal.flush()
-
+    with journal_of(plan) as note:
         while time.monotonic() < until:
             statement: Statement = random_append(chance, plan["partitions"])
             operation_id = f"op-{uuid.uuid4().hex}"

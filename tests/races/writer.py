@@ -32,6 +32,7 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
+from tests.races.journal import journal_of
 from tests.races.statements import Statement, random_statement
 from tests.support.keyed_changes import KeyedChange, keyed_batches, keyed_rows, new_row
 from tests.support.paimon_tables import NAME, change_rows, inserts, store
@@ -209,12 +210,7 @@ def run(plan: dict[str, Any]) -> None:
     catalog = CatalogSpec("paimon", plan["warehouse"], plan["options"])
     connector = opened(catalog, plan["credentials"], plan["publish"])
     until = time.monotonic() + plan["seconds"]
-    with Path(plan["journal"]).open("a", encoding="utf-8") as journal:
-
-        def note(**entry: Any) -> None:
-            journal.write(json.dumps(entry) + "\n")
-            journal.flush()
-
+    with journal_of(plan) as note:
         while time.monotonic() < until:
             statement, operation_id = (
                 random_statement(chance, plan["partitions"]),
