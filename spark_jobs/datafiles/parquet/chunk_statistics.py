@@ -69,7 +69,7 @@ class ChunkStatistics:
             return
         meta = chunks[0].meta
         trusted = values is not None or self._has_orders
-        bounds = _exact_bounds(column.elements[0], meta) if trusted else None
+        bounds = exact_bounds(column.elements[0], meta) if trusted else None
         if bounds is None or pa.types.is_floating(column.field.type):
             self._collector.add_column(column.name, self._decoded(column, chunks, rows))
             return
@@ -100,7 +100,7 @@ class ChunkStatistics:
         return codec.decode(Window(0, pa.py_buffer(b"".join(parts))), metas, rows)
 
 
-def _exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:
+def exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:
     """Minimum and maximum of a chunk; empty if it has no values, None if not known exactly."""
     if number(element, ElementField.TYPE) == footers.INT96:
         return None

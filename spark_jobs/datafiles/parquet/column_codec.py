@@ -259,11 +259,15 @@ def _signed_statistics(values: pa.ChunkedArray) -> Struct:
 
 
 def _extremes_of_short(raw: np.ndarray) -> tuple[bytes, bytes]:
-    """The least and the greatest of numbers that fit 64 bits, which they fill from the left."""
-    filled = np.zeros((len(raw), _LONG), dtype=np.uint8)
-    filled[:, : raw.shape[1]] = raw
-    numbers = filled.view(">i8")[:, 0].astype(np.int64)
-    return raw[numbers.argmin()].tobytes(), raw[numbers.argmax()].tobytes()
+    """The least and the greatest of numbers that fit 64 bits.
+
+    Each is read as a word of 64 bits, which starts with it; the bytes behind it decide nothing but
+    which of two equal numbers comes first.
+    """
+    count, width = raw.shape
+    stored = np.concatenate([raw.reshape(-1), np.zeros(_LONG, np.uint8)])
+    words = np.ndarray(count, ">i8", stored, strides=(width,)).astype(np.int64)
+    return raw[words.argmin()].tobytes(), raw[words.argmax()].tobytes()
 
 
 def _extremes_of_long(raw: np.ndarray) -> tuple[bytes, bytes]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet import plain_values, thrift
 from spark_jobs.datafiles.parquet.bit_packing import bit_packed, encode_hybrid, repeated, varint
+from spark_jobs.datafiles.parquet.chunk_statistics import exact_bounds
 from spark_jobs.datafiles.parquet.column_codec import EncodedChunk, Window, is_ordered, read_pages
 from spark_jobs.datafiles.parquet.footer import (
     MAGIC,
@@ -115,7 +116,9 @@ def without_rows(
         MetaField.COMPRESSED_SIZE: i64(sum(map(len, new_pages))),
         MetaField.DICTIONARY_PAGE: i64(len(MAGIC)),
         MetaField.DATA_PAGE: i64(len(MAGIC) + len(dictionary.page)),
-        MetaField.STATISTICS: thrift.struct(_statistics(column.elements[0], left, dictionary)),
+        MetaField.STATISTICS: thrift.struct(
+            _statistics(column.elements[0], left, dictionary, meta)
+        ),
     }
     kept = (MetaField.TYPE, MetaField.PATH, MetaField.CODEC)
     encodings = _encodings(dictionary, len(new_pages) - 1)
@@ -249,17 +252,31 @@ def _encodings(dictionary: _Dictionary, data_pages: int) -> Struct:
     }
 
 
-def _statistics(element: Struct, indices: pa.Array, dictionary: _Dictionary) -> Struct:
+def _statistics(
+    element: Struct, indices: pa.Array, dictionary: _Dictionary, before: Struct
+) -> Struct:
+    """Those of the rows that are left; ``before`` describes the chunk with all rows."""
     statistics: Struct = {StatisticsField.NULL_COUNT: i64(indices.null_count)}
     present: npt.NDArray[np.int32] = indices.drop_null().to_numpy()
     if len(present) == 0:
         return statistics
     used = _used_entries(present, dictionary.count)
+    # The rows that are left have all values that there were.
+    bounds = exact_bounds(element, before) if len(used) == dictionary.count else None
+    low, high = bounds or _extremes(element, used, dictionary)
+    statistics[StatisticsField.MAX_VALUE] = thrift.binary(high)
+    statistics[StatisticsField.MIN_VALUE] = thrift.binary(low)
+    return statistics
+
+
+def _extremes(
+    element: Struct, used: npt.NDArray[np.intp], dictionary: _Dictionary
+) -> tuple[bytes, bytes]:
+    """The least and the greatest of the entries ``used``."""
     entries = plain_values.decoded(element, dictionary.body, dictionary.count)
     extremes = pc.min_max(entries.take(pa.array(used)))
-    for field, name in ((StatisticsField.MAX_VALUE, "max"), (StatisticsField.MIN_VALUE, "min")):
-        statistics[field] = thrift.binary(_raw(element, entries, extremes[name], dictionary.body))
-    return statistics
+    low, high = (_raw(element, entries, extremes[name], dictionary.body) for name in ("min", "max"))
+    return low, high
 
 
 def _used_entries(indices: npt.NDArray[np.int32], count: int) -> npt.NDArray[np.intp]:
