@@ -1,10 +1,11 @@
 """Runs random statements until enough have been: ``make test-property N=3000 [SEED=7]``.
 
-Each seed is a table with three statements. ``PLAN=prepared`` lets all merges run under that plan
-where it can run them. The ledger (``.property/seeds.jsonl``, one for each plan) gets a line per
-seed, so that a run that was ended goes on where it stopped: with a seed, those of its range are run
-that were not run with this commit; without one, seeds that were never run at all. The exit code is
-1 when a seed failed; what fails is told as the smallest chain that still does.
+Each seed is a table with three statements. ``PLAN=prepared`` runs only merges, and only those that
+the plan can run; the last lines say how many did. The ledger (``.property/seeds.jsonl``, one for
+each plan) gets a line per seed, so that a run that was ended goes on where it stopped: with a seed,
+those of its range are run that were not run with this commit; without one, seeds that were never
+run at all. The exit code is 1 when a seed failed; what fails is told as the smallest chain that
+still does.
 """
 
 # ruff: noqa: T201 - a command speaks on the terminal
@@ -17,18 +18,18 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from spark_jobs.engine.merge.plan_limits import Plan
 from tests.property.cases import KINDS, STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse
 from tests.property.runner import Runner
-from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import EVOLVING, ICEBERG, TRACKED, TableKind, named_kinds
+from tests.support.table_kinds import BUILT, EVOLVING, ICEBERG, TRACKED, TableKind, named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="the first; default: the first never run")
     parser.add_argument("--kinds", help="only seeds of these kinds of tables, with commas")
     parser.add_argument(
-        "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
+        "--plan", choices=get_args(Plan), help="only merges, under this plan, of append tables"
     )
     parser.add_argument(
         "--others",
@@ -55,21 +56,20 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
-    of_plan = "seeds" if parsed.plan == "auto" else f"seeds-{parsed.plan}"
+    of_plan = f"seeds-{parsed.plan}" if parsed.plan else "seeds"
     of_plan += f"-{parsed.others}" if parsed.others else ""
     path = parsed.ledger or ROOT / ".property" / f"{of_plan}.jsonl"
     ledger, commit = Ledger(path), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
-    kinds = named_kinds(parsed.kinds.split(","), KINDS) if parsed.kinds else KINDS
+    kinds = BUILT if parsed.plan else KINDS
+    if parsed.kinds:
+        kinds = named_kinds(parsed.kinds.split(","), kinds)
     fitting = (seed for seed in itertools.count(first) if parsed.others or kind_of(seed) in kinds)
     seeds = list(itertools.islice(fitting, -(-parsed.statements // STATEMENTS_PER_TABLE)))
     missing = ledger.missing(seeds, commit)
     print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
-    with forced_plan(parsed.plan) as tally:
-        _run(missing, ledger, commit, deadline, _OTHERS.get(parsed.others, ()))
-    if parsed.plan != "auto":
-        print(tally)
+    _run(missing, ledger, commit, deadline, _OTHERS.get(parsed.others, ()), parsed.plan)
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]
     print(summary(runs))
     return int(any(run.failure for run in runs))
@@ -81,6 +81,7 @@ def _run(
     commit: str,
     deadline: float | None,
     kinds: tuple[TableKind, ...],
+    plan: Plan | None,
 ) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="property-") as folder,
@@ -90,7 +91,7 @@ def _run(
             if deadline is not None and time.monotonic() > deadline:
                 print(f"out of time before seed {seed}")
                 return
-            run = _run_seed(spark, seed, commit, kinds)
+            run = _run_seed(spark, seed, commit, kinds, plan)
             if run.failure and not _answers(spark):
                 raise SystemExit(f"Spark ended while seed {seed} ran, which says nothing about it")
             ledger.add(run)
@@ -107,13 +108,19 @@ def _answers(spark: SparkSession) -> bool:
         return False
 
 
-def _run_seed(spark: SparkSession, seed: int, commit: str, kinds: tuple[TableKind, ...]) -> Run:
+def _run_seed(
+    spark: SparkSession,
+    seed: int,
+    commit: str,
+    kinds: tuple[TableKind, ...],
+    plan: Plan | None,
+) -> Run:
     started = time.monotonic()
     failure = None
     with tempfile.TemporaryDirectory(prefix=f"seed-{seed}-") as folder:
         warehouse = Path(folder) / "warehouse"
         warehouse.mkdir()
-        runner = Runner(spark, Warehouse(warehouse), kinds=kinds)
+        runner = Runner(spark, Warehouse(warehouse), kinds=kinds, plan=plan)
         try:
             runner.run_seed(seed)
         except AssertionError as error:

@@ -23,6 +23,7 @@ from tests.property.evolving import evolving_chain, may_be_refused, may_store_no
 from tests.property.folder_tables import FolderTable
 from tests.property.iceberg_tables import IcebergTable
 from tests.property.paimon_tables import DATABASE, PaimonTable, Warehouse, arrow_table
+from tests.property.planned import is_refused, planned_chain
 from tests.property.requests import request_of
 from tests.property.row_ids import checked_rows, tracked_rows
 from tests.property.shrink import smallest
@@ -34,6 +35,7 @@ from tests.support.table_kinds import FOLDER, ICEBERG, TableKind
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_jobs.engine.merge.plan_limits import Plan
 
 AnyTable = PaimonTable | FolderTable | IcebergTable
 
@@ -67,19 +69,23 @@ class Runner:
     """A session and a warehouse for all examples of a run.
 
     ``kinds``: those of all tables; none: tables are of the kinds of their seeds. Ids of rows are
-    compared with Paimon's Java reader.
+    compared with Paimon's Java reader. ``plan``: the only one that runs; None: each statement has
+    its own.
     """
 
     spark: SparkSession
     warehouse: Warehouse
     census: Census = dataclasses.field(default_factory=Census)
     kinds: tuple[TableKind, ...] = ()
+    plan: Plan | None = None
 
     def run_seed(self, seed: int) -> None:
         """Run the chain of a seed and count what it met; a failure comes with a small chain."""
         chain = random_chain(seed, self.kinds[seed % len(self.kinds)] if self.kinds else None)
         if chain.table.kind.evolves_columns:
             chain = evolving_chain(chain, seed)
+        if self.plan is not None:
+            chain = planned_chain(chain, self.plan)
         self.census.seeds.append(seed)
         try:
             for met, _ in self.results(chain):
@@ -104,7 +110,8 @@ class Runner:
             outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
             result = self._run_step(step, table, number, chain)
-            if _is_refused(result) and may_be_refused(step.statement, chain.table):
+            by_table = _is_refused(result) and may_be_refused(step.statement, chain.table)
+            if by_table or is_refused(result, chain):
                 _require_same(Look.at(table), before)
                 continue
             expected = multiset(outcome.rows, chain.table.columns)

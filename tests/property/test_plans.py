@@ -8,10 +8,9 @@ import pprint
 import pytest
 
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.errors import ErrorCode
-from tests.oracle.merge import Merge
 from tests.property.cases import Chain, kind_of, random_chain
+from tests.property.planned import LIMITS, suited_chain
 from tests.property.runner import Runner
 from tests.support.forced_plans import Forced
 from tests.support.table_kinds import BUILT
@@ -20,7 +19,6 @@ from tests.support.turns import EVERYTHING
 # The only tables whose merges have more than one plan.
 _SEEDS = [seed for seed in range(4_000, 5_000) if kind_of(seed) in BUILT]
 _PLANS: tuple[Forced, ...] = ("join", "located", "prepared")
-_LIMITS = PlanLimits(filter_share=1000.0, located_share=1000.0)
 
 
 def _outcome(met: set[str], result: JobResult) -> tuple[object, ...]:
@@ -35,10 +33,9 @@ def _outcome(met: set[str], result: JobResult) -> tuple[object, ...]:
 
 
 def _merges(seed: int) -> Chain | None:
-    """The chain of a seed if it has merges, without its other statements."""
-    chain = random_chain(seed)
-    steps = tuple(step for step in chain.steps if isinstance(step.statement, Merge))
-    return dataclasses.replace(chain, steps=steps, limits=_LIMITS) if steps else None
+    """The chain of a seed if it has merges, half of which the prepared plan can run."""
+    suited = suited_chain(random_chain(seed), "prepared" if seed % 2 else "join")
+    return dataclasses.replace(suited, limits=LIMITS) if suited.steps else None
 
 
 @pytest.mark.slow
