@@ -1,5 +1,6 @@
 // Two snapshots of a table.
 
+import { sampleOf } from "./sample.js";
 import { tableOf, title } from "./table.js";
 import { ask, el, facts, fill, grid, moment, number, pageOf, pager, query, writer } from "./ui.js";
 
@@ -45,6 +46,7 @@ function differences(table, told, offset, turn) {
     ]),
     grid("Partitions that differ", columns, told.partitions),
     pager(offset, limit, told.total, turn),
+    told.sample ? sampleOf(table, told.before.snapshot_id, told.after.snapshot_id) : null,
   ];
 }
 

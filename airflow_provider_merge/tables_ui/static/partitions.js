@@ -37,6 +37,8 @@ function list(found, offset, sorted, onsort, turn) {
     { title: "Rows", sort: "rows", num: true, cell: (each) => number(each.rows) },
     { title: "Files", sort: "files", num: true, cell: (each) => number(each.files) },
     { title: "Small files", sort: "small_files", num: true, cell: (each) => number(each.small_files) },
+    ...(found.partitions.some((each) => each.delete_files)
+      ? [{ title: "Files of deletes", num: true, cell: (each) => number(each.delete_files) }] : []),
     { title: "Marked as deleted", sort: "marked_share", num: true, cell: (each) => percent(each.marked_share) },
     { title: "Size", sort: "size", num: true, cell: (each) => bytes(each.size) },
     { title: "Last change", sort: "last_change", cell: (each) => moment(each.last_change) },
