@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Final
 
@@ -19,8 +20,8 @@ _SECONDS: Final = 15.0
 _NOT_INSTALLED: Final = 3
 
 
-def read_rows(question: Question) -> list[PartRows]:
-    """The rows of each part, in their order.
+def read_rows(question: Question, environment: Mapping[str, str]) -> list[PartRows]:
+    """The rows of each part, in their order; ``environment`` is that of the process.
 
     Raises:
         CatalogError: LIBRARY_MISSING, DATA_FILE_UNREADABLE.
@@ -34,6 +35,7 @@ def read_rows(question: Question) -> list[PartRows]:
             input=json.dumps(asdict(question)).encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env=dict(environment),
             timeout=_SECONDS,
             check=False,
         )

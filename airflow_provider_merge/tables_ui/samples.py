@@ -16,6 +16,7 @@ from airflow_provider_merge.row_samples.documents import (
     Question,
 )
 from airflow_provider_merge.row_samples.process import read_rows
+from airflow_provider_merge.submit.surroundings import environment_of_jobs
 from airflow_provider_merge.tables_ui.answers import PartitionSample, Sample
 from airflow_provider_merge.tables_ui.opened import OpenTable
 from spark_jobs.errors import NotSupportedError
@@ -49,7 +50,10 @@ def plan_sample(table: OpenTable, sides: tuple[int, int]) -> PlannedSample:
     shown = [(each, family) for each in columns if (family := family_of(each.type)) is not None]
     shown = shown[:MOST_COLUMNS]
     if not shown:
-        raise NotSupportedError(f"{table.name} has no column whose values can be shown.")
+        raise NotSupportedError(
+            f"{table.name} has no column whose values can be shown.",
+            "Compare the table at both snapshots with a query.",
+        )
     names = [each.name for each, _ in shown]
     chosen = {each.name: each for each in _chosen([each for each in found if not each.obstacle])}
     others = [each for each in found if each.name not in chosen]
@@ -81,7 +85,9 @@ def read_sample(planned: PlannedSample) -> Sample:
         CatalogError: LIBRARY_MISSING, DATA_FILE_UNREADABLE.
         TimeoutError: it took too long.
     """
-    found = read_rows(planned.question) if planned.names else []
+    # Damaged files are read there: nothing of Airflow's own should be.
+    environment = environment_of_jobs()
+    found = read_rows(planned.question, environment) if planned.names else []
     read = [
         PartitionSample(
             name=name,

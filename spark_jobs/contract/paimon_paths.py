@@ -136,7 +136,7 @@ def _shortest_single(value: float) -> Decimal:
     for digits in range(1, _SINGLE_DIGITS):
         rounded = Decimal(f"{single:.{digits}g}")
         last = Decimal(1).scaleb(rounded.adjusted() - digits + 1)
-        near = (rounded - last, rounded, rounded + last)
+        near = (rounded, rounded - last, rounded + last)
         found = [each for each in near if struct.pack("<f", float(each)) == stored]
         if found:
             return min(found, key=lambda each: abs(each - exact))

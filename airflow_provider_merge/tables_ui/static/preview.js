@@ -141,7 +141,8 @@ function statement(fields) {
 
 /** Whether a rendered field has a value; some are JSON as text. */
 function filled(value) {
-  return !["", "[]", "{}", "null", "None"].includes(typeof value === "string" ? value : JSON.stringify(value ?? ""));
+  const empty = ["", "[]", "{}", "null", "None"];
+  return value !== undefined && !empty.includes(typeof value === "string" ? value : JSON.stringify(value));
 }
 
 function isTrue(value) {

@@ -27,14 +27,14 @@ function parts(told) {
 function part(names, told) {
   const name = told.name || "the whole table";
   const rows = [...told.removed.map((row) => ["before", row]), ...told.added.map((row) => ["after", row])];
+  const more = rows.length < told.removed_count + told.added_count ? " The first of them:" : "";
   const columns = [
     { title: "Only", cell: ([side]) => el("span", { class: `badge ${side}` }, side) },
     ...names.map((title, index) => ({ title: el("span", { class: "long" }, title), cell: ([, row]) => value(row[index]) })),
   ];
   return el("div", {},
     el("h3", { class: "long" }, name),
-    told.problem ? el("p", { class: "muted" }, told.problem) : el("p", { class: "muted" },
-      `${number(told.removed_count)} rows only before, ${number(told.added_count)} only after; the first ${number(rows.length)}:`),
+    el("p", { class: "muted" }, told.problem || `Rows only before: ${number(told.removed_count)}. Rows only after: ${number(told.added_count)}.${more}`),
     rows.length > 0 ? grid(`Rows of ${name} that differ`, columns, rows) : null);
 }
 
