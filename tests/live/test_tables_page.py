@@ -118,6 +118,9 @@ def test_the_pages_about_a_table(table, server, browser, tmp_path):
     hostile_rows_are_shown_as_text(browser, url, rows)
     server.client.set_xcom(NAME, "run", "preview", hostile_result(hostile_texts(500)))
     a_hostile_result_is_shown_as_text(browser, url)
+    error = dict(zip(("code", "message", "remedy"), hostile_texts(3), strict=True))
+    server.client.add_xcom(NAME, "run", "fails", "merge_dry_run_error", error)
+    why_a_dry_run_fails(browser, url, error)
 
 
 def hostile_rows_are_shown_as_text(browser: Browser, url: str, table: HostileRows) -> None:
@@ -164,6 +167,13 @@ def hostile_texts_are_shown_as_text(
         names = [name for name in names if f"odd.{name}" not in shown]
         assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
     assert names == []
+
+
+def why_a_dry_run_fails(browser: Browser, url: str, error: dict[str, str]) -> None:
+    browser.open(f"{url}/lakehouse/preview?dag_id={NAME}&run_id=run&task_id=fails")
+    assert browser.text("//h1") == f"What the statement would do to shop.{NAME}"
+    assert browser.text("//div[@role='alert']").split("\n") == list(error.values())
+    assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
 
 
 def from_a_failed_run_to_the_snapshot_before(browser: Browser, url: str) -> None:
@@ -231,10 +241,23 @@ def narrow_and_dark(browser: Browser, url: str, pictures: Path) -> None:
     browser.open(f"{url}/lakehouse/table?connection=paimon_default&database=shop&table={NAME}")
     wait_for("the picture", lambda: browser.run(_PAINTED))
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
-    # Nothing but tables, which scroll by themselves, is wider than the window.
+    browser.picture(pictures / "narrow.png")
+    fits_and_has_no_serious_problem(browser)
+    place = f"connection=paimon_default&database=shop&table={NAME}"
+    for page, shown in (
+        ("?connection=paimon_default&older_than=3600", "//button[.='Go on']"),
+        (f"compare?{place}&before=1&after=2", "//td[.='day=2026-01-29']"),
+        (f"preview?dag_id={NAME}&run_id=run&task_id=preview", "//td[.='day=2026-01-30']"),
+    ):
+        browser.open(f"{url}/lakehouse/{page}")
+        assert browser.text(shown)
+        fits_and_has_no_serious_problem(browser)
+
+
+def fits_and_has_no_serious_problem(browser: Browser) -> None:
+    """Nothing but tables, which scroll by themselves, is wider than the window."""
     assert browser.run(_TOO_WIDE) == []
     assert serious_problems(browser) == []
-    browser.picture(pictures / "narrow.png")
 
 
 def serious_problems(browser: Browser) -> Any:

@@ -1,7 +1,7 @@
 // Partitions of the newest snapshot: a picture by day where they are dates, and a list.
 
 import { calendar } from "./plots.js";
-import { ask, bytes, el, facts, fill, grid, moment, number, pager, percent, query, remember } from "./ui.js";
+import { ask, bytes, el, facts, fill, grid, labelled, moment, number, pager, percent, query, remember } from "./ui.js";
 
 const limit = 100;
 
@@ -28,7 +28,7 @@ export async function partitionsPart(table) {
   };
   await show(0);
   ask("days", table).then((found) => found.column && calendar(picture, found.column, found.days)).catch(() => {});
-  return [picture, el("div", { class: "controls" }, el("label", { for: "partition" }, "Search"), search), results];
+  return [picture, el("div", { class: "controls" }, labelled("Search", search)), results];
 }
 
 function list(found, offset, sorted, onsort, turn) {

@@ -1,6 +1,6 @@
 // The list of tables of one connection.
 
-import { age, ask, bytes, el, fill, grid, moment, number, pageOf, pager, query, remember, writer } from "./ui.js";
+import { age, ask, bytes, el, fill, grid, labelled, moment, number, pageOf, pager, query, remember, writer } from "./ui.js";
 
 const limit = 50;
 const ages = [
@@ -41,10 +41,10 @@ export async function tablesPage() {
   return [
     el("h1", {}, "Tables"),
     el("div", { class: "controls" },
-      el("label", { for: "connection" }, "Connection"), select,
-      el("label", { for: "search" }, "Search"), field("search", "Part of a name"),
-      el("label", { for: "older_than" }, "Last snapshot"), older,
-      el("label", { for: "writer" }, "Last written by"), field("writer", "DAG, task, engine or user")),
+      labelled("Connection", select),
+      labelled("Search", field("search", "Part of a name")),
+      labelled("Last snapshot", older),
+      labelled("Last written by", field("writer", "DAG, task, engine"))),
     results,
   ];
 }
