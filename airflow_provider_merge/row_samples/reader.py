@@ -119,27 +119,25 @@ class Reader:
 
     def _first(self, files: Sequence[tuple[str, int]]) -> list[Row]:
         for location, rows in files:
-            with self._opened(location, rows) as file:
-                names = [name for name, _, _ in self.question.columns]
+            with self._opened(location, rows) as (file, names):
                 batches = file.iter_batches(MOST_ROWS, columns=names, use_threads=False)
                 batch = next(batches, None)
                 if batch is not None and batch.num_rows:
-                    return self._shown(list(self._stored(batch)))
+                    return self._shown(list(self._stored(batch, names)))
         return []
 
     def _all(self, files: Sequence[tuple[str, int]]) -> Iterator[Stored]:
         for location, rows in files:
-            with self._opened(location, rows) as file:
+            with self._opened(location, rows) as (file, names):
                 groups = range(file.metadata.num_row_groups)
                 sizes = (file.metadata.row_group(each).total_byte_size for each in groups)
                 if sum(sizes) > _MOST_UNPACKED:
                     raise ObstacleError(_TOO_LARGE)
-                names = [name for name, _, _ in self.question.columns]
-                yield from self._stored(file.read(columns=names, use_threads=False))
+                yield from self._stored(file.read(columns=names, use_threads=False), names)
 
     @contextmanager
-    def _opened(self, location: str, rows: int) -> Iterator[Any]:
-        """The file, whose rows and columns are those that metadata tells."""
+    def _opened(self, location: str, rows: int) -> Iterator[tuple[Any, list[str]]]:
+        """The file, which has the rows that metadata tells, and its names of the columns."""
         import pyarrow.parquet as pq
 
         with _stored_file(location, self.question.options) as stored:
@@ -148,16 +146,15 @@ class Reader:
             )
             if file.metadata.num_rows != rows:
                 raise ObstacleError("A file does not have the rows that the metadata tells.")
-            for column in self.question.columns:
-                _require_column(file.schema_arrow, *column)
-            yield file
+            schema = file.schema_arrow
+            yield file, [_name_in(schema, *column) for column in self.question.columns]
 
-    def _stored(self, rows: Any) -> Iterator[Stored]:
+    def _stored(self, rows: Any, names: Sequence[str]) -> Iterator[Stored]:
         """The rows of a batch or table, as tuples of their values' texts in bytes."""
         columns = [
             # By name: files have an order of their own.
             _texts(rows.column(rows.schema.get_field_index(name)), family)
-            for name, family, _ in self.question.columns
+            for name, (_, family, _) in zip(names, self.question.columns, strict=True)
         ]
         return zip(*columns, strict=True)
 
@@ -166,17 +163,20 @@ class Reader:
         return [[_cut(*each) for each in zip(row, families, strict=True)] for row in rows]
 
 
-def _require_column(schema: Any, name: str, family: str, field_id: int | None) -> None:
-    """Raise ObstacleError unless a file has the column, with values of that family."""
-    place = schema.get_field_index(name)
-    if place < 0:
+def _name_in(schema: Any, name: str, family: str, field_id: int | None) -> str:
+    """What a file calls a column, which it knows by its id, if that is given, or by its name.
+
+    Raises:
+        ObstacleError: it has no such column, or values of another family there.
+    """
+    found = [each for each in schema if each.name == name]
+    if field_id is not None:
+        wanted = str(field_id).encode()
+        found = [each for each in schema if (each.metadata or {}).get(_FIELD_ID) == wanted]
+    is_one = len(found) == 1 and schema.get_field_index(found[0].name) >= 0
+    if not is_one or _family_of(_plain_type(found[0].type)) != family:
         raise ObstacleError(_OTHER_COLUMNS)
-    column = schema.field(place)
-    known = (column.metadata or {}).get(_FIELD_ID)
-    if field_id is not None and known != str(field_id).encode():
-        raise ObstacleError(_OTHER_COLUMNS)
-    if _family_of(_plain_type(column.type)) != family:
-        raise ObstacleError(_OTHER_COLUMNS)
+    return str(found[0].name)
 
 
 def _plain_type(kind: Any) -> Any:

@@ -152,6 +152,14 @@ def test_an_iceberg_table(iceberg_catalog, admin):
     (part,) = sample_of(admin, first, table.head, **asked)["partitions"]
     assert part["removed"] == [["1", "2026-01-31 12:00:00.000000", "Oslo"]]
     assert part["added"] == [["3", "2026-01-31 12:00:00.000000", "Oslo"]]
+    # A column is known by its id, whatever it is called by now.
+    with table.table.update_schema() as change:
+        change.rename_column("city", "town")
+    table.table.append(rows(4).rename_columns(["id", "ts", "town"]))
+    admin.client.app.state.service = Service()
+    told = sample_of(admin, first, table.head, **asked)
+    assert told["columns"] == ["id", "ts", "town"]
+    assert sorted(row[0] for row in told["partitions"][0]["added"]) == ["3", "4"]
     second, (path,) = table.head, table.paths()[-1:]
     table.mark(rows=1, of=path)
     admin.client.app.state.service = Service()
