@@ -203,6 +203,16 @@ def _config() -> dict[str, Any]:
                 "example": "paimon_default,iceberg_default",
                 "default": "",
             },
+            "ui_samples": {
+                "description": (
+                    "Ids of catalog connections, separated by commas, of whose tables the pages "
+                    "may show a sample of rows, to those who may edit the connection."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "paimon_default",
+                "default": "",
+            },
             "ui_permission": {
                 "description": (
                     "Name of a custom view of the auth manager. Who sees the pages about tables "

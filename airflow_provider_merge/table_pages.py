@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from spark_jobs.contract.request import JobRequest, TableName
     from spark_jobs.contract.result import JobResult
 
+# The XCom of a dry run that failed: the fields of ``ErrorInfo``.
+DRY_RUN_ERROR: Final = "merge_dry_run_error"
 # Where Airflow mounts the pages and their API.
 PREFIX: Final = "/lakehouse"
 
@@ -24,14 +26,20 @@ def page_before(conn_id: str, table: TableName) -> str:
 
 def page_of_result(conn_id: str, request: JobRequest, result: JobResult) -> str:
     """What the task did: the table at its snapshot, or what a dry run would do."""
-    table, origin = request.table, request.origin
+    table = request.table
     if result.status == "dry_run":
-        task = {"dag_id": origin.dag_id, "run_id": origin.run_id, "task_id": origin.task_id}
-        return _page("preview", {**task, "map_index": origin.map_index})
+        return page_of_preview(request)
     if result.maintenance is not None:
         return _table(conn_id, table, tab="care")
     snapshot_id = result.new_snapshot_id or result.base_snapshot_id
     return _table(conn_id, table) if snapshot_id is None else _table(conn_id, table, snapshot_id)
+
+
+def page_of_preview(request: JobRequest) -> str:
+    """What a dry run would do, or why it would fail."""
+    origin = request.origin
+    task = {"dag_id": origin.dag_id, "run_id": origin.run_id, "task_id": origin.task_id}
+    return _page("preview", {**task, "map_index": origin.map_index})
 
 
 def _table(

@@ -94,6 +94,7 @@ def requests(url: str, table: str, *, quiet: bool = False) -> None:
         *(("sizes", None) for _ in range(3)),
         ("care", {}),
         ("compare", {"before": 100, "after": 200}),
+        *(("tables", each) for each in ({}, {"older_than": 60}, {"writer": "nobody"})),
     ):
         query = {**names, **(at if more is None else more)}
         began = time.monotonic()

@@ -37,10 +37,14 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; ``type`` is the format's, such as ``DECIMAL(10, 2) NOT NULL``."""
+    """One column; ``type`` is the format's, such as ``DECIMAL(10, 2) NOT NULL``.
+
+    ``field_id`` stays the same when the column is renamed.
+    """
 
     name: str
     type: str
+    field_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,8 @@ class CompactionFacts:
     fit into one file (with a primary key: of its highest level); stored ``rows``, and
     ``marked_rows`` that deletion vectors mark (None: a writer did not count them); in a table with
     a primary key, ``sorted_runs`` by bucket and ``level_0_files``.
+
+    ``delete_files``, of formats that have such files, are the paths of those that may mark rows.
     """
 
     values: Mapping[str, str | None]
@@ -110,6 +116,7 @@ class CompactionFacts:
     sorted_runs: Mapping[int, int]
     level_0_files: int
     pending_files: int
+    delete_files: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:

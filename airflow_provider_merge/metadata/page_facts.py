@@ -5,9 +5,12 @@ Everything raises what ``TableReader`` raises, and is read from metadata alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
+from airflow_provider_merge.metadata.model import CompactionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,36 @@ class PageFacts(Protocol):
 
     def schema_ids(self) -> list[int]:
         """The ids of all schemas, the oldest first."""
+        ...
+
+    def compaction(self, snapshot: Any) -> list[CompactionFacts]:
+        """What a compaction by the table's options would find in a snapshot, by partition.
+
+        Raises:
+            NotSupportedError: such a table is not compacted, or an option of it has an invalid
+                value.
+        """
+        ...
+
+    @property
+    def compactor(self) -> str:
+        """What does such a compaction, in words."""
+        ...
+
+    def differing_files(self, before: Any, after: Any) -> list[DifferingFiles]:
+        """The data files that only one of two snapshots has, by partition.
+
+        Raises:
+            NotSupportedError: they do not tell which rows differ.
+        """
+        ...
+
+    def row_columns(self, snapshot: Any) -> list[RowColumn]:
+        """The columns that the data files of a snapshot have."""
+        ...
+
+    def file_options(self, location: str) -> Mapping[str, Any]:
+        """How fsspec opens a data file; holds secrets."""
         ...
 
     def expiry(self, now_millis: int) -> Expiry:

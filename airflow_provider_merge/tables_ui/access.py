@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -57,12 +57,30 @@ def require_connection(
     Raises:
         HTTPException: 403.
     """
-    if connection not in _shared() and not _may_read(connection, user):
+    if connection not in _named("ui_connections") and not _may(connection, user):
         raise HTTPException(status.HTTP_403_FORBIDDEN, "Forbidden")
     return connection
 
 
 ReadableConnection = Annotated[str, Depends(require_connection)]
+
+
+def may_see_rows(connection: str, user: BaseUser) -> bool:
+    """Whether the user may see rows of tables: the right to change the connection is needed.
+
+    Who has it could read the tables anyhow. Only of connections that ``ui_samples`` names.
+    """
+    return connection in _named("ui_samples") and _may(connection, user, "PUT")
+
+
+def require_rows(connection: str, user: BaseUser) -> None:
+    """Check that the user may see rows.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if not may_see_rows(connection, user):
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "Forbidden")
 
 
 def readable_dags(dag_ids: Iterable[str], user: BaseUser) -> frozenset[str]:
@@ -92,7 +110,7 @@ def visible_connections(user: BaseUser) -> list[CatalogConnection]:
             Connection.conn_type.in_(types)
         )
         found = {str(each.conn_id): str(each.conn_type) for each in session.execute(wanted)}
-    shared, environment = _shared(), EnvironmentVariablesBackend()
+    shared, environment = _named("ui_connections"), EnvironmentVariablesBackend()
     for conn_id in _environment_ids():
         found[conn_id] = _type_by(environment.get_connection, conn_id)
     for conn_id in set(shared) - found.keys():
@@ -100,19 +118,19 @@ def visible_connections(user: BaseUser) -> list[CatalogConnection]:
     return [
         CatalogConnection(connection=conn_id, type=conn_type)
         for conn_id, conn_type in sorted(found.items())
-        if conn_type in types and (conn_id in shared or _may_read(conn_id, user))
+        if conn_type in types and (conn_id in shared or _may(conn_id, user))
     ]
 
 
-def _may_read(connection: str, user: BaseUser) -> bool:
+def _may(connection: str, user: BaseUser, method: Literal["GET", "PUT"] = "GET") -> bool:
     details = ConnectionDetails(conn_id=connection, team_name=Connection.get_team_name(connection))
     manager = get_auth_manager()
-    return manager.is_authorized_connection(method="GET", details=details, user=user)
+    return manager.is_authorized_connection(method=method, details=details, user=user)
 
 
-def _shared() -> tuple[str, ...]:
-    """The connections that everybody who sees the pages may look at."""
-    text = conf.get("merge", "ui_connections", fallback="") or ""
+def _named(option: str) -> tuple[str, ...]:
+    """The connections that an option names."""
+    text = conf.get("merge", option, fallback="") or ""
     return tuple(each.strip() for each in text.split(",") if each.strip())
 
 

@@ -88,13 +88,17 @@ class ListedTable(BaseModel):
 
 
 class Tables(BaseModel):
-    """A page of a connection's tables; ``total`` counts those that the search finds.
+    """A page of a connection's tables; ``total`` counts those whose name the search finds.
 
-    ``complete``: False if the catalog has more tables than are listed.
+    ``complete``: False if the catalog has more tables than are listed. ``looked_at`` of the tables
+    were read for this page, which has those that pass the filters. ``next`` is the ``offset`` of
+    the page behind it; None: there is none.
     """
 
     total: int
     complete: bool
+    looked_at: int
+    next: int | None
     tables: list[ListedTable]
 
 
@@ -185,6 +189,7 @@ class PartitionAnswer(BaseModel):
     files: int
     size: int
     small_files: int | None
+    delete_files: int | None
     marked_share: float | None
     last_change: str | None
 
@@ -232,13 +237,20 @@ class ExpiryAnswer(BaseModel):
 
 
 class CompactionAnswer(BaseModel):
-    """What there is to compact."""
+    """What there is to compact for what is named by ``compactor``.
+
+    ``partitions`` are those with small files that would be put together. ``delete_files`` mark rows
+    as deleted, in formats that have such files.
+    """
+
+    compactor: str
 
     partitions: int
     small_files: int
     small_size: int
     files: int
     marked_rows: int | None
+    delete_files: int
 
 
 class Care(BaseModel):
@@ -272,3 +284,31 @@ class Comparison(BaseModel):
     rows_before: int | None
     rows_after: int | None
     partitions: list[PartitionDifference]
+    sample: bool
+
+
+class PartitionSample(BaseModel):
+    """Rows of one partition that only one of two snapshots has, each with a text for each column.
+
+    They are the first of ``removed_count`` and ``added_count`` rows; long texts are cut off. With
+    ``problem``, which says why, there are none.
+    """
+
+    name: str
+    removed: list[list[str | None]] = []
+    added: list[list[str | None]] = []
+    removed_count: int = 0
+    added_count: int = 0
+    problem: str = ""
+
+
+class Sample(BaseModel):
+    """Rows in which two snapshots differ, of some of the ``total`` partitions that differ.
+
+    Values are compared and shown only of ``columns``, not of ``left_out``.
+    """
+
+    total: int
+    columns: list[str]
+    left_out: list[str]
+    partitions: list[PartitionSample]

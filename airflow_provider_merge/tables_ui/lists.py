@@ -63,25 +63,68 @@ class _Seen:
     problem: Problem | None = None
 
 
-def read_tables(
-    connection: str, names: Names, readable: Readable, search: str, offset: int, limit: int
-) -> Tables:
-    """A page of the tables whose name has ``search`` in it; of each the newest snapshot is read.
+@dataclass(frozen=True, slots=True)
+class TableQuery:
+    """Which tables: those whose name has ``search`` in it, from position ``offset`` on.
+
+    ``older_than``: the newest snapshot is older than so many seconds. ``writer``: part of who wrote
+    it. A table that cannot be read passes, with its problem.
+    """
+
+    search: str = ""
+    older_than: int | None = None
+    writer: str = ""
+    offset: int = 0
+    limit: int = 50
+
+    @property
+    def filters(self) -> bool:
+        """Whether a table has to be read to know that it is wanted."""
+        return self.older_than is not None or bool(self.writer)
+
+    def passes(self, seen: _Seen, told: ListedTable) -> bool:
+        """Whether a table is wanted, of which ``told`` is told: nothing of runs that are hidden."""
+        if told.problem is not None or not self.filters:
+            return True
+        if seen.latest is None or told.latest is None:
+            return False
+        age = time.time() - seen.latest.time_millis / 1000
+        if self.older_than is not None and age <= self.older_than:
+            return False
+        run = told.latest.run
+        names = (told.latest.writer, *((run.dag_id, run.task_id) if run else ()))
+        return any(self.writer.lower() in name.lower() for name in names)
+
+
+def read_tables(connection: str, names: Names, readable: Readable, query: TableQuery) -> Tables:
+    """A page of tables, of each of which the newest snapshot is read.
+
+    With filters, so many tables are read as a page has time for, until it is full.
 
     Raises:
         JobError: the catalog cannot be read. What is wrong with one table is told with it.
     """
     hook = catalog_hook_once(connection)
-    everything, wanted = names.of(connection, hook), search.lower()
+    everything, wanted = names.of(connection, hook), query.search.lower()
     listed = everything[:_MOST_NAMES]
     found = [each for each in listed if wanted in str(each).lower()] if wanted else listed
-    seen = _seen(hook, found[offset : offset + limit])
-    dags = {dag_of(each.latest) for each in seen if each.latest} - {None}
-    allowed = readable({each for each in dags if each}) if dags else frozenset()
+    at, tables, deadline = query.offset, list[ListedTable](), time.monotonic() + _SECONDS
+    while at < len(found) and len(tables) < query.limit and time.monotonic() < deadline:
+        seen = _seen(hook, found[at : at + query.limit], deadline)
+        dags = {dag_of(each.latest) for each in seen if each.latest} - {None}
+        allowed = readable({each for each in dags if each}) if dags else frozenset()
+        for each in seen:
+            told = _listed(each, allowed)
+            at += 1
+            tables += [told] if query.passes(each, told) else []
+            if len(tables) == query.limit:
+                break
     return Tables(
         total=len(found),
         complete=len(everything) <= _MOST_NAMES,
-        tables=[_listed(each, allowed) for each in seen],
+        looked_at=at - min(query.offset, at),
+        next=at if at < len(found) else None,
+        tables=tables,
     )
 
 
@@ -95,9 +138,8 @@ def _listed(seen: _Seen, allowed: frozenset[str]) -> ListedTable:
     return told
 
 
-def _seen(hook: CatalogHook, names: Sequence[TableName]) -> list[_Seen]:
+def _seen(hook: CatalogHook, names: Sequence[TableName], deadline: float) -> list[_Seen]:
     readers = ThreadPoolExecutor(_READERS, thread_name_prefix="tables-list")
-    deadline = time.monotonic() + _SECONDS
     try:
         waiting = [readers.submit(_look, hook, name) for name in names]
         seen = []

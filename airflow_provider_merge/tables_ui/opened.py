@@ -17,7 +17,6 @@ from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.storage.locations import is_local
-from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 
@@ -28,13 +27,16 @@ _MOST_PARTITIONS: Final = 50_000
 _MOST_COUNTED: Final = 5000
 _READERS: Final = 8
 
+# A snapshot, and the newest schema.
+_Now = tuple[Snapshot | None, int]
+
 
 @dataclass
 class OpenTable:
     """A table as ``look`` has found it. Only one thread at a time works on it (``lock``).
 
-    ``counted`` has the partitions of a snapshot under a schema; ``changes`` and ``totals`` have the
-    files of snapshots by id.
+    ``counted`` and ``compactable`` have the partitions of a snapshot under a schema; ``changes``
+    and ``totals`` have the files of snapshots by id.
     """
 
     connection: str
@@ -43,7 +45,8 @@ class OpenTable:
     cache: SnapshotCache = field(default_factory=SnapshotCache)
     changes: dict[int, FileChange | None] = field(default_factory=dict)
     totals: dict[int, Totals] = field(default_factory=dict)
-    counted: tuple[tuple[Snapshot | None, int], list[PartitionFacts]] | None = None
+    counted: tuple[_Now, list[PartitionFacts]] | None = None
+    compactable: tuple[_Now, Mapping[str, CompactionFacts]] | None = None
     _looked: float = float("-inf")
     view: TableView = field(init=False)
     facts: PageFacts = field(init=False)
@@ -125,9 +128,11 @@ class OpenTable:
         Raises:
             NotSupportedError: it cannot be told.
         """
-        if self.view.latest is None:
-            return {}
-        return {each.name: each for each in self.view.compaction_facts(CompactSpec(), {})}
+        key = (self.view.latest, self.view.schema.schema_id)
+        if self.compactable is None or self.compactable[0] != key:
+            found = self.facts.compaction(self.view.latest) if self.view.latest else []
+            self.compactable = (key, {each.name: each for each in found})
+        return self.compactable[1]
 
     def known_compaction(self) -> Mapping[str, CompactionFacts] | None:
         """The same; None where it cannot be told."""
@@ -185,11 +190,8 @@ class OpenTables:
                 if kept <= _MOST_PARTITIONS:
                     break
                 kept -= _weight(each)
-                each.counted = None
-                each.cache.compaction.clear()
+                each.counted = each.compactable = None
 
 
 def _weight(table: OpenTable) -> int:
-    counted = table.counted
-    partitions = len(counted[1]) if counted else 0
-    return partitions + sum(len(each) for each in table.cache.compaction.values())
+    return sum(len(each[1]) for each in (table.counted, table.compactable) if each)

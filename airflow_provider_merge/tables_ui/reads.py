@@ -143,9 +143,14 @@ def read_care(table: OpenTable) -> Care:
 
 
 def read_comparison(
-    table: OpenTable, readable: Readable, sides: tuple[int, int], offset: int, limit: int
+    table: OpenTable,
+    readable: Readable,
+    sides: tuple[int, int],
+    offset: int,
+    limit: int,
+    sample: bool,
 ) -> Comparison:
-    """What two snapshots differ in, by partition."""
+    """What two snapshots differ in, by partition; ``sample``: the caller may see rows."""
     before, after = (table.snapshot(each) for each in sides)
     changes = table.table.diff(before, after)
     told = _told(table, [before, after], readable)
@@ -167,6 +172,7 @@ def read_comparison(
             )
             for each in changes[offset : offset + limit]
         ],
+        sample=sample,
     )
 
 
@@ -243,11 +249,13 @@ def _expiry(table: OpenTable) -> ExpiryAnswer:
 def _compaction(table: OpenTable) -> CompactionAnswer:
     facts = list(table.compaction().values())
     return CompactionAnswer(
+        compactor=table.facts.compactor,
         partitions=sum(each.joinable_files > 1 for each in facts),
         small_files=sum(each.small_files for each in facts),
         small_size=sum(each.small_size for each in facts),
         files=sum(each.files for each in facts),
         marked_rows=_sum(each.marked_rows for each in facts),
+        delete_files=len(frozenset[str]().union(*(each.delete_files for each in facts))),
     )
 
 

@@ -16,11 +16,13 @@ from airflow_provider_merge.tables_ui import answers, reads
 from airflow_provider_merge.tables_ui.access import (
     PageUser,
     ReadableConnection,
+    may_see_rows,
     readable_dags,
+    require_rows,
     visible_connections,
 )
 from airflow_provider_merge.tables_ui.failures import unexpected
-from airflow_provider_merge.tables_ui.lists import Names, read_tables
+from airflow_provider_merge.tables_ui.lists import Names, TableQuery, read_tables
 from airflow_provider_merge.tables_ui.opened import OpenTable, OpenTables
 from airflow_provider_merge.tables_ui.partition_pages import (
     PartitionQuery,
@@ -29,6 +31,7 @@ from airflow_provider_merge.tables_ui.partition_pages import (
     read_partitions,
 )
 from airflow_provider_merge.tables_ui.reads import Place
+from airflow_provider_merge.tables_ui.samples import plan_sample, read_sample
 from airflow_provider_merge.tables_ui.workers import Workers
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError
@@ -48,6 +51,12 @@ Offset = Annotated[int, Query(ge=0, le=10_000_000)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 SnapshotId = Annotated[str, Query(pattern="^[0-9]{1,19}$")]
 AnySnapshotId = Annotated[str | None, Query(pattern="^[0-9]{1,19}$")]
+Seconds = Annotated[
+    int | None, Query(ge=0, le=10**10, description="The age that the newest snapshot exceeds")
+]
+Writer = Annotated[
+    str, Query(max_length=200, description="Part of the DAG, task, engine or user that wrote last")
+]
 Search = Annotated[str, Query(max_length=200, description="Part of the name, in any case")]
 
 
@@ -90,6 +99,10 @@ class Asked:
             self.service.tables.give_back(table)
             return found
 
+        return await self.in_worker(work)
+
+    async def in_worker(self, work: Callable[[], T]) -> T:
+        """What a worker thread does; raises as ``answer`` does."""
         return await self.service.workers.run(
             self.connection, lambda: without_secrets(self.connection, work)
         )
@@ -100,10 +113,10 @@ def without_secrets(connection: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except JobError as error:
-        text, remedy = error.message, error.remedy
         for secret in _secrets(connection):
-            text, remedy = text.replace(secret, "***"), remedy.replace(secret, "***")
-        raise type(error)(error.code, text, remedy) from None
+            error.message = error.message.replace(secret, "***")
+            error.remedy = error.remedy.replace(secret, "***")
+        raise
     except Exception as error:  # noqa: BLE001 - libraries of stores and catalogs raise all kinds
         raise unexpected(error) from None
 
@@ -128,7 +141,13 @@ def _place(
     return Place(None if at is None else int(at), until)
 
 
+def _asked_for_rows(asked: Annotated[Asked, Depends(_asked)]) -> Asked:
+    require_rows(asked.connection, asked.user)
+    return asked
+
+
 Question = Annotated[Asked, Depends(_asked)]
+RowQuestion = Annotated[Asked, Depends(_asked_for_rows)]
 Start = Annotated[Place, Depends(_place)]
 
 
@@ -147,15 +166,18 @@ async def tables(
     user: PageUser,
     connection: ReadableConnection,
     search: Search = "",
+    older_than: Seconds = None,
+    writer: Writer = "",
     offset: Offset = 0,
     limit: Limit = 50,
 ) -> answers.Tables:
     """A page of a connection's tables by name, with the newest snapshot of each."""
     service: Service = request.app.state.service
+    query = TableQuery(search, older_than, writer, offset, limit)
 
     def work() -> answers.Tables:
         readable = partial(readable_dags, user=user)
-        return read_tables(connection, service.names, readable, search, offset, limit)
+        return read_tables(connection, service.names, readable, query)
 
     return await service.workers.run(connection, lambda: without_secrets(connection, work))
 
@@ -232,6 +254,17 @@ async def compare(
 ) -> answers.Comparison:
     """What two snapshots differ in, by partition."""
     sides = (int(before), int(after))
-    return await asked.answer(
-        lambda found: reads.read_comparison(found, asked.readable, sides, offset, limit)
-    )
+
+    def read(found: OpenTable) -> answers.Comparison:
+        sample = may_see_rows(asked.connection, asked.user)
+        return reads.read_comparison(found, asked.readable, sides, offset, limit, sample)
+
+    return await asked.answer(read)
+
+
+@router.get("/sample")
+async def sample(asked: RowQuestion, before: SnapshotId, after: SnapshotId) -> answers.Sample:
+    """Rows in which two snapshots differ, from few data files; only for those who may see rows."""
+    planned = await asked.answer(lambda found: plan_sample(found, (int(before), int(after))))
+    # Without the table's lock: files take longer than metadata.
+    return await asked.in_worker(lambda: read_sample(planned))

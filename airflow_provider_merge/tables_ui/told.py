@@ -80,6 +80,7 @@ def told_partition(facts: PartitionFacts, compaction: CompactionFacts | None) ->
         files=facts.files,
         size=facts.size,
         small_files=None if compaction is None else compaction.small_files,
+        delete_files=None if compaction is None else len(compaction.delete_files),
         marked_share=None if compaction is None else compaction.marked_share,
         last_change=None if last is None else time_text(last),
     )

@@ -11,6 +11,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
+from spark_jobs.contract.statements import When
 from spark_jobs.errors import JobError
 
 VERSION = 1
@@ -54,6 +55,30 @@ class SourceMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class ClauseMetrics:
+    """A WHEN clause of a MERGE, and how many target rows it inserted, updated or deleted."""
+
+    when: When
+    action: Literal["insert", "update", "delete"]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMetrics:
+    """What a statement would change in one partition, of a ``name`` as ``day=2026-01-31``.
+
+    Rows that an UPDATE moves count as updated in the partition where they are afterwards.
+    """
+
+    name: str
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Counts of one statement (rule 15). Rows unless another unit is named.
 
@@ -66,7 +91,8 @@ class Metrics:
     statement; for the last one, ``publish_attempts`` counts the tries to make its snapshot, 0 if it
     makes none, and ``snapshots_met`` the snapshots that other writers made since its base.
     ``seconds`` is wall time per phase. ``sources`` has the metrics of file sources by name.
-    ``plan`` tells how a MERGE, UPDATE or DELETE ran, and why, as a text for people.
+    ``plan`` tells how a MERGE, UPDATE or DELETE ran, and why, as a text for people. ``clauses`` are
+    those of a MERGE, in their order.
     """
 
     source_rows: int = 0
@@ -90,6 +116,7 @@ class Metrics:
     publish_attempts: int = 0
     snapshots_met: int = 0
     plan: str = ""
+    clauses: tuple[ClauseMetrics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +128,7 @@ class JobResult:
     (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
+    ``partition_metrics`` says what a dry run would change in each of them.
     ``schema_changes`` are those that schema evolution made to the table, or would make, as texts
     such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
@@ -127,6 +155,7 @@ class JobResult:
     query: QueryReport | None = None
     schema_changes: tuple[str, ...] = ()
     compaction: CompactionReport | None = None
+    partition_metrics: tuple[PartitionMetrics, ...] = ()
     version: int = VERSION
 
     def to_json(self) -> str:

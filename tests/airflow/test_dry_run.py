@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
-from spark_jobs.contract.result import ErrorInfo, Metrics
+from spark_jobs.contract.result import ErrorInfo, Metrics, PartitionMetrics
 from spark_jobs.errors import RequestError
 from tests.airflow.support import committed, failed
 
@@ -26,8 +26,15 @@ PARAMS = 'params={{"dry_run": {}, "day": "2026-01-31"}}'
 
 def tried(request):
     metrics = Metrics(deleted=2, partitions_changed=1)
-    changes = {"new_snapshot_id": None, "metrics": metrics, "partitions": ("day=2026-01-31",)}
-    return committed(request, status="dry_run", **changes)
+    day = "day=2026-01-31"
+    return committed(
+        request,
+        status="dry_run",
+        new_snapshot_id=None,
+        metrics=metrics,
+        partitions=(day,),
+        partition_metrics=(PartitionMetrics(day, deleted=2),),
+    )
 
 
 def events(run):
@@ -54,6 +61,7 @@ def test_every_writing_operator_has_it(name, dag_file, submitter, warehouse):
     assert (result["status"], result["snapshot_id"]) == ("dry_run", None)
     assert result["partitions"] == ["day=2026-01-31"]
     assert result["metrics"]["deleted"] == 2
+    assert result["partition_metrics"][0]["deleted"] == 2
     assert events(run) == []
     assert list(warehouse.iterdir()) == []
 
@@ -89,6 +97,11 @@ def test_what_fails_leaves_nothing_either(dag_file, submitter, warehouse, capsys
     assert run.state == "failed"
     assert "SOURCE_EMPTY" in capsys.readouterr().out
     assert list(warehouse.iterdir()) == []
+    (ti,) = run.get_task_instances()
+    told = ti.xcom_pull(task_ids="t", key="merge_dry_run_error")
+    assert (told["code"], told["message"]) == ("SOURCE_EMPTY", "The source has no rows.")
+    page = ti.xcom_pull(task_ids="t", key="_link_merge_table")
+    assert page.startswith(f"/lakehouse/preview?dag_id={run.dag_id}&")
 
 
 def test_a_value_that_is_none_is_refused_when_the_dag_is_parsed():

@@ -15,6 +15,7 @@ from spark_jobs.errors import ErrorCode, JobError
 from tests.airflow.support import PASSWORD, connection
 from tests.support.gateway import gateway_program_or_skip, serving
 from tests.support.paimon_metadata import TableFiles
+from tests.support.paimon_rows import TableRows, without
 
 pytestmark = pytest.mark.slow  # the first run builds the server
 
@@ -68,6 +69,22 @@ def test_snapshots_are_seen_as_soon_as_they_are_there(hook):
         write_text(f"{folder}/snapshot-{number}", text, options)
 
         assert lake._snapshots_of(TARGET).latest().snapshot_id == number
+
+
+def test_rows_are_sampled(hook, users, tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__MERGE__UI_SAMPLES", "lake")
+    table = TableRows(tmp_path, "sampled", more_columns={"city": "STRING"}).create()
+    old, new = (table.file("2026-01-31", {"id": [1], "city": [name]}) for name in ("Oslo", "Rome"))
+    table.commit([old])
+    table.commit([without(old), new])
+    store = fsspec.filesystem("s3", **hook().storage_options())
+    store.put(f"{table.folder}/", "lake/wh/shop.db/sampled/", recursive=True)
+
+    asked = {"connection": "lake", "table": "sampled", "before": 1, "after": 2}
+    (part,) = users["ADMIN"].told("sample", **asked)["partitions"]
+
+    assert part["removed"] == [["1", "2026-01-31", "Oslo"]]
+    assert part["added"] == [["1", "2026-01-31", "Rome"]]
 
 
 def test_the_hook_reads_tables(hook, tmp_path):

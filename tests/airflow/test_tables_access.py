@@ -25,6 +25,7 @@ PATHS = {
     "schemas": {},
     "care": {},
     "compare": {"before": 1, "after": 1},
+    "sample": {"before": 1, "after": 1},
     "tables": {},
 }
 
@@ -39,6 +40,11 @@ def orders(warehouse) -> TableFiles:
 def test_every_path_of_the_api_is_tried_here(users):
     app = users[""].client.app
     assert {f"/v1/{path}" for path in (*PATHS, "connections")} == set(app.openapi()["paths"])
+
+
+@pytest.fixture(autouse=True)
+def samples(monkeypatch) -> None:
+    monkeypatch.setenv("AIRFLOW__MERGE__UI_SAMPLES", "paimon_default, bad, good")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -81,6 +87,7 @@ def test_runs_of_a_dag_that_may_not_be_read(orders, users, monkeypatch):
         return details["details"].id != "night shift"
 
     monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", only_others)
+    assert users["ADMIN"].told("tables", writer="night shift")["tables"] == []
     for path in ("table", "snapshots", "tables", "compare"):
         text = json.dumps(users["ADMIN"].told(path, **PATHS[path]))
         assert not any(each in text for each in ("night shift", "manual__", "0a1b"))

@@ -122,7 +122,7 @@ def test_days_are_found_in_partitions(orders, admin):
 def test_two_snapshots(orders, admin):
     told = admin.told("compare", before=1, after=3)
     assert (told["total"], told["files_added"]) == (2, 3)
-    assert told["after"]["snapshot_id"] == "3"
+    assert (told["after"]["snapshot_id"], told["sample"]) == ("3", False)
     assert [each["rows_after"] for each in told["partitions"]] == [6, 6]
     assert admin.get("compare", before=1, after=9)[1]["code"] == "SNAPSHOT_NOT_FOUND"
 
@@ -152,6 +152,7 @@ def test_table_care(warehouse, users, admin):
     told = admin.told("care")
     assert (told["expiry"]["snapshots"], told["expiry"]["first_retained"]) == (3, "4")
     assert told["compaction"]["small_files"] == 5
+    assert told["compaction"]["compactor"] == "CompactOperator"
     assert told["problems"] == {}
     guard = table.folder / "consumer" / "consumer-merge-0a1b"
     guard.parent.mkdir()
@@ -172,6 +173,24 @@ def test_a_list_of_tables(orders, warehouse, admin):
     assert broken["problem"]["code"] == "METADATA_UNREADABLE"
     assert good["latest"]["snapshot_id"] == "3"
     assert admin.told("tables", search="nothing")["tables"] == []
+
+
+def test_tables_by_age_and_writer(warehouse, admin):
+    for number in range(60):
+        TableFiles(warehouse, f"new_{number:02}").create().add()
+    TableFiles(warehouse, "old").create().add(time_millis=BEGIN, properties=MADE)
+    TableFiles(warehouse, "never").create()
+    told = admin.told("tables", older_than=86_400)
+    assert [each["table"] for each in told["tables"]] == ["old"]
+    assert (told["total"], told["looked_at"], told["next"]) == (62, 62, None)
+    told = admin.told("tables", writer="NIGHT")
+    assert [each["table"] for each in told["tables"]] == ["old"]
+    first = admin.told("tables", writer="user", limit=2)
+    assert [each["table"] for each in first["tables"]] == ["new_00", "new_01"]
+    # The table without a snapshot is looked at, and passes no filter.
+    assert (first["looked_at"], first["next"]) == (3, 3)
+    second = admin.told("tables", writer="user", limit=2, offset=first["next"])
+    assert [each["table"] for each in second["tables"]] == ["new_02", "new_03"]
 
 
 def test_what_was_read_is_not_kept_for_long(orders, warehouse, admin, monkeypatch):
@@ -217,6 +236,33 @@ def test_an_iceberg_table(iceberg_catalog, admin):
     assert [each["size"] for each in sizes] == [70, 50]
     compared = admin.told("compare", before=first, after=second, **asked)
     assert [each["rows_after"] for each in compared["partitions"]] == [3]
+    assert admin.told("care", **asked)["expiry"]["snapshots"] == 1
+
+
+def test_what_another_engine_would_compact(iceberg_catalog, admin):
+    target = {"write.target-file-size-bytes": "1200"}
+    table = IcebergTable.create(iceberg_catalog, **target)
+    for _ in range(5):
+        table.append(DAY, "Oslo", rows=10)
+    table.append(DAY, "Rome", rows=4)
+    table.mark(DAY, "Rome", rows=1, of=table.paths()[-1])
+    asked = {"connection": "iceberg_default"}
+    # Files have 1,000 bytes: not small for a target of 1,200.
+    assert admin.told("care", **asked)["compaction"]["small_files"] == 0
+    with table.table.transaction() as change:
+        change.set_properties({"write.target-file-size-bytes": "2000"})
+    admin.client.app.state.service = Service()
     care = admin.told("care", **asked)
-    assert care["expiry"]["snapshots"] == 1
-    assert care["problems"]["compaction"]["code"] == "NOT_SUPPORTED"
+    assert care["problems"] == {}
+    assert care["compaction"] == {
+        "compactor": "Spark's rewrite_data_files",
+        "partitions": 1,
+        "small_files": 6,
+        "small_size": 6000,
+        "files": 6,
+        "marked_rows": 1,
+        "delete_files": 1,
+    }
+    oslo, rome = admin.told("partitions", **asked)["partitions"]
+    assert (oslo["small_files"], oslo["delete_files"], oslo["marked_share"]) == (5, 0, 0.0)
+    assert (rome["small_files"], rome["delete_files"], rome["marked_share"]) == (1, 1, 0.25)

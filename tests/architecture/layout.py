@@ -58,6 +58,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.runtime.spill",
     "spark_jobs.engine.write.task_sinks",
     "spark_jobs.engine.runtime.tasks",
+    "spark_jobs.engine.write.change_counts",
     "spark_jobs.engine.write.change_writer",
     "spark_jobs.spi.arrow_tasks",
     "spark_jobs.storage.files",
@@ -108,6 +109,12 @@ ALLOWED_IMPORTS = {
         "sqlalchemy",
         "requests",
         "urllib3",
+        *_DOORS,
+    ),
+    "airflow_provider_merge.row_samples": (
+        "airflow_provider_merge.row_samples",
+        "airflow_provider_merge.storage",
+        "pyarrow",  # inside functions of a process of its own
         *_DOORS,
     ),
     "airflow_provider_merge.storage": (

@@ -150,6 +150,13 @@ def check_metrics(
     if behaviour.matched is not None:
         expected = replace(expected, matched=behaviour.matched)
     assert result.metrics == expected
+    for action, count in (
+        ("insert", expected.inserted),
+        ("update", expected.updated),
+        ("delete", expected.deleted),
+    ):
+        by_clause = [each.rows for each in expected.clauses if each.action == action]
+        assert not expected.clauses or sum(by_clause) == count
 
 
 def check_files(

@@ -26,8 +26,10 @@ from tests.conformance.behaviour import (
 )
 from tests.conformance.check import check, request_of
 from tests.conformance.conftest import MakeTable
+from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS
+from tests.conformance.tables import ORDERS, SeedTable
+from tests.support.forced_plans import forced_plan
 
 _ALL = "s(id, k, v, n, req, p)"
 _ROWS = f"VALUES (1, 11, 'x', 3, 'r', 'a'), (100, 12, NULL, 4, 'r', 'z') AS {_ALL}"
@@ -83,6 +85,14 @@ def counts(result: JobResult) -> object:
     return metrics, result.partitions, result.base_snapshot_id
 
 
+def check_partitions(result: JobResult) -> None:
+    """What would change by partition adds up to what would change at all."""
+    assert tuple(each.name for each in result.partition_metrics) == result.partitions
+    for name in ("inserted", "updated", "deleted", "files_added", "files_removed"):
+        found = sum(getattr(each, name) for each in result.partition_metrics)
+        assert found == getattr(result.metrics, name)
+
+
 def _cases() -> Iterator[object]:
     for behaviour in STATEMENTS:
         for connector in ("append-cow", "append-dv", "folder"):
@@ -107,6 +117,10 @@ def test_a_dry_run_has_the_counts_of_the_real_run(
     real = run(behaviour, harness, dry_run=False)
     assert real.status == ("unchanged" if "nothing" in behaviour.name else "committed")
     assert counts(dry) == counts(real)
+    # Where neither file nor columns tell a row's partition, nothing is told.
+    assert connector != "folder" or dry.partition_metrics == ()
+    if connector != "folder":
+        check_partitions(dry)
     assert dry.metrics.publish_attempts == 0
     assert real.metrics.partitions_changed == len(real.partitions)
     assert bool(real.partitions) == (real.status == "committed")
@@ -136,3 +150,60 @@ def test_a_dry_run_names_the_partitions(make_table: MakeTable) -> None:
 
     assert dry.partitions == ("p=NULL", "p=a")
     assert dry.metrics.partitions_changed == 2
+    check_partitions(dry)
+
+
+# In a table with a primary key, no partition may be NULL.
+_WITHOUT_NULL = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
+_BY_CLAUSE = Behaviour(
+    "by clause",
+    f"""VALUES (100, 1, 'x', 9, 'r', 'a'), (101, 1, 'x', 1, 'r', 'a'), (102, 1, 'x', 1, 'r', 'a'),
+    (120, 1, 'x', 9, 'r', 'b'), (140, 1, 'x', 1, 'r', 'c'), (141, 1, 'x', NULL, 'r', 'c'),
+    (500, 1, 'x', 1, 'r', 'a'), (501, 1, 'x', 1, 'r', 'z') AS {_ALL}""",
+    (
+        matched(delete(), "s.n = 9"),
+        matched(update(v="s.v"), "s.n = 1"),
+        not_matched(insert_all(), "s.n > 1"),
+        not_matched(insert_all()),
+    ),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "connector",
+    ["append-cow-join", "append-dv-located", "append-cow-prepared", "iceberg-mor", "primary-key"],
+)
+def test_a_dry_run_counts_by_clause_and_partition(connector: str, make_table: MakeTable) -> None:
+    harness = make_table(connector, _WITHOUT_NULL, partitioned=True)
+
+    with forced_plan(PLANS.get(connector, "auto")) as tally:
+        dry = run(_BY_CLAUSE, harness, dry_run=True)
+
+    assert tally.ran == 1
+    clauses = [(each.when, each.action, each.rows) for each in dry.metrics.clauses]
+    assert clauses == [
+        ("matched", "delete", 2),
+        ("matched", "update", 3),
+        ("not_matched", "insert", 0),
+        ("not_matched", "insert", 2),
+    ]
+    check_partitions(dry)
+    found = {
+        each.name: (each.inserted, each.updated, each.deleted) for each in dry.partition_metrics
+    }
+    assert found == {"p=a": (1, 2, 1), "p=b": (0, 0, 1), "p=c": (0, 1, 0), "p=z": (1, 0, 0)}
+
+
+@pytest.mark.slow
+def test_a_row_that_moves_counts_where_it_goes(make_table: MakeTable) -> None:
+    harness = make_table("iceberg-cow", ORDERS, partitioned=True)
+
+    dry = run(update_set("", {"p": "'y'"}, "id IN (100, 120)"), harness, dry_run=True)
+
+    check_partitions(dry)
+    assert {each.name: each.updated for each in dry.partition_metrics} == {
+        "p=a": 0,
+        "p=b": 0,
+        "p=y": 2,
+    }

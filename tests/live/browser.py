@@ -70,6 +70,11 @@ class Browser:
         """From now on look at the page itself."""
         self._call("POST", "/frame", {"id": None})
 
+    def to_newest_window(self) -> None:
+        """From now on look at the window, or tab, that was opened last."""
+        handle = self._call("GET", "/window/handles")[-1]
+        self._call("POST", "/window", {"handle": handle})
+
     def resize(self, width: int, height: int) -> None:
         """Set the size of the window."""
         self._call("POST", "/window/rect", {"width": width, "height": height})

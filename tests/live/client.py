@@ -140,6 +140,16 @@ class Client:
         document: dict[str, Any] = json.loads(value) if isinstance(value, str) else value
         return document
 
+    def set_xcom(self, dag_id: str, run_id: str, task_id: str, value: Any) -> None:
+        """Replace what the task returned."""
+        path = f"{_run(dag_id, run_id)}/taskInstances/{task_id}/xcomEntries/return_value"
+        self.call("PATCH", path, {"value": value, "map_index": -1})
+
+    def add_xcom(self, dag_id: str, run_id: str, task_id: str, key: str, value: Any) -> None:
+        """Give a task an XCom that it has not."""
+        path = f"{_run(dag_id, run_id)}/taskInstances/{task_id}/xcomEntries"
+        self.call("POST", path, {"key": key, "value": value, "map_index": -1})
+
     def links(self, dag_id: str, run_id: str, task_id: str) -> dict[str, str | None]:
         """The extra links of a task, by their names."""
         path = f"{_run(dag_id, run_id)}/taskInstances/{task_id}/links"

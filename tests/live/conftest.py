@@ -104,6 +104,7 @@ def running_server(folder: Path, settings: dict[str, str]) -> Iterator[Server]:
         **settings,
         "TMPDIR": str(folder / "tmp"),
         "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(paimon),
+        "AIRFLOW__MERGE__UI_SAMPLES": "paimon_default",
     }
     live = Server(folder, variables)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ import pytest
 from tests.live.browser import ENTER, Browser
 from tests.live.table import Table
 from tests.live.waiting import wait_for
-from tests.support.hostile_table import HostileTable, hostile_tables
+from tests.support.hostile_table import HostileRows, HostileTable, hostile_result, hostile_tables
+from tests.support.hostile_texts import hostile_texts
 
 NAME = "tables_page"
 _TABLE = """
@@ -22,20 +25,41 @@ days = [dt.date(2026, 1, day) for day in (29, 30, 31)]
 tables.append_with_pypaimon(table, [{"id": 1, "day": day} for day in days])
 """
 _DAG = """
+import time
 from datetime import datetime
-from airflow.sdk import DAG
+from pathlib import Path
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, BaseOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
-from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+
+class Busy(BaseOperator):
+    template_fields = ("catalog_conn_id", "target")
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.catalog_conn_id, self.target = "paimon_default", "shop.{name}"
+
+    def execute(self, context):
+        while not Path({folder!r}, "enough").exists():
+            time.sleep(0.1)
+
+def drop(task_id, **partition):
+    return DropPartitionsOperator(
+        task_id=task_id, target="shop.{name}", partitions=[partition], retries=0,
+        dry_run=task_id == "preview",
+    )
 
 with DAG({name!r}, schedule=None, start_date=datetime(2024, 1, 1)):
-    drop = {{"target": "shop.{name}", "partitions": [{{"day": "2026-01-29"}}]}}
-    preview = DropPartitionsOperator(task_id="preview", dry_run=True, **drop)
-    preview >> DropPartitionsOperator(task_id="drop", **drop)
+    drop("preview", day="2026-01-30")
+    drop("drop", day="2026-01-29") >> drop("fails", hour="1")
 
-with DAG("{name}_fails", schedule=None, start_date=datetime(2024, 1, 1)):
-    DropPartitionsOperator(
-        task_id="drop", target="shop.{name}", partitions=[{{"hour": "1"}}], retries=0
+with DAG("{name}_open", schedule=None, start_date=datetime(2024, 1, 1)):
+    of_preview = "dag_id='{name}', task_ids='preview', key='_link_merge_table'"
+    ApprovalOperator(
+        task_id="approve", subject="Drop a day?",
+        body="[What it would do]({{{{ ti.xcom_pull(" + of_preview + ") }}}})",
     )
+    Busy(task_id="busy")
 """
 _PAINTED = "return document.querySelectorAll('.plot .barlayer path').length > 0"
 _TEXTS = "return [...document.querySelectorAll('.long')].map((each) => each.textContent)"
@@ -60,29 +84,63 @@ return found.violations
 
 
 @pytest.fixture
-def table(server, spark_python) -> Table:
-    made = Table(server, server.folder / "warehouse", spark_python, NAME)
-    made.python(_TABLE)
-    server.add_dag(NAME, _DAG.format(name=NAME))
-    for dag_id in (NAME, f"{NAME}_fails"):
-        server.client.trigger(dag_id, "run")
-        server.client.ended(dag_id, "run")
-    return made
+def table(server, spark_python, tmp_path) -> Iterator[Table]:
+    made, client = Table(server, server.folder / "warehouse", spark_python, NAME), server.client
+    with ThreadPoolExecutor() as meanwhile:
+        filled = meanwhile.submit(made.python, _TABLE)
+        server.add_dag(NAME, _DAG.format(name=NAME, folder=str(tmp_path)))
+        filled.result()
+    client.trigger(NAME, "run")
+    client.ended(NAME, "run")
+    client.trigger(f"{NAME}_open", "run")
+    yield made
+    (tmp_path / "enough").touch()
+    client.mark_failed(f"{NAME}_open", "run", "approve")
+    client.ended(f"{NAME}_open", "run")
 
 
 @pytest.mark.by_turns(2, 0)
 def test_the_pages_about_a_table(table, server, browser, tmp_path):
     url, pictures = server.client.url, tmp_path
-    assert server.client.run_state(NAME, "run") == "success", table.story(NAME)
+    states = {each["task_id"]: each["state"] for each in server.client.tasks(NAME, "run")}
+    expected = {"preview": "success", "drop": "success", "fails": "failed"}
+    assert states == expected, table.story(NAME)
     # Before the first list: names are listed anew only after a while.
     names, hostile = hostile_tables(table.warehouse), HostileTable(table.warehouse).fill()
+    rows = HostileRows(table.warehouse).fill()
     from_a_failed_run_to_the_snapshot_before(browser, url)
     through_the_parts_by_keyboard(browser, pictures)
     two_snapshots(browser)
-    what_a_dry_run_would_do(browser, url, server.client.links(NAME, "run", "preview")["Table"])
+    from_an_approval_to_what_a_dry_run_would_do(browser, url)
     in_airflows_menu(browser, url)
     narrow_and_dark(browser, url, pictures)
     hostile_texts_are_shown_as_text(browser, url, names, hostile)
+    hostile_rows_are_shown_as_text(browser, url, rows)
+    server.client.set_xcom(NAME, "run", "preview", hostile_result(hostile_texts(500)))
+    a_hostile_result_is_shown_as_text(browser, url)
+    error = dict(zip(("code", "message", "remedy"), hostile_texts(3), strict=True))
+    server.client.add_xcom(NAME, "run", "fails", "merge_dry_run_error", error)
+    why_a_dry_run_fails(browser, url, error)
+
+
+def hostile_rows_are_shown_as_text(browser: Browser, url: str, table: HostileRows) -> None:
+    place = f"connection=paimon_default&database=shop&table={table.name}"
+    browser.open(f"{url}/lakehouse/compare?{place}&before=1&after=2")
+    browser.click("//button[.='Show a sample']")
+    browser.text("//section[@aria-label='Rows that differ']//td")
+    cut = {text if len(text) <= 200 else f"{text[:200]}…" for text in table.values}
+    assert cut | set(table.columns) <= set(browser.run(_TEXTS))
+    assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
+
+
+def a_hostile_result_is_shown_as_text(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/lakehouse/preview?dag_id={NAME}&run_id=run&task_id=preview")
+    browser.text("//h2[.='Orphan files']")
+    target, *names = hostile_texts(500)
+    shown = set(browser.run(_TEXTS))
+    assert set(names) <= shown
+    assert f"What the statement would do to shop.{target}" in shown
+    assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
 
 
 def hostile_texts_are_shown_as_text(
@@ -111,10 +169,17 @@ def hostile_texts_are_shown_as_text(
     assert names == []
 
 
+def why_a_dry_run_fails(browser: Browser, url: str, error: dict[str, str]) -> None:
+    browser.open(f"{url}/lakehouse/preview?dag_id={NAME}&run_id=run&task_id=fails")
+    assert browser.text("//h1") == f"What the statement would do to shop.{NAME}"
+    assert browser.text("//div[@role='alert']").split("\n") == list(error.values())
+    assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
+
+
 def from_a_failed_run_to_the_snapshot_before(browser: Browser, url: str) -> None:
-    browser.open(f"{url}/dags/{NAME}_fails/runs/run")
-    browser.click("//td//a[.='drop']")
-    browser.click("//a[contains(@href, '/tasks/drop/details')]")
+    browser.open(f"{url}/dags/{NAME}/runs/run")
+    browser.click("//td//a[.='fails']")
+    browser.click("//a[contains(@href, '/tasks/fails/details')]")
     browser.click("//a[contains(@href, '/lakehouse/table') and .='Table']")
     assert browser.text("//section[@aria-label='Chosen snapshot']//h2") == "Snapshot 2"
     assert browser.text("//dt[.='Rows deleted']/../dd") == "1"
@@ -126,10 +191,11 @@ def from_a_failed_run_to_the_snapshot_before(browser: Browser, url: str) -> None
 
 def through_the_parts_by_keyboard(browser: Browser, pictures: Path) -> None:
     browser.picture(pictures / "timeline.png")
+    running = f"//h2[.='Running tasks']/..//a[.='{NAME}_open / busy']"
     for tab, expected in (
         ("Partitions", "//td[.='day=2026-01-30']"),
         ("Schema", "//td[.='id']"),
-        ("Table care", "//h2[.='Expire snapshots']"),
+        ("Table care", running),
     ):
         browser.type(f"//nav[@aria-label='Parts']//button[.='{tab}']", ENTER)
         assert browser.text(expected)
@@ -140,14 +206,21 @@ def through_the_parts_by_keyboard(browser: Browser, pictures: Path) -> None:
 def two_snapshots(browser: Browser) -> None:
     browser.click("//a[contains(., 'Compare with snapshot 1')]")
     assert browser.text("//td[.='day=2026-01-29']/../td[4]") == "-1"
+    browser.click("//button[.='Show a sample']")
+    row = "//section[@aria-label='Rows that differ']//td[.='before']"
+    assert [browser.text(f"{row}/../td[{n}]") for n in (2, 3)] == ["1", "2026-01-29"]
     assert serious_problems(browser) == []
 
 
-def what_a_dry_run_would_do(browser: Browser, url: str, page: str) -> None:
-    browser.open(f"{url}{page}")
+def from_an_approval_to_what_a_dry_run_would_do(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/dags/{NAME}_open/runs/run/tasks/approve/required_actions")
+    browser.click("//a[.='What it would do']")
+    browser.to_newest_window()
     assert browser.text("//h1") == f"What the statement would do to shop.{NAME}"
     assert browser.text("//dt[.='Deleted']/../dd") == "1"
-    assert "2026-01-29" in browser.text("//dt[.='Partitions']/../dd")
+    assert "2026-01-30" in browser.text("//dt[.='Partitions']/../dd")
+    counts = [browser.text(f"//td[.='day=2026-01-30']/../td[{n}]") for n in range(2, 7)]
+    assert counts == ["0", "0", "1", "0", "1"]
     assert serious_problems(browser) == []
 
 
@@ -168,10 +241,23 @@ def narrow_and_dark(browser: Browser, url: str, pictures: Path) -> None:
     browser.open(f"{url}/lakehouse/table?connection=paimon_default&database=shop&table={NAME}")
     wait_for("the picture", lambda: browser.run(_PAINTED))
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
-    # Nothing but tables, which scroll by themselves, is wider than the window.
+    browser.picture(pictures / "narrow.png")
+    fits_and_has_no_serious_problem(browser)
+    place = f"connection=paimon_default&database=shop&table={NAME}"
+    for page, shown in (
+        ("?connection=paimon_default&older_than=3600", "//button[.='Go on']"),
+        (f"compare?{place}&before=1&after=2", "//td[.='day=2026-01-29']"),
+        (f"preview?dag_id={NAME}&run_id=run&task_id=preview", "//td[.='day=2026-01-30']"),
+    ):
+        browser.open(f"{url}/lakehouse/{page}")
+        assert browser.text(shown)
+        fits_and_has_no_serious_problem(browser)
+
+
+def fits_and_has_no_serious_problem(browser: Browser) -> None:
+    """Nothing but tables, which scroll by themselves, is wider than the window."""
     assert browser.run(_TOO_WIDE) == []
     assert serious_problems(browser) == []
-    browser.picture(pictures / "narrow.png")
 
 
 def serious_problems(browser: Browser) -> Any:

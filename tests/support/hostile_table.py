@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from spark_jobs.contract import properties
 from tests.support.hostile_texts import hostile_names, hostile_texts
 from tests.support.paimon_metadata import _ENTRY, TableFiles, _entry, _row
+from tests.support.paimon_rows import TableRows
 
 _SHORT = 7
 
@@ -54,6 +56,39 @@ def hostile_tables(warehouse: Path) -> list[str]:
         place.parent.mkdir(exist_ok=True)
         made.folder.rename(place)
     return names
+
+
+@dataclass
+class HostileRows(TableRows):
+    """A table ``shop.hostile_rows`` of two snapshots, whose columns and values are hostile."""
+
+    name: str = "hostile_rows"
+    columns: list[str] = field(default_factory=lambda: hostile_texts(28))
+    values: list[str] = field(default_factory=lambda: hostile_texts(28 * 20))
+
+    def fill(self) -> HostileRows:
+        """Make the table; the second snapshot adds the values, 20 in each column."""
+        self.more_columns = dict.fromkeys(self.columns, "STRING")
+        self.create()
+        self.commit([self.file("2026-01-30", {"id": [0]})])
+        parts = {name: self.values[n * 20 :][:20] for n, name in enumerate(self.columns)}
+        self.commit([self.file("2026-01-31", {"id": range(20), **parts})])
+        return self
+
+
+def hostile_result(texts: Sequence[str]) -> dict[str, Any]:
+    """What a dry run returns, with all these texts in it."""
+    target, *names = texts
+    parts = {name: names[n::3] for n, name in enumerate(("partitions", "schema_changes", "files"))}
+    partitions = parts.pop("partitions")
+    return {
+        "status": "dry_run",
+        "target": f"shop.{target}",
+        "metrics": {"clauses": [], "plan": target},
+        "partitions": partitions,
+        "partition_metrics": [{"name": name, "inserted": 1} for name in partitions],
+        **parts,
+    }
 
 
 def _snapshot(number: int, writer: str, lists: tuple[str, str]) -> dict[str, Any]:

@@ -42,6 +42,7 @@ _FILE = {
         {"name": "_LEVEL", "type": "int"},
         {"name": "_CREATION_TIME", "type": {"type": "long", "logicalType": "timestamp-millis"}},
         {"name": "_DELETE_ROW_COUNT", "type": ["null", "long"]},
+        {"name": "_SCHEMA_ID", "type": "long"},
     ],
 }
 _ENTRY = {
@@ -111,6 +112,17 @@ class TableFiles:
         """Commit files with so many rows by day; the id of the snapshot."""
         counts = (rows or {"2026-01-31": 1}).items()
         entries = [_entry(self._partition(day), count) for day, count in counts]
+        return self.commit(entries, kind=kind, time_millis=time_millis, properties=properties)
+
+    def commit(
+        self,
+        entries: Sequence[dict[str, Any]],
+        *,
+        kind: str = "APPEND",
+        time_millis: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> int:
+        """Commit entries of a manifest; the id of the snapshot."""
         base = self._list(self._base)
         manifest = {
             "_FILE_NAME": self._avro("manifest", _ENTRY, entries),
@@ -159,7 +171,7 @@ class TableFiles:
     def _list(self, manifests: list[dict[str, Any]]) -> str:
         return self._avro("manifest-list", _LIST, manifests)
 
-    def _avro(self, prefix: str, schema: dict[str, Any], records: list[dict[str, Any]]) -> str:
+    def _avro(self, prefix: str, schema: dict[str, Any], records: Sequence[dict[str, Any]]) -> str:
         content = io.BytesIO()
         fastavro.writer(content, schema, records, codec="zstandard")
         name = f"{prefix}-{uuid.uuid4()}"
@@ -184,6 +196,7 @@ def _entry(partition: bytes, rows: int) -> dict[str, Any]:
         "_LEVEL": 0,
         "_CREATION_TIME": 0,
         "_DELETE_ROW_COUNT": 0,
+        "_SCHEMA_ID": 0,
     }
     return {"_KIND": 0, "_PARTITION": partition, "_BUCKET": 0, "_FILE": file}
 
@@ -207,7 +220,7 @@ def _text(text: str | None) -> bytes | None:
     return text.encode().ljust(7, b"\0") + bytes([0x80 | len(text.encode())])
 
 
-def _stats(entries: list[dict[str, Any]]) -> dict[str, bytes]:
+def _stats(entries: Sequence[dict[str, Any]]) -> dict[str, bytes]:
     rows = [entry["_PARTITION"] for entry in entries]
     ordered = sorted(rows, key=lambda row: struct.unpack("<q", row[-8:]))
     return {"_MIN_VALUES": ordered[0], "_MAX_VALUES": ordered[-1]}

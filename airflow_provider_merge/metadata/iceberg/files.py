@@ -47,6 +47,10 @@ class StorageFiles:
             return StoredFile(location, content)
         return StoredFile(location.replace(".gz", ""), _unpacked(location, content))
 
+    def options(self, location: str) -> dict[str, Any]:
+        """How fsspec opens a file; holds secrets."""
+        return storage_arguments(location, storage_options(self.properties))
+
     def read(self, location: str) -> bytes:
         """The content of a file.
 
@@ -54,8 +58,7 @@ class StorageFiles:
             CatalogError: METADATA_UNREADABLE: it is gone, or too large.
             OSError: the storage refused.
         """
-        arguments = storage_arguments(location, storage_options(self.properties))
-        content = read_bytes(location, arguments, MAX_FILE)
+        content = read_bytes(location, self.options(location), MAX_FILE)
         if content is None:
             raise unreadable(location, "is gone")
         return content

@@ -36,7 +36,7 @@ _LIST: Final[Fields] = dict.fromkeys(
     )
 )
 _FILE: Final[Fields] = dict.fromkeys(
-    ("content", "file_path", "partition", "record_count", "file_size_in_bytes")
+    ("content", "file_path", "file_format", "partition", "record_count", "file_size_in_bytes")
 )
 _DELETE_FILE: Final[Fields] = {
     **_FILE,
@@ -79,6 +79,7 @@ class TableFile:
 
     content: int
     path: str
+    format: str
     spec_id: int
     partition: tuple[Any, ...]
     rows: int
@@ -165,6 +166,7 @@ def _table_file(record: Mapping[str, Any], manifest: Manifest, width: int) -> Ta
     return TableFile(
         content=number(file.get("content") or DATA),
         path=_text(file["file_path"]),
+        format=_text(file["file_format"]),
         spec_id=manifest.spec_id,
         partition=partition,
         rows=number(file["record_count"]),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
+from airflow_provider_merge.metadata.iceberg.row_files import differing_files
 from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
+from airflow_provider_merge.metadata.model import CompactionFacts
 from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
 from spark_jobs.errors import NotSupportedError
 
@@ -73,6 +77,30 @@ class IcebergPageFacts:
     def schema_ids(self) -> list[int]:
         """The ids of all schemas."""
         return [each.schema_id for each in self.table.loaded.metadata.schemas]
+
+    def compaction(self, snapshot: IcebergSnapshot) -> list[CompactionFacts]:
+        """What Spark's procedure would find."""
+        return self.table.rewriting_facts(snapshot)
+
+    @property
+    def compactor(self) -> str:
+        """Spark's procedure: this project does not compact such tables yet."""
+        return "Spark's rewrite_data_files"
+
+    def differing_files(
+        self, before: IcebergSnapshot, after: IcebergSnapshot
+    ) -> list[DifferingFiles]:
+        """Those of partitions without deletes."""
+        return differing_files(self.table, before, after)
+
+    def row_columns(self, snapshot: IcebergSnapshot) -> list[RowColumn]:
+        """Those of its schema, by their ids."""
+        columns = self.table.schema(snapshot.schema_id).columns
+        return [RowColumn(each.name, each.type, each.field_id) for each in columns]
+
+    def file_options(self, location: str) -> Mapping[str, Any]:
+        """Those of the catalog, or of the table's server."""
+        return self.table.loaded.files.options(location)
 
     def expiry(self, now_millis: int) -> Expiry:
         """By the properties ``history.expire.*``; what refs keep is counted as expiring."""

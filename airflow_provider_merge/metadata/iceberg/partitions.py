@@ -21,22 +21,24 @@ class Deletes:
 
     ``marked`` has the rows that deletes mark, by their only data file; None: of several files of
     deletes some may mark the same row. ``open`` has the deletes that may mark rows of any file, by
-    their partition; None: of all partitions.
+    their partition; None: of all partitions. ``files`` has the paths of all, by partition, too.
     """
 
     marked: dict[str, int | None] = field(default_factory=dict)
     open: dict[Key | None, set[str]] = field(default_factory=dict)
+    files: dict[Key | None, set[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, files: Iterable[TableFile]) -> Deletes:
         """What the live files of deletes tell."""
         found = cls()
         for each in files:
+            where = key_of(each) if each.partition else None
+            found.files.setdefault(where, set()).add(each.path)
             if each.marks is not None:
                 known = each.marks in found.marked
                 found.marked[each.marks] = None if known else each.rows
             else:
-                where = key_of(each) if each.partition else None
                 found.open.setdefault(where, set()).add(each.path)
         return found
 
@@ -51,6 +53,17 @@ class Deletes:
                 return None
             total += each.rows - marked
         return total
+
+    def files_for(self, files: Iterable[TableFile]) -> frozenset[str]:
+        """The files of deletes of the partitions of these data files."""
+        keys = {None, *map(key_of, files)}
+        return frozenset(path for key in keys for path in self.files.get(key, ()))
+
+    def touch(self, files: Iterable[TableFile]) -> bool:
+        """Whether rows of these data files may be marked."""
+        if None in self.open:
+            return True
+        return any(key_of(each) in self.open or each.path in self.marked for each in files)
 
     def of_files(self, files: Sequence[TableFile]) -> tuple[Any, ...]:
         """What is known of rows that are marked in these files, to compare two snapshots."""
@@ -83,6 +96,32 @@ def by_name(
         values = values_of(specs[spec_id], partition)
         found.setdefault(partition_name(values), (values, []))[1].extend(some)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingPartition:
+    """A partition that two snapshots differ in: its data files, and the snapshots' deletes."""
+
+    values: Mapping[str, str | None]
+    old: Sequence[TableFile]
+    new: Sequence[TableFile]
+    old_deletes: Deletes
+    new_deletes: Deletes
+
+    @property
+    def removed(self) -> list[TableFile]:
+        """The data files that only the old snapshot has."""
+        return _without(self.old, self.new)
+
+    @property
+    def added(self) -> list[TableFile]:
+        """The data files that only the new snapshot has."""
+        return _without(self.new, self.old)
+
+
+def _without(files: Sequence[TableFile], others: Sequence[TableFile]) -> list[TableFile]:
+    paths = {each.path for each in others}
+    return [each for each in files if each.path not in paths]
 
 
 def facts_of(

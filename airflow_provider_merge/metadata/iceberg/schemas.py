@@ -45,7 +45,9 @@ class Schemas:
         return IcebergSchema(
             schema_id=wanted,
             columns=tuple(
-                Column(each.name, sql_type(each.field_type, is_required=each.required))
+                Column(
+                    each.name, sql_type(each.field_type, is_required=each.required), each.field_id
+                )
                 for each in found.fields
             ),
             partition_keys=tuple(field.name for field in fields),

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_merge.metadata.iceberg import rewriting
 from airflow_provider_merge.metadata.iceberg.manifests import DATA, DELETES, Manifest, Manifests
 from airflow_provider_merge.metadata.iceberg.partition_filter import IcebergPartitionFilter
 from airflow_provider_merge.metadata.iceberg.partitions import (
     Deletes,
+    DifferingPartition,
     by_name,
     facts_of,
     key_of,
@@ -166,6 +168,19 @@ class IcebergTable:
             "Use Spark's rewrite_data_files.",
         )
 
+    def rewriting_facts(self, snapshot: IcebergSnapshot) -> list[CompactionFacts]:
+        """What Spark's ``rewrite_data_files`` would find in a snapshot, by partition.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            NotSupportedError: a property of the table has an invalid value.
+        """
+        target = rewriting.target_file_size(self.loaded.metadata.properties)
+        found, deletes = self._by_name(snapshot, self.partition_filter(self.schema(), {}))
+        return [
+            rewriting.facts_of(values, files, deletes, target) for values, files in found.values()
+        ]
+
     def row_count(self, snapshot: IcebergSnapshot | None = None) -> int | None:
         """The rows that a reader of a snapshot (by default the newest) finds.
 
@@ -217,21 +232,34 @@ class IcebergTable:
         Raises:
             CatalogError: METADATA_UNREADABLE.
         """
+        return [
+            PartitionChange(
+                values=each.values,
+                files_added=len(each.added),
+                files_removed=len(each.removed),
+                rows_before=each.old_deletes.visible(each.old),
+                rows_after=each.new_deletes.visible(each.new),
+            )
+            for each in self.differing(before, after)
+        ]
+
+    def differing(
+        self, before: IcebergSnapshot, after: IcebergSnapshot
+    ) -> Iterator[DifferingPartition]:
+        """The partitions that differ, by name.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
         everything = self.partition_filter(self.schema(), {})
         (old, old_deletes), (new, new_deletes) = (
             self._by_name(each, everything) for each in (before, after)
         )
-        changes = []
         for name in sorted(old.keys() | new.keys()):
             gone, come = (side[name][1] if name in side else [] for side in (old, new))
-            paths = [{file.path for file in files} for files in (gone, come)]
-            if old_deletes.of_files(gone) == new_deletes.of_files(come):
-                continue
-            rows = old_deletes.visible(gone), new_deletes.visible(come)
-            added, removed = len(paths[1] - paths[0]), len(paths[0] - paths[1])
-            values = (new if name in new else old)[name][0]
-            changes.append(PartitionChange(values, added, removed, *rows))
-        return changes
+            if old_deletes.of_files(gone) != new_deletes.of_files(come):
+                values = (new if name in new else old)[name][0]
+                yield DifferingPartition(values, gone, come, old_deletes, new_deletes)
 
     @property
     def _specs(self) -> Mapping[int, Spec]:

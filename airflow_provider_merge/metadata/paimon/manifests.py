@@ -40,6 +40,8 @@ _ENTRY: Final[Fields] = {
         "_CREATION_TIME": None,
         "_DELETE_ROW_COUNT": None,
         "_FIRST_ROW_ID": None,
+        "_SCHEMA_ID": None,
+        "_EXTERNAL_PATH": None,
     },
 }
 _INDEX: Final[Fields] = {
@@ -57,7 +59,8 @@ class DataFile:
     """A live data file; ``partition`` is a binary row, ``size`` is in bytes.
 
     ``numbers`` are the first and last sequence number, which order the files of a fixed bucket.
-    ``created_millis`` is what the writer's clock showed in the writer's own time zone.
+    ``created_millis`` is what the writer's clock showed in the writer's own time zone. The file is
+    not in the table's folder if it has an ``external_path``.
     """
 
     partition: bytes
@@ -70,6 +73,8 @@ class DataFile:
     created_millis: int | None
     deleted_keys: int | None
     first_row_id: int | None
+    schema_id: int | None
+    external_path: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,4 +227,6 @@ def _data_file(record: dict[str, Any]) -> DataFile:
         created_millis=created,
         deleted_keys=file.get("_DELETE_ROW_COUNT"),
         first_row_id=None if first is None else whole(first),
+        schema_id=file.get("_SCHEMA_ID"),
+        external_path=file.get("_EXTERNAL_PATH"),
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
+from airflow_provider_merge.metadata.model import CompactionFacts
 from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
+from airflow_provider_merge.metadata.paimon.row_files import differing_files
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, PaimonSnapshots
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.durations import parse_option
 from spark_jobs.contract.paimon_files import (
     entry_name,
@@ -93,6 +97,31 @@ class PaimonPageFacts:
         """The ids of all schemas."""
         names = list_names(f"{self.table.root}/schema", self.table.storage_options)
         return ids_of("schema", names)
+
+    def compaction(self, snapshot: PaimonSnapshot) -> list[CompactionFacts]:
+        """What this project's compaction would find."""
+        return self.table.compaction_facts(CompactSpec(), {}, snapshot)
+
+    @property
+    def compactor(self) -> str:
+        """The operator."""
+        return "CompactOperator"
+
+    def differing_files(
+        self, before: PaimonSnapshot, after: PaimonSnapshot
+    ) -> list[DifferingFiles]:
+        """Those of tables whose rows are each in one file."""
+        return differing_files(self.table, before, after)
+
+    def row_columns(self, snapshot: PaimonSnapshot) -> list[RowColumn]:
+        """Those of its schema, which its files were written with."""
+        columns = self.table.schema(snapshot.schema_id).columns
+        return [RowColumn(each.name, each.type) for each in columns]
+
+    def file_options(self, location: str) -> Mapping[str, Any]:
+        """Those of the warehouse."""
+        del location
+        return self.table.storage_options
 
     def expiry(self, now_millis: int) -> Expiry:
         """By the options ``snapshot.num-retained.*`` and ``snapshot.time-retained``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_merge.metadata.model import PartitionFacts, TableSchema
@@ -11,6 +12,27 @@ from airflow_provider_merge.metadata.paimon.manifests import DataFile, MarkedRow
 from spark_jobs.contract.partition_names import partition_text
 
 Marks = Mapping[tuple[bytes, int, str], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingPartition:
+    """A partition, of the binary ``row``, that two snapshots differ in: files by key, and marks."""
+
+    row: bytes
+    old: Mapping[Any, DataFile]
+    new: Mapping[Any, DataFile]
+    old_marks: Marks
+    new_marks: Marks
+
+    @property
+    def removed(self) -> list[DataFile]:
+        """The files that only the old snapshot has."""
+        return [file for key, file in self.old.items() if key not in self.new]
+
+    @property
+    def added(self) -> list[DataFile]:
+        """The files that only the new snapshot has."""
+        return [file for key, file in self.new.items() if key not in self.old]
 
 
 def marks_by_file(marked: Iterable[MarkedRows]) -> Marks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from airflow_provider_merge.metadata.checked import whole
 from airflow_provider_merge.metadata.model import Column, TableSchema
 from airflow_provider_merge.storage.failures import unreadable
 
@@ -17,7 +18,9 @@ def parsed_schema(path: str, text: str) -> TableSchema:
     """
     try:
         document = json.loads(text)
-        columns = tuple(Column(str(f["name"]), _type(f["type"])) for f in document["fields"])
+        columns = tuple(
+            Column(str(f["name"]), _type(f["type"]), whole(f["id"])) for f in document["fields"]
+        )
         schema = TableSchema(
             schema_id=int(document["id"]),
             columns=columns,

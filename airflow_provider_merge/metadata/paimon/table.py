@@ -22,7 +22,12 @@ from airflow_provider_merge.metadata.paimon.compaction import CompactionCount
 from airflow_provider_merge.metadata.paimon.history import PaimonHistory
 from airflow_provider_merge.metadata.paimon.manifests import DataFile, Manifests
 from airflow_provider_merge.metadata.paimon.partition_filter import PaimonPartitionFilter
-from airflow_provider_merge.metadata.paimon.partitions import facts_of, marks_by_file, visible_rows
+from airflow_provider_merge.metadata.paimon.partitions import (
+    DifferingPartition,
+    facts_of,
+    marks_by_file,
+    visible_rows,
+)
 from airflow_provider_merge.metadata.paimon.schema import parsed_schema
 from airflow_provider_merge.metadata.paimon.snapshots import (
     PaimonSnapshot,
@@ -252,26 +257,42 @@ class PaimonTable:
             CatalogError: METADATA_UNREADABLE.
         """
         schema = self.schema(after.schema_id)
+        changes = [
+            PartitionChange(
+                values=self.partition_values(schema, each.row),
+                files_added=len(each.added),
+                files_removed=len(each.removed),
+                rows_before=visible_rows(schema, list(each.old.values()), each.old_marks),
+                rows_after=visible_rows(schema, list(each.new.values()), each.new_marks),
+            )
+            for each in self.differing(before, after)
+        ]
+        return sorted(changes, key=lambda each: partition_name(each.values))
+
+    def differing(
+        self, before: PaimonSnapshot, after: PaimonSnapshot
+    ) -> Iterator[DifferingPartition]:
+        """The partitions that differ, in any order.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
         sides = [self._by_partition(each) for each in (before, after)]
         marks = [marks_by_file(self.manifests.marked_rows(each)) for each in (before, after)]
-        changes = []
         for row in sides[0].keys() | sides[1].keys():
             old, new = (side.get(row, {}) for side in sides)
             marked = [{k: v for k, v in each.items() if k[0] == row} for each in marks]
-            if old.keys() == new.keys() and marked[0] == marked[1]:
-                continue
-            with self._decoding():
-                values = self._values(schema, row)
-            changes.append(
-                PartitionChange(
-                    values=values,
-                    files_added=len(new.keys() - old.keys()),
-                    files_removed=len(old.keys() - new.keys()),
-                    rows_before=visible_rows(schema, list(old.values()), marked[0]),
-                    rows_after=visible_rows(schema, list(new.values()), marked[1]),
-                )
-            )
-        return sorted(changes, key=lambda each: partition_name(each.values))
+            if old.keys() != new.keys() or marked[0] != marked[1]:
+                yield DifferingPartition(row, old, new, *marked)
+
+    def partition_values(self, schema: TableSchema, row: bytes) -> dict[str, str | None]:
+        """The texts of a partition's values by column.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        with self._decoding():
+            return self._values(schema, row)
 
     def _files_by_values(
         self, snapshot: PaimonSnapshot, schema: TableSchema, wanted: Mapping[str, Any] | None

@@ -12,7 +12,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.result import ClauseMetrics, JobResult, Metrics
 from spark_jobs.contract.source_names import called
 
 _COUNTS = (
@@ -60,7 +60,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
 
     For statements that take care of a table, the rest are the fields of ``MaintenanceReport`` or,
     for a compaction, snapshot ids and the fields of ``CompactionReport``; for others snapshot ids,
-    ``metrics``, ``partitions`` and ``schema_changes``.
+    ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run ``partition_metrics``.
     """
     if result.maintenance is not None:
         return {
@@ -79,7 +79,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
             "seconds": dict(result.metrics.seconds),
             **codec.encode(result.compaction),
         }
-    return {
+    value = {
         "operation_id": result.operation_id,
         "status": result.status,
         "target": result.target,
@@ -89,6 +89,9 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         "partitions": list(result.partitions),
         "schema_changes": list(result.schema_changes),
     }
+    if result.status == "dry_run":
+        value["partition_metrics"] = codec.encode(result.partition_metrics)
+    return value
 
 
 def query_value(operation_id: str, report: QueryReport) -> dict[str, Any]:
@@ -141,8 +144,10 @@ def result_table(result: JobResult) -> str:
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}"]
     for names in (_COUNTS, _FILES):
         lines.append("  " + _cells(result.metrics, names))
-    lines += _source_lines(result.metrics)
     metrics = result.metrics
+    if metrics.clauses:
+        lines.append("  clauses: " + " | ".join(map(_clause, metrics.clauses)))
+    lines += _source_lines(metrics)
     if metrics.publish_attempts > 1 or metrics.snapshots_met:
         lines.append(
             f"  published in try {metrics.publish_attempts:,}, behind "
@@ -154,6 +159,10 @@ def result_table(result: JobResult) -> str:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _clause(clause: ClauseMetrics) -> str:
+    return f"{clause.when.replace('_', ' ')}, {clause.action} {clause.rows:,}"
 
 
 def _seconds(metrics: Metrics) -> list[str]:

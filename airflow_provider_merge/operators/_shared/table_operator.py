@@ -18,13 +18,19 @@ from airflow_provider_merge.operators._shared.results import result_table, with_
 from airflow_provider_merge.operators._shared.table_request import TableRequestOperator
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_names import quoted_name
-from airflow_provider_merge.table_pages import page_before, page_of_result
+from airflow_provider_merge.table_pages import (
+    DRY_RUN_ERROR,
+    page_before,
+    page_of_preview,
+    page_of_result,
+)
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract import codec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
@@ -59,7 +65,12 @@ class TableOperator(TableRequestOperator):
             hook = catalog_hook(self.catalog_conn_id)
             request = self.job_request(context, hook)
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, request.table)
-            result = self._run(request, hook, context, started)
+            try:
+                result = self._run(request, hook, context, started)
+            except JobError as error:
+                if request.dry_run:
+                    self._show_failure(request, error, context)
+                raise
             self._result = result
             self.pages |= pages_of_result(hook, self.target_table(), result)
             self.pages[TABLE_PAGE] = page_of_result(self.catalog_conn_id, request, result)
@@ -132,6 +143,14 @@ class TableOperator(TableRequestOperator):
         if self.needs_session():
             note_for_next(context, ended.had_both_compilers, [result])
         return with_phases(result, request, ended.submitted - started, read - ended.submitted)
+
+    def _show_failure(self, request: JobRequest, error: JobError, context: Context) -> None:
+        """Let the page of a dry run tell why it failed, as the real run would."""
+        self.pages[TABLE_PAGE] = page_of_preview(request)
+        try:
+            context["ti"].xcom_push(DRY_RUN_ERROR, codec.encode(ErrorInfo.of(error)))
+        except Exception as problem:  # noqa: BLE001 - the error itself matters more
+            self.log.warning("The page of the dry run cannot tell its error: %s", problem)
 
     def _emit(self, context: Context, hook: CatalogHook, operation: str, result: JobResult) -> None:
         if not self.emits_asset_event:

@@ -19,11 +19,13 @@ export async function carePart(table) {
       ...Object.entries(told.expiry.limits),
     ])),
     card("Compact", told.problems.compaction, told.compaction && facts([
+      ["As found by", told.compaction.compactor],
       ["Small files", number(told.compaction.small_files)],
       ["In small files", bytes(told.compaction.small_size)],
       ["Files in all", number(told.compaction.files)],
       ["Partitions worth it", number(told.compaction.partitions)],
       ["Rows marked as deleted", number(told.compaction.marked_rows)],
+      ["Files of deletes", told.compaction.delete_files ? number(told.compaction.delete_files) : null],
     ])),
     card("Running operations and consumers", told.problems.holds, told.holds.length > 0
       ? grid("Running operations and consumers", columns, told.holds)

@@ -1,7 +1,8 @@
 // Two snapshots of a table.
 
+import { sampleOf } from "./sample.js";
 import { tableOf, title } from "./table.js";
-import { ask, el, facts, fill, grid, moment, number, pageOf, pager, query, writer } from "./ui.js";
+import { ask, el, facts, fill, grid, labelled, moment, number, pageOf, pager, query, writer } from "./ui.js";
 
 const limit = 100;
 
@@ -12,7 +13,7 @@ export async function comparePage() {
   const results = el("section", { "aria-label": "Differences" });
   const show = (offset) => fill(results, async () => differences(table, await ask("compare", { ...table, before, after, offset, limit }), offset, show));
   show(0);
-  const field = (name, value, text) => [el("label", { for: name }, text), el("input", { id: name, name, value, inputmode: "numeric", pattern: "[0-9]{1,19}", required: true })];
+  const field = (name, value, text) => labelled(text, el("input", { id: name, name, value, inputmode: "numeric", pattern: "[0-9]{1,19}", required: true }));
   const form = el("form", {
     class: "controls", onsubmit: (event) => {
       event.preventDefault();
@@ -45,6 +46,7 @@ function differences(table, told, offset, turn) {
     ]),
     grid("Partitions that differ", columns, told.partitions),
     pager(offset, limit, told.total, turn),
+    told.sample ? sampleOf(table, told.before.snapshot_id, told.after.snapshot_id) : null,
   ];
 }
 

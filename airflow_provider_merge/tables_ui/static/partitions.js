@@ -1,7 +1,7 @@
 // Partitions of the newest snapshot: a picture by day where they are dates, and a list.
 
 import { calendar } from "./plots.js";
-import { ask, bytes, el, facts, fill, grid, moment, number, pager, percent, query, remember } from "./ui.js";
+import { ask, bytes, el, facts, fill, grid, labelled, moment, number, pager, percent, query, remember } from "./ui.js";
 
 const limit = 100;
 
@@ -28,7 +28,7 @@ export async function partitionsPart(table) {
   };
   await show(0);
   ask("days", table).then((found) => found.column && calendar(picture, found.column, found.days)).catch(() => {});
-  return [picture, el("div", { class: "controls" }, el("label", { for: "partition" }, "Search"), search), results];
+  return [picture, el("div", { class: "controls" }, labelled("Search", search)), results];
 }
 
 function list(found, offset, sorted, onsort, turn) {
@@ -37,6 +37,8 @@ function list(found, offset, sorted, onsort, turn) {
     { title: "Rows", sort: "rows", num: true, cell: (each) => number(each.rows) },
     { title: "Files", sort: "files", num: true, cell: (each) => number(each.files) },
     { title: "Small files", sort: "small_files", num: true, cell: (each) => number(each.small_files) },
+    ...(found.partitions.some((each) => each.delete_files)
+      ? [{ title: "Files of deletes", num: true, cell: (each) => number(each.delete_files) }] : []),
     { title: "Marked as deleted", sort: "marked_share", num: true, cell: (each) => percent(each.marked_share) },
     { title: "Size", sort: "size", num: true, cell: (each) => bytes(each.size) },
     { title: "Last change", sort: "last_change", cell: (each) => moment(each.last_change) },

@@ -1,25 +1,46 @@
 // What a task's statement did or, in a dry run, would do: from Airflow's own REST API.
 
-import { pageOfTask, resultOf, taskInstance } from "./tasks.js";
-import { airflowLink, bytes, el, facts, grid, number, pageOf, query } from "./ui.js";
+import { dryRunError, pageOfTask, resultOf, taskInstance, unquoted } from "./tasks.js";
+import { airflowLink, bytes, el, facts, grid, number, pageOf, problemNote, query } from "./ui.js";
 
 const counts = ["source_rows", "matched", "inserted", "updated", "deleted", "carried"];
 const files = ["files_total", "files_scanned", "files_rewritten", "files_added", "files_removed"];
 // What a statement was made of, in the order of reading.
 const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "older_than", "retain_max", "retain_min", "statements"];
+const isMerge = (fields) => Boolean(fields.on) || /^\s*merge\b/i.test(fields.sql ?? "");
+// What must hold, or the statement fails with the code and changes nothing.
+const guards = [
+  { name: "expected_partitions", code: "PARTITION_NOT_EXPECTED", text: "Only the partitions that are expected change", isSet: (fields) => filled(fields.expected_partitions) },
+  { name: "partition", code: "ROW_OUTSIDE_PARTITION", text: "New rows belong to the partition that is named", isSet: (fields) => filled(fields.partition) },
+  { name: "allow_empty", code: "SOURCE_EMPTY", text: "An empty source does not clear the table", isSet: (fields) => fields.mode === "table" && !isTrue(fields.allow_empty) },
+  { name: "max_bad_rows", code: "TOO_MANY_BAD_ROWS", text: "Few enough records of a source cannot be read", isSet: (fields) => /max_bad_rows\\*": *[^n ]/.test(JSON.stringify([fields.source, fields.sources])) },
+  { name: "cardinality", code: "MERGE_TARGET_ROW_MULTIPLE_MATCHES", text: "No target row is changed by two source rows", isSet: isMerge },
+];
 
 export async function previewPage() {
   const [dag_id, dag_run_id, task_id] = ["dag_id", "run_id", "task_id"].map((key) => query.get(key) ?? "");
   const task = { dag_id, dag_run_id, task_id, map_index: query.get("map_index") ?? "-1" };
   document.title = `${dag_id} / ${task_id}`;
-  const [result, instance] = await Promise.all([resultOf(task), taskInstance(task)]);
+  const [result, instance] = await Promise.all([outcomeOf(task), taskInstance(task)]);
   const back = el("nav", { "aria-label": "Breadcrumb" }, airflowLink(pageOfTask(task), `${dag_id} / ${task_id}`));
   // A list of statements has a result for each.
   const each = result.statements ? Object.entries(result.statements) : [["", result]];
   return [back, ...each.flatMap(([name, told]) => outcome(name, told, instance)), statement(instance.rendered_fields ?? {})];
 }
 
+/** What the task returned or, if it was a dry run that failed, its error. */
+async function outcomeOf(task) {
+  try {
+    return await resultOf(task);
+  } catch (problem) {
+    const error = await dryRunError(task);
+    if (!error) throw problem;
+    return { status: "failed", error };
+  }
+}
+
 function outcome(name, told, instance) {
+  if (told.error) return failure(told.error, instance.rendered_fields ?? {});
   const isDry = told.status === "dry_run";
   return [
     el("div", { class: "title" },
@@ -28,8 +49,53 @@ function outcome(name, told, instance) {
     el("p", { role: "status" }, el("span", { class: "badge" }, told.status ?? "–"),
       isDry ? " A dry run: nothing was changed." : null),
     target(told, instance),
+    isDry ? guardList(null, instance.rendered_fields ?? {}) : null,
     results(told),
   ].flat();
+}
+
+function failure(error, fields) {
+  return [
+    el("h1", { class: "long" }, `What the statement would do to ${unquoted(fields.target)}`),
+    el("p", { role: "status" }, el("span", { class: "badge" }, "failed"), " A dry run: nothing was changed. The statement would fail:"),
+    problemNote(error),
+    guardList(error, fields),
+  ];
+}
+
+/** The guards of a statement: what must hold, or it changes nothing. A dry run that ends well has met them all. */
+function guardList(error, fields) {
+  const rows = guards.filter((each) => each.isSet(fields));
+  if (rows.length === 0) return null;
+  const state = (each) => (!error ? "holds" : each.code === error.code ? el("strong", { class: "bad" }, "would trip") : "not known");
+  const columns = [
+    { title: "Guard", cell: (each) => each.text },
+    { title: "Set by", cell: (each) => el("code", {}, each.name) },
+    { title: "State", cell: state },
+  ];
+  return el("section", { class: "card" }, el("h2", {}, "Guards"), grid("Guards of the statement", columns, rows));
+}
+
+function clauses(told) {
+  const names = { matched: "WHEN MATCHED", not_matched: "WHEN NOT MATCHED", not_matched_by_source: "WHEN NOT MATCHED BY SOURCE" };
+  const done = { insert: "inserted", update: "updated", delete: "deleted" };
+  const columns = [
+    { title: "Clause", num: true, cell: ([, index]) => number(index + 1) },
+    { title: "Applies", cell: ([each]) => names[each.when] ?? each.when },
+    { title: "Rows", num: true, cell: ([each]) => number(each.rows) },
+    { title: "Are", cell: ([each]) => done[each.action] ?? each.action },
+  ];
+  return el("section", { class: "card" }, el("h2", {}, "Rows by clause"), grid("Rows by clause", columns, told.map((each, index) => [each, index])));
+}
+
+function byPartition(told) {
+  const counted = (title, name) => ({ title, num: true, cell: (each) => number(each[name]) });
+  const columns = [
+    { title: "Partition", cell: (each) => el("span", { class: "long" }, each.name || "the whole table") },
+    counted("Inserted", "inserted"), counted("Updated", "updated"), counted("Deleted", "deleted"),
+    counted("Files added", "files_added"), counted("Files removed", "files_removed"),
+  ];
+  return grid("Partitions, the first 100", columns, told);
 }
 
 function target(told, instance) {
@@ -50,10 +116,11 @@ function results(told) {
   const rows = known(counts);
   return [
     rows.length > 0 ? el("section", { class: "card" }, el("h2", {}, "Rows"), facts(rows)) : null,
+    (metrics.clauses ?? []).length > 0 ? clauses(metrics.clauses) : null,
     el("section", { class: "card" }, el("h2", {}, "Files"), facts([...known(told.metrics ? files : care), ...sizes])),
     partitions.length > 0
       ? el("section", { class: "card" }, el("h2", {}, `Partitions: ${number(metrics.partitions_changed ?? partitions.length)}`),
-        grid("Partitions, the first 100", [{ title: "Partition", cell: (each) => el("span", { class: "long" }, each.name || "the whole table") }], partitions))
+        (told.partition_metrics ?? []).length > 0 ? byPartition(told.partition_metrics) : grid("Partitions, the first 100", [{ title: "Partition", cell: (each) => el("span", { class: "long" }, each.name || "the whole table") }], partitions))
       : null,
     (told.schema_changes ?? []).length > 0
       ? el("section", { class: "card" }, el("h2", {}, "Schema"), el("ul", {}, told.schema_changes.map((each) => el("li", { class: "long" }, each))))
@@ -70,6 +137,16 @@ function statement(fields) {
   return el("section", { class: "card" }, el("h2", {}, "The statement as it was sent"),
     el("dl", { class: "statement" }, given.map((name) => el("div", {}, el("dt", {}, text(name)),
       el("dd", {}, el("pre", { tabindex: "0" }, typeof fields[name] === "string" ? fields[name] : JSON.stringify(fields[name], null, 2)))))));
+}
+
+/** Whether a rendered field has a value; some are JSON as text. */
+function filled(value) {
+  const empty = ["", "[]", "{}", "null", "None"];
+  return value !== undefined && !empty.includes(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+function isTrue(value) {
+  return String(value).toLowerCase() === "true";
 }
 
 function text(name) {

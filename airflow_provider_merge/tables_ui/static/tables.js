@@ -1,8 +1,12 @@
 // The list of tables of one connection.
 
-import { age, ask, bytes, el, fill, grid, moment, number, pageOf, pager, query, remember, writer } from "./ui.js";
+import { age, ask, bytes, el, fill, grid, labelled, moment, number, pageOf, pager, query, remember, writer } from "./ui.js";
 
 const limit = 50;
+const ages = [
+  ["", "of any age"], ["3600", "older than an hour"], ["86400", "older than a day"],
+  ["604800", "older than a week"], ["2592000", "older than 30 days"],
+];
 
 export async function tablesPage() {
   const { connections } = await ask("connections");
@@ -10,20 +14,25 @@ export async function tablesPage() {
   if (connections.length === 0 && !query.get("connection")) {
     return [el("h1", {}, "Tables"), el("p", {}, "There is no catalog connection that you may read.")];
   }
-  const known = connections.map((each) => each.connection);
-  const chosen = query.get("connection") || known[0];
-  if (!known.includes(chosen)) known.unshift(chosen);
+  const known = new Map(connections.map((each) => [each.connection, each.type]));
+  const chosen = query.get("connection") || connections[0].connection;
+  if (!known.has(chosen)) known.set(chosen, "");
   const results = el("section", { "aria-label": "Tables of the connection" });
   const select = el("select", { id: "connection", onchange: () => show({ connection: select.value, offset: null }) },
-    known.map((each) => el("option", { value: each, selected: each === chosen }, each)));
+    [...known].map(([each, type]) => el("option", { value: each, selected: each === chosen }, type ? `${each} (${type})` : each)));
+  const older = el("select", { id: "older_than", onchange: () => show({ older_than: older.value, offset: null }) },
+    ages.map(([seconds, text]) => el("option", { value: seconds, selected: seconds === (query.get("older_than") ?? "") }, text)));
   let waiting;
-  const search = el("input", {
-    id: "search", type: "search", value: query.get("search"), placeholder: "Part of a name",
-    oninput: () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => show({ search: search.value, offset: null }), 250);
-    },
-  });
+  const field = (key, placeholder) => {
+    const made = el("input", {
+      id: key, type: "search", value: query.get(key), placeholder,
+      oninput: () => {
+        clearTimeout(waiting);
+        waiting = setTimeout(() => show({ [key]: made.value, offset: null }), 250);
+      },
+    });
+    return made;
+  };
   const show = (changes) => {
     remember(changes);
     return fill(results, () => list(query.get("connection"), (offset) => show({ offset })));
@@ -32,15 +41,19 @@ export async function tablesPage() {
   return [
     el("h1", {}, "Tables"),
     el("div", { class: "controls" },
-      el("label", { for: "connection" }, "Connection"), select,
-      el("label", { for: "search" }, "Search"), search),
+      labelled("Connection", select),
+      labelled("Search", field("search", "Part of a name")),
+      labelled("Last snapshot", older),
+      labelled("Last written by", field("writer", "DAG, task, engine"))),
     results,
   ];
 }
 
 async function list(connection, turn) {
   const offset = Number(query.get("offset") ?? 0);
-  const found = await ask("tables", { connection, search: query.get("search"), offset, limit });
+  const filters = { older_than: query.get("older_than"), writer: query.get("writer") };
+  const found = await ask("tables", { connection, search: query.get("search"), ...filters, offset, limit });
+  const isFiltered = Boolean(filters.older_than || filters.writer);
   const place = new Map();
   const cells = (row) => {
     const files = el("span", {}, number(row.files));
@@ -60,10 +73,18 @@ async function list(connection, turn) {
     el("p", { class: "muted", role: "status" },
       `${number(found.total)} tables${found.complete ? "" : "; the catalog has more than can be listed: search by name"}`),
     grid("Tables by name", columns, found.tables),
-    pager(offset, limit, found.total, turn),
+    isFiltered ? filterPager(offset, found, turn) : pager(offset, limit, found.total, turn),
   ];
   count(connection, found.tables, place);
   return shown;
+}
+
+/** With filters, a page is full when enough tables pass, however many have to be read. */
+function filterPager(offset, found, turn) {
+  return el("nav", { class: "pager", "aria-label": "Pages" },
+    el("button", { type: "button", disabled: offset === 0, onclick: () => turn(null) }, "First"),
+    el("span", {}, `${number(found.tables.length)} found in ${number(found.looked_at)} of ${number(found.total)} tables`),
+    el("button", { type: "button", disabled: found.next === null, onclick: () => turn(found.next) }, "Go on"));
 }
 
 /** Fill in files and sizes, one table after the other: each may have to read manifests. */

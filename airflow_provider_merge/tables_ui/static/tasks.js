@@ -3,7 +3,7 @@
 import { ask, root } from "./ui.js";
 
 const api = `${root}api/v2/`;
-const unquoted = (name) => String(name ?? "").replaceAll("`", "");
+export const unquoted = (name) => String(name ?? "").replaceAll("`", "");
 
 /** The tasks of all DAGs that match a filter and name this table as their target, the newest first. */
 async function tasksOf({ connection, database, table }, filter) {
@@ -27,9 +27,18 @@ export async function lastOrphanSearch(table) {
 }
 
 /** What a task returned. */
-export async function resultOf({ dag_id, dag_run_id, task_id, map_index }) {
+export function resultOf(task) {
+  return xcomOf(task, "return_value");
+}
+
+/** Why a dry run failed; null: nothing is told. */
+export function dryRunError(task) {
+  return xcomOf(task, "merge_dry_run_error").catch(() => null);
+}
+
+async function xcomOf({ dag_id, dag_run_id, task_id, map_index }, key) {
   const path = ["dags", dag_id, "dagRuns", dag_run_id, "taskInstances", task_id].map(encodeURIComponent).join("/");
-  const entry = await ask(`${path}/xcomEntries/return_value`, { map_index, deserialize: "false", stringify: "false" }, api);
+  const entry = await ask(`${path}/xcomEntries/${key}`, { map_index, deserialize: "false", stringify: "false" }, api);
   return typeof entry.value === "string" ? JSON.parse(entry.value) : entry.value;
 }
 

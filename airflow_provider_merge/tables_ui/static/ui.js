@@ -155,6 +155,11 @@ export function facts(pairs) {
     el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
+/** A control behind its label, which stay together. */
+export function labelled(text, control) {
+  return el("span", { class: "labelled" }, el("label", { for: control.id }, text), control);
+}
+
 /** Buttons that turn pages. */
 export function pager(offset, limit, total, turn) {
   const last = Math.min(offset + limit, total);

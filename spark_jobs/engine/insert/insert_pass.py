@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.insert.insert_writer import change_rows, require_not_null
 from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -49,12 +50,14 @@ class CopiedRows:
 class InsertPass:
     """A function for ``mapInArrow``: takes task numbers, yields one ``TaskReport`` per task.
 
-    ``not_null`` are the table's NOT NULL columns. Picklable.
+    ``not_null`` are the table's NOT NULL columns. ``placement``: count rows by partition, too.
+    Picklable.
     """
 
     copied: CopiedRows
     sinks: MergeSinkFactory
     not_null: tuple[str, ...]
+    placement: Placement | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all rows of a task.
@@ -73,7 +76,9 @@ class InsertPass:
                     if key not in by_cluster:
                         self._require_expected(key)
                         by_cluster[key] = sinks.open(f"{task_key()}-{len(by_cluster)}")
-                    by_cluster[key].store_merged_rows(change_rows(part))
+                    changes = change_rows(part)
+                    by_cluster[key].store_merged_rows(changes)
+                    report.counts.count(changes, self.placement)
                 report.inserted += batch.num_rows
             report.fragments = sinks.finish()
         if by_cluster:

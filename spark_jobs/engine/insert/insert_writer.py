@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.task_sinks import task_sinks
@@ -29,13 +30,14 @@ class InsertWriter:
 
     ``not_null`` are the table's NOT NULL columns; ``columns`` are the names of the incoming
     columns. No two rows may have the same values in ``different_keys``, by which they are sorted;
-    if it is empty, all may.
+    if it is empty, all may. ``placement``: count rows by partition, too.
     """
 
     sinks: MergeSinkFactory
     not_null: tuple[str, ...]
     columns: tuple[str, ...]
     different_keys: tuple[str, ...] = ()
+    placement: Placement | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all rows of a task.
@@ -59,6 +61,7 @@ class InsertWriter:
                 keys.require_different(changes)
                 sink.store_merged_rows(changes)
                 report.inserted += batch.num_rows
+                report.counts.count(changes, self.placement)
             report.fragments = sinks.finish()
         if sink is not None:
             yield report.to_batch()

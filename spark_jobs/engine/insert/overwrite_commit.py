@@ -11,6 +11,7 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.insert.replacement import Partition, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.partition_counts import partition_metrics
 from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.engine.write.statement_run import (
     StatementOutcome,
@@ -28,6 +29,7 @@ _LAST_WRITER_ATTEMPTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Change:
+    reports: Sequence[TaskReport]
     fragments: Sequence[Fragment]
     metrics: Metrics
     partitions: tuple[str, ...]
@@ -86,7 +88,8 @@ class OverwriteCommit:
         """
         if self.run.dry_run:
             change = self._change(self.run.table, replaced)
-            return StatementOutcome(None, change.metrics, change.partitions)
+            by_partition = partition_metrics(self.run, self.handle, change.reports, (), replaced)
+            return StatementOutcome(None, change.metrics, change.partitions, by_partition)
         with self.run.progress.phase("commit"):
             try:
                 return self._published(replaced)
@@ -117,7 +120,7 @@ class OverwriteCommit:
         fragments = tuple(each for report in reports for each in report.fragments)
         partitions = changed_partitions(connector, table, fragments)
         metrics = replace(counted(self.metrics, reports), partitions_changed=len(partitions))
-        return _Change(fragments, metrics, partitions)
+        return _Change(reports, fragments, metrics, partitions)
 
     def _attempted(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> StatementOutcome:
         change = self._change(table, replaced)

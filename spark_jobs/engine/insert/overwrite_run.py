@@ -21,6 +21,7 @@ from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome
 from spark_jobs.errors import DataError, ErrorCode
@@ -151,13 +152,14 @@ class OverwriteRun(SparkRun[InsertStatement]):
     ) -> list[TaskReport]:
         if not new.clusters:
             return []
-        not_null = self.required_columns
+        not_null, layout = self.required_columns, self._layout
+        placed = placement(self.table, None, layout) if self.dry_run else None
         if isinstance(new.rows, CopiedRows):
-            return written(self.spark, InsertPass(new.rows, handle.sinks, not_null))
-        layout = self._layout
+            return written(self.spark, InsertPass(new.rows, handle.sinks, not_null, placed))
         size = file_size(self, new.row_bytes, keeps_clusters=layout.keeps_clusters)
         order_by = () if layout.keeps_clusters else insert.order_by
         rows = distribute(new.rows, new.clusters, layout, order_by, size)
-        writer = InsertWriter(handle.sinks, not_null, tuple(rows.columns), different_keys)
+        columns = tuple(rows.columns)
+        writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
         return [TaskReport.from_json(row["report"]) for row in stored.collect()]

@@ -175,6 +175,7 @@ class Job:
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
+            partition_metrics=outcome.by_partition[:_NAMED_PARTITIONS],
             schema_changes=tuple(map(str, run.table.schema_changes)),
         )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
 from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
-from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
@@ -24,16 +25,25 @@ from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_c
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
+from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.partition_counts import partition_metrics, placement
 from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
 from spark_jobs.errors import JobError
+from spark_jobs.spi import rows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
 from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, whole_table
+
+_ACTIONS: Final[dict[int, Literal["insert", "update", "delete"]]] = {
+    rows.INSERT: "insert",
+    rows.UPDATE: "update",
+    rows.DELETE: "delete",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +181,21 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 counted(metrics, reports),
                 matched=result.matched if merge.has_source else 0,
                 partitions_changed=len(partitions),
+                clauses=_clauses(merge, reports),
             )
             self.progress.say(
                 f"{metrics.inserted} rows to insert, {metrics.updated} to update, "
                 f"{metrics.deleted} to delete, "
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
-            if not fragments or self.dry_run:
+            if self.dry_run:
+                by_partition: tuple[PartitionMetrics, ...] = ()
+                if self._placement() is not None:
+                    scanned, lost = files.scanned, files.dropped
+                    by_partition = partition_metrics(self, handle, reports, scanned, lost)
+                self.abort(handle)
+                return StatementOutcome(None, metrics, partitions, by_partition)
+            if not fragments:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions)
         with self.progress.phase("commit"):
@@ -226,8 +244,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         insert_layout = metadata.insert_layout(self.table)
         update_layout = metadata.update_layout(self.table)
         takes_inserts = processor.writes_inserts or update_layout is None
-        rows = sum(file.row_count for file in files)
-        filters = source is not None and source.row_count <= self.limits.filter_share * rows
+        row_count = sum(file.row_count for file in files)
+        filters = source is not None and source.row_count <= self.limits.filter_share * row_count
         return GeneralPlan(
             spark=self.spark,
             merge=merge,
@@ -252,7 +270,27 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             labels=tuple(case.label for case in merge.cases),
             allows_repeated_matches=merge.allows_repeated_matches,
             key_columns=self.table.key_columns,
+            placement=self._placement() if self.dry_run else None,
         )
+
+    def _placement(self) -> Placement | None:
+        metadata = self.connector.metadata
+        layouts = metadata.update_layout(self.table), metadata.insert_layout(self.table)
+        return placement(self.table, *layouts)
+
+
+def _clauses(merge: AnalyzedMerge, reports: Sequence[TaskReport]) -> tuple[ClauseMetrics, ...]:
+    """The clauses of a MERGE with their rows; none of other statements."""
+    if not merge.has_source:
+        return ()
+    return tuple(
+        ClauseMetrics(
+            case.when,
+            _ACTIONS[case.operation],
+            sum(report.counts.by_clause[case.number] for report in reports),
+        )
+        for case in merge.cases
+    )
 
 
 def _nothing_to_do(

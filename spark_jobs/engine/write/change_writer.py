@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.cardinality import CardinalityCheck
+from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
 from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.errors import DataError, ErrorCode
@@ -35,6 +36,7 @@ class TaskReport:
     updated: int = 0
     deleted: int = 0
     fragments: list[Fragment] = field(default_factory=list)
+    counts: ChangeCounts = field(default_factory=ChangeCounts)
 
     def to_json(self) -> str:
         """The report as JSON text."""
@@ -44,6 +46,7 @@ class TaskReport:
                 "updated": self.updated,
                 "deleted": self.deleted,
                 "fragments": [asdict(fragment) for fragment in self.fragments],
+                "counts": self.counts.to_document(),
             }
         )
 
@@ -52,7 +55,8 @@ class TaskReport:
         """The report from the JSON text that ``to_json`` returned."""
         document = json.loads(text)
         fragments = [Fragment.from_json(json.dumps(each)) for each in document.pop("fragments")]
-        return cls(**document, fragments=fragments)
+        counts = ChangeCounts.from_document(document.pop("counts"))
+        return cls(**document, fragments=fragments, counts=counts)
 
     def to_batch(self) -> pa.RecordBatch:
         """One row with the column ``report`` (string), as ``REPORT_SCHEMA``."""
@@ -75,8 +79,8 @@ class ChangeWriter:
     ``not_null`` are the table's NOT NULL columns; ``assigned_columns`` and ``on_columns`` are as in
     ``MergeWrite``; ``labels`` name the cases in errors. ``allows_repeated_matches``: repeated
     DELETEs of a row count as one DELETE. ``key_columns`` are those of the table, whose rows come in
-    their order. ``columns`` are the names of the incoming columns, which
-    the plan fills in.
+    their order. ``placement``: count rows by partition, too. ``columns`` are the names of the
+    incoming columns, which the plan fills in.
     """
 
     sinks: MergeSinkFactory
@@ -86,6 +90,7 @@ class ChangeWriter:
     labels: tuple[str, ...]
     allows_repeated_matches: bool
     key_columns: tuple[str, ...] = ()
+    placement: Placement | None = None
     columns: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -110,6 +115,7 @@ class ChangeWriter:
                 self._require_not_null(checked)
                 keys.require_different(checked)
                 report.count(checked)
+                report.counts.count(checked, self.placement)
                 if checked.num_rows:
                     sink.store_merged_rows(checked)
             report.fragments = sinks.finish()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.request import JobOptions
-from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
@@ -30,12 +30,14 @@ Spec_co = TypeVar("Spec_co", covariant=True)
 class StatementOutcome:
     """What a statement did, or would do; ``snapshot_id`` is None if nothing was committed.
 
-    ``partitions`` are the names of the changed partitions.
+    ``partitions`` are the names of the changed partitions; ``by_partition`` says what a dry run
+    would change in each.
     """
 
     snapshot_id: int | None
     metrics: Metrics
     partitions: tuple[str, ...] = ()
+    by_partition: tuple[PartitionMetrics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.connectors.paimon.format.partition_path import PartitionKey, PartitionLayout
 from spark_jobs.connectors.paimon.format.types import timestamp_precision
+from spark_jobs.contract.paimon_paths import PartitionKey, PartitionLayout
 from spark_jobs.errors import NotSupportedError
 
 DEFAULT = "__DEFAULT_PARTITION__"

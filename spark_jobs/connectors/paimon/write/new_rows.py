@@ -11,8 +11,8 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
-from spark_jobs.connectors.paimon.format.partition_path import PartitionLayout
 from spark_jobs.connectors.paimon.format.row_tracking import with_tracking
+from spark_jobs.contract.paimon_paths import PartitionLayout, bucket_directory
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
@@ -49,7 +49,7 @@ class NewFileLayout:
     def bucket_directory(self, place: BucketKey) -> str:
         """The directory for a bucket's data files, inside the table's directory."""
         relative = self.partitions.directory(place.partition)
-        return "/".join(part for part in (self.root, relative, f"bucket-{place.bucket}") if part)
+        return bucket_directory(self.root, relative, place.bucket)
 
 
 class NewRowsWriter:

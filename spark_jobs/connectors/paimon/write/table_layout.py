@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.partition_path import PartitionKey, PartitionLayout
 from spark_jobs.connectors.paimon.format.types import atomic_parts, timestamp_precision
 from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.contract.paimon_paths import PartitionKey, PartitionLayout, data_root
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
@@ -58,12 +58,6 @@ class NamePrefixes(NamedTuple):
         return cls(f"{data}{token}-", f"{changelog}{token}-", f"index-{token}-")
 
 
-def data_root(table: PinnedTable) -> str:
-    """The parent directory of the partitions (option ``data-file.path-directory``)."""
-    directory = table.options.get("data-file.path-directory", "").strip("/")
-    return f"{table.path}/{directory}" if directory else table.path
-
-
 def compression(table: PinnedTable) -> Compression:
     """The codec of new files (options ``file.compression``, ``file.compression.zstd-level``).
 
@@ -99,7 +93,6 @@ def new_file_layout(
 ) -> NewFileLayout:
     """Everything that executors need to write new files of the table."""
     types = {column.name: column.type for column in table.schema.columns}
-    legacy = table.options.get("partition.legacy-name", "true").lower() == "true"
     keys = [
         PartitionKey(k, timestamp_precision(types[k]), single=atomic_parts(types[k])[0] == "FLOAT")
         for k in table.schema.partition_keys
@@ -111,12 +104,8 @@ def new_file_layout(
             target_file_size=target_file_size,
             compression=compression(table),
         ),
-        root=data_root(table),
-        partitions=PartitionLayout(
-            keys=tuple(keys),
-            default_name=table.options.get("partition.default-name", "__DEFAULT_PARTITION__"),
-            legacy_names=legacy,
-        ),
+        root=data_root(table.path, table.options),
+        partitions=PartitionLayout.of(keys, table.options),
         table_path=table.path,
         external=table.external,
         bucketed=table.has_buckets,

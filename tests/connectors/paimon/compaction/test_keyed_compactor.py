@@ -24,7 +24,6 @@ from spark_jobs.connectors.paimon.compaction.keyed_compactor import (
 )
 from spark_jobs.connectors.paimon.compaction.merged_bucket import OwedChangelog
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.partition_path import PartitionLayout
 from spark_jobs.connectors.paimon.keyed.changelog import ChangelogFiles
 from spark_jobs.connectors.paimon.keyed.file_columns import SEQUENCE_NUMBER, VALUE_KIND
 from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
@@ -32,6 +31,7 @@ from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.contract.paimon_paths import PartitionLayout
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import CatalogError, ErrorCode

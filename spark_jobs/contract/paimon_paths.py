@@ -1,18 +1,18 @@
-"""The directory of a partition, spelled as by Paimon's writers. Runs on executors.
+"""The directories of a Paimon table's data files, spelled as by Paimon's writers.
 
-Follows Paimon's ``PartitionPathUtils`` and ``InternalRowPartitionComputer``.
+Follows Paimon's ``FileStorePathFactory``, ``PartitionPathUtils`` and
+``InternalRowPartitionComputer``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
-
-import numpy as np
 
 from spark_jobs.errors import NotSupportedError
 
@@ -22,6 +22,8 @@ _BLANK_FOR_SOME: Final = frozenset("\x85\xa0\u2007\u202f")
 _EPOCH: Final = date(1970, 1, 1)
 # Outside this range Java writes exponents, whose digits changed in Java 19.
 _SPELLED_ALIKE: Final = (1e-3, 1e7)
+# So many tell every FLOAT from its neighbours.
+_SINGLE_DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,13 @@ class PartitionLayout:
     keys: tuple[PartitionKey, ...]
     default_name: str
     legacy_names: bool
+
+    @classmethod
+    def of(cls, keys: Sequence[PartitionKey], options: Mapping[str, str]) -> PartitionLayout:
+        """The layout that the table's options give to its partition columns."""
+        legacy = options.get("partition.legacy-name", "true").lower() == "true"
+        default_name = options.get("partition.default-name", "__DEFAULT_PARTITION__")
+        return cls(tuple(keys), default_name, legacy)
 
     def directory(self, values: Sequence[Any]) -> str:
         """The path below the table, such as ``a=1/b=x``; empty for an unpartitioned table.
@@ -87,6 +96,17 @@ class PartitionLayout:
         return str(value)
 
 
+def data_root(table: str, options: Mapping[str, str]) -> str:
+    """The parent directory of the partitions (option ``data-file.path-directory``)."""
+    directory = options.get("data-file.path-directory", "").strip("/")
+    return f"{table}/{directory}" if directory else table
+
+
+def bucket_directory(root: str, partition: str, bucket: int) -> str:
+    """The directory for a bucket's data files, from that of its partition below ``root``."""
+    return "/".join(part for part in (root, partition, f"bucket-{bucket}") if part)
+
+
 def _escape(component: str) -> str:
     return "".join(f"%{ord(c):02X}" if c in _ESCAPED or ord(c) < 32 else c for c in component)
 
@@ -99,8 +119,28 @@ def _float_text(key: PartitionKey, value: float) -> str:
             f"{key.name} = {value} cannot be a partition: Java versions spell it differently.",
             f"Partition by 0 or by numbers from {smallest:g} to below {end:g}, or by a DECIMAL.",
         )
-    number = np.float32(value) if key.single else np.float64(value)
-    return np.format_float_positional(number, unique=True, trim="0")
+    return _positional(_shortest_single(value)) if key.single else _positional(Decimal(repr(value)))
+
+
+def _positional(number: Decimal) -> str:
+    """Without an exponent, and with at least one digit behind the point."""
+    whole, _, fraction = f"{number:f}".partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}"
+
+
+def _shortest_single(value: float) -> Decimal:
+    """The number of the fewest digits that is stored as this FLOAT; of several, the closest."""
+    stored = struct.pack("<f", value)
+    (single,) = struct.unpack("<f", stored)
+    exact = Decimal(single)
+    for digits in range(1, _SINGLE_DIGITS):
+        rounded = Decimal(f"{single:.{digits}g}")
+        last = Decimal(1).scaleb(rounded.adjusted() - digits + 1)
+        near = (rounded, rounded - last, rounded + last)
+        found = [each for each in near if struct.pack("<f", float(each)) == stored]
+        if found:
+            return min(found, key=lambda each: abs(each - exact))
+    return Decimal(f"{single:.{_SINGLE_DIGITS}g}")
 
 
 def _legacy_timestamp(value: datetime) -> str:
