@@ -37,6 +37,8 @@ AWS_SECRET: Final = "client.secret-access-key"  # noqa: S105 - the name of an op
 SNAPSHOTS: Final = "snapshot-loading-mode"
 TOKEN_SERVER: Final = "oauth2-server-uri"  # noqa: S105 - the name of an option
 NESTED: Final = ("auth", "ssl")
+# The name of the class that reads files.
+FILE_IO: Final = "py-io-impl"
 _AUTH_TYPE: Final = "auth.type"
 # All that a request may show; every other option travels with the credentials.
 PUBLIC: Final = frozenset(
@@ -130,6 +132,8 @@ def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
     client, secret = (found.pop(each, "") for each in (CLIENT_ID, CLIENT_SECRET))
     if secret:
         found[CREDENTIAL] = f"{client}:{secret}"
+    if CREDENTIAL in found and found.get(TYPE, REST) == REST:
+        found.setdefault(TOKEN_SERVER, f"{found[URI].rstrip('/')}/v1/oauth/tokens")
     return found
 
 

@@ -19,25 +19,23 @@ from airflow_provider_merge.metadata.listed import listed_names
 from airflow_provider_merge.storage.failures import unreadable
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
-    CREDENTIAL,
-    NESTED,
+    FILE_IO,
     REST,
     SQL,
     SQL_PASSWORD,
     SQL_USER,
-    TOKEN_SERVER,
     TYPE,
     URI,
     identifier_of,
     properties_of,
     require_catalog,
 )
+from spark_jobs.contract.iceberg_rest import OwnProperties
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
 
 PACKAGE: Final = "pyiceberg>=0.12,<0.13"
 _VERSION: Final = "0.12."
-_FILE_IO: Final = "py-io-impl"
 _FILES: Final = f"{StorageFiles.__module__}.{StorageFiles.__qualname__}"
 _SQL_SECONDS: Final = 30
 # Of namespaces in namespaces, whose tables are listed.
@@ -143,13 +141,10 @@ def require_library() -> None:
 
 def _opened(options: Mapping[str, str]) -> Any:
     kind = require_catalog(options)
-    properties = {**properties_of(options), _FILE_IO: _FILES}
+    properties = {**properties_of(options), FILE_IO: _FILES}
     name = properties.pop(CATALOG_NAME, kind)
     user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
     if kind == REST:
-        if CREDENTIAL in properties:
-            tokens = f"{properties[URI].rstrip('/')}/v1/oauth/tokens"
-            properties.setdefault(TOKEN_SERVER, tokens)
         # A try is repeated by who polls.
         properties.setdefault("rest.sigv4.max-retries", "0")
     elif kind == SQL:
@@ -182,21 +177,13 @@ def _rest_catalog() -> Any:
 
     from airflow_provider_merge.metadata.iceberg.bounded_http import BoundedAdapter
 
-    class BoundedRestCatalog(RestCatalog):
-        def __init__(self, name: str, **properties: Any) -> None:
-            self._own = {each: properties.get(each) for each in (*NESTED, _FILE_IO)}
-            super().__init__(name, **properties)
-
+    class BoundedRestCatalog(OwnProperties, RestCatalog):
         def _config_headers(self, session: Any) -> None:
             for scheme in ("http://", "https://"):
                 session.mount(scheme, BoundedAdapter())
             super()._config_headers(session)
 
         def _create_session(self) -> Any:
-            for name, value in self._own.items():
-                self.properties.pop(name, None)
-                if value is not None:
-                    self.properties[name] = value
             session = super()._create_session()
             for prefix, adapter in list(session.adapters.items()):
                 if not isinstance(adapter, BoundedAdapter):
