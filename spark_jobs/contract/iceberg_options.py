@@ -6,7 +6,7 @@ each secret has a value of its own, which is hidden wherever it shows up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from spark_jobs.contract import s3_options
@@ -169,6 +169,17 @@ def storage_options(options: Mapping[str, str]) -> dict[str, str]:
 def identifier_of(name: TableName) -> tuple[str, ...]:
     """Namespace and table as pyiceberg takes them; the branch is left out."""
     return (*name.database.split("."), name.table.partition(BRANCH_MARK)[0])
+
+
+def in_another_case(
+    identifier: tuple[str, ...], known: Iterable[tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The only one of the ``known`` tables with this name in another case; None: none, or several.
+
+    As in all catalogs here, this is what a name means that no table has exactly.
+    """
+    same = [each for each in known if each[-1].lower() == identifier[-1].lower()]
+    return same[0] if len(same) == 1 else None
 
 
 def branch_of(name: TableName) -> str:

@@ -27,6 +27,7 @@ from spark_jobs.contract.iceberg_options import (
     TYPE,
     URI,
     identifier_of,
+    in_another_case,
     properties_of,
     require_catalog,
 )
@@ -59,7 +60,7 @@ class IcebergCatalog:
     _kept: Any = field(default=None, repr=False)
 
     def load(self, name: TableName) -> LoadedTable:
-        """A table, in one request of the catalog.
+        """A table, in one request of the catalog if it has exactly this name.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED,
@@ -71,7 +72,7 @@ class IcebergCatalog:
         if not all(name.database.split(".")):
             raise _missing(self.place, name)
         with self._answering(name), self._opened() as catalog:
-            found = catalog.load_table(identifier_of(name))
+            found = _found(catalog, identifier_of(name))
             own, of_table = dict(catalog.properties), found.metadata.properties
             given = {k: v for k, v in found.io.properties.items() if of_table.get(k) != v}
             return LoadedTable(found.metadata, StorageFiles({**own, **given, **found.config}))
@@ -137,6 +138,22 @@ def require_library() -> None:
             f"Iceberg tables are read with {PACKAGE}, but there is {found} beside Airflow.",
             "Install it: pip install 'airflow-provider-merge[iceberg]'.",
         )
+
+
+def _found(catalog: Any, identifier: tuple[str, ...]) -> Any:
+    """The table of this name, or else the only one with this name in another case."""
+    from pyiceberg.exceptions import ForbiddenError, NoSuchTableError
+
+    try:
+        return catalog.load_table(identifier)
+    except NoSuchTableError:
+        try:
+            spelled = in_another_case(identifier, catalog.list_tables(identifier[:-1]))
+        except ForbiddenError:
+            spelled = None
+        if spelled is None:
+            raise
+    return catalog.load_table(spelled)
 
 
 def _opened(options: Mapping[str, str]) -> Any:

@@ -24,6 +24,7 @@ from spark_jobs.contract.iceberg_options import (
     TYPE,
     URI,
     identifier_of,
+    in_another_case,
     properties_of,
     require_catalog,
 )
@@ -59,24 +60,20 @@ class IcebergCatalog:
     def load(self, name: TableName) -> LoadedTable | None:
         """A table; None if there is none of this name.
 
+        If no table has exactly this name, it is the only one with this name in another case.
+
         Raises:
             CatalogError: METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
             NotSupportedError: the catalog or the table's storage is not supported.
         """
-        from pyiceberg import exceptions
-
-        missing = (
-            exceptions.NoSuchTableError,
-            exceptions.NoSuchNamespaceError,
-            exceptions.NoSuchIcebergTableError,
-        )
         if not all(name.database.split(".")):
             return None
         with self.answering(str(name)):
-            try:
-                table = self.opened.load_table(identifier_of(name))
-            except missing:
+            table = self._found(identifier_of(name))
+            if table is None:
+                table = self._in_another_case(identifier_of(name))
+            if table is None:
                 return None
             # Keys that the server hands out, but nothing that a table says of itself.
             own = table.metadata.properties
@@ -84,6 +81,24 @@ class IcebergCatalog:
             options = {**self.options, **given, **table.config}
             _refuse_signing(name, options)
             return LoadedTable(table, table_storage(table.metadata.location, options))
+
+    def _found(self, identifier: tuple[str, ...]) -> Any | None:
+        from pyiceberg import exceptions
+
+        try:
+            return self.opened.load_table(identifier)
+        except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
+            return None
+
+    def _in_another_case(self, identifier: tuple[str, ...]) -> Any | None:
+        from pyiceberg import exceptions
+
+        try:
+            known = self.opened.list_tables(identifier[:-1])
+        except (exceptions.NoSuchNamespaceError, exceptions.ForbiddenError):
+            return None
+        spelled = in_another_case(identifier, known)
+        return self._found(spelled) if spelled else None
 
     def create(
         self,
