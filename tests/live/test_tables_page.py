@@ -10,8 +10,8 @@ import pytest
 
 from tests.live.browser import ENTER, Browser
 from tests.live.table import Table
-from tests.live.waiting import wait_for
 from tests.support.hostile_table import HostileTable, hostile_tables
+from tests.support.waiting import wait_for
 
 NAME = "tables_page"
 _TABLE = """
