@@ -5,16 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Final
 
-from airflow.providers.common.compat.sdk import BaseHook, Connection
-
-from airflow_provider_merge.hooks.connection_pages import ConnectionPages
-from airflow_provider_merge.hooks.connections import own_connection
+from airflow_provider_merge.hooks.connection_hook import ConnectionHook
 from airflow_provider_merge.hooks.iceberg_connection import (
     CONNECTION_TYPE,
     WORKSPACE,
     IcebergConnection,
 )
-from airflow_provider_merge.hooks.metadata_reads import MetadataReads
 from airflow_provider_merge.metadata.iceberg.catalogs import IcebergCatalog
 from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
@@ -27,14 +23,14 @@ from spark_jobs.contract import iceberg_reserved
 from spark_jobs.contract.iceberg_options import storage_options
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
-from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CatalogError, ErrorCode, JobError
+from spark_jobs.errors import CatalogError, ErrorCode
 
 _SHOWN: Final = 10
 
 
-class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
+class IcebergHook(ConnectionHook):
     """Reads an ``iceberg`` connection and the metadata of its tables, without Spark.
 
     Fields: host (the catalog's address), login and password (of an OAuth 2 client or a database),
@@ -45,40 +41,14 @@ class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
     of quarantined rows, with ``{path}``). Guides: docs/iceberg.md and docs/gates.md.
     """
 
-    conn_name_attr = "catalog_conn_id"
     default_conn_name = "iceberg_default"
     conn_type = CONNECTION_TYPE
     hook_name = "Iceberg"
-
-    def __init__(
-        self, catalog_conn_id: str = default_conn_name, connection: Connection | None = None
-    ) -> None:
-        super().__init__()
-        self.catalog_conn_id = catalog_conn_id
-        # An event loop fetches connections itself, without blocking.
-        self._given = connection
-
-    def catalog_spec(self) -> CatalogSpec:
-        """Warehouse, workspace and catalog options, without any secret.
-
-        Raises:
-            NotSupportedError: a catalog that is not opened.
-            RequestError: REQUEST_INVALID, naming the connection and the field.
-        """
-        return self._settings().catalog_spec()
-
-    def credentials(self) -> dict[str, str]:
-        """The catalog options that are secret, or may be, by pyiceberg's names."""
-        return self._settings().credentials()
 
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
         options = storage_options(self._settings().all_options())
         return storage_arguments(self.catalog_spec().warehouse, options)
-
-    def workspace_options(self) -> dict[str, Any]:
-        """Arguments of the fsspec file system of the workspace; holds secrets."""
-        return self._settings().workspace_options()
 
     def table(self, name: str | TableName) -> IcebergTable:
         """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
@@ -106,13 +76,6 @@ class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
     def page_facts(self, table: IcebergTable) -> IcebergPageFacts:
         """What the pages about tables show besides."""
         return IcebergPageFacts(table)
-
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether this connection reaches the catalog, and a message that names its namespaces."""
-        try:
-            return True, self._reached()
-        except JobError as error:
-            return False, str(error)
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """The result of an operation, from the target's snapshots, if its job stored none.
@@ -152,9 +115,6 @@ class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
         remove(f"{place}/{base_path(operation_id)}", self.workspace_options())
 
     def _reached(self) -> str:
-        """What is found behind the connection; raises JobError if nothing is."""
-        self.snapshot_page(TableName("database", "table"), 1)
-        self.quarantine_page("/path")
         settings, catalog = self._settings(), self._catalog
         more = "" if settings.place() else f" Jobs need a {WORKSPACE}, which is empty."
         if (workspace := settings.workspace()) is not None:
@@ -172,6 +132,3 @@ class IcebergHook(ConnectionPages, MetadataReads, BaseHook):
 
     def _settings(self) -> IcebergConnection:
         return IcebergConnection(self.catalog_conn_id, self._connection())
-
-    def _connection(self) -> Connection:
-        return own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)

@@ -15,6 +15,7 @@ from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
     CLIENT_ID,
     CLIENT_SECRET,
+    FILE_IO,
     NESTED,
     PUBLIC,
     REST,
@@ -34,7 +35,6 @@ CONNECTION_TYPE: Final = "iceberg"
 WORKSPACE: Final = "workspace"
 PAGES: Final = ("ui_url", "quarantine-url")
 # Who opens files is not the connection's to say; these two are what pyiceberg itself would take.
-_FILE_IO: Final = "py-io-impl"
 _FILE_IOS: Final = ("pyiceberg.io.fsspec.FsspecFileIO", "pyiceberg.io.pyarrow.PyArrowFileIO")
 
 
@@ -114,8 +114,8 @@ class IcebergConnection:
         extra = dict(self.connection.extra_dejson)
         for name in (WORKSPACE, *PAGES):
             extra.pop(name, None)
-        if extra.pop(_FILE_IO, _FILE_IOS[0]) not in _FILE_IOS:
-            raise self._invalid(_FILE_IO, "names a class of your own, which opens no files here")
+        if extra.pop(FILE_IO, _FILE_IOS[0]) not in _FILE_IOS:
+            raise self._invalid(FILE_IO, "names a class of your own, which opens no files here")
         options: dict[str, str] = {}
         for name, each in extra.items():
             if each is not None:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import BaseHook, Connection
-
-from airflow_provider_merge.hooks.connection_pages import ConnectionPages
-from airflow_provider_merge.hooks.connections import own_connection
-from airflow_provider_merge.hooks.metadata_reads import MetadataReads
+from airflow_provider_merge.hooks.connection_hook import ConnectionHook
 from airflow_provider_merge.hooks.paimon_connection import (
     CONNECTION_TYPE,
     WORKSPACE,
@@ -34,14 +30,13 @@ from spark_jobs.contract.paimon_options import (
     WAREHOUSE,
 )
 from spark_jobs.contract.properties import result_of_snapshot
-from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import JobError
 
 _SHOWN = 10
 
 
-class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
+class PaimonHook(ConnectionHook):
     """Reads a ``paimon`` connection and the metadata of its tables, without Spark.
 
     Fields: ``warehouse`` (absolute path or URI), ``workspace`` (where jobs leave results and
@@ -53,38 +48,13 @@ class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
     docs/connection.md and docs/gates.md.
     """
 
-    conn_name_attr = "catalog_conn_id"
     default_conn_name = "paimon_default"
     conn_type = CONNECTION_TYPE
     hook_name = "Apache Paimon"
 
-    def __init__(
-        self, catalog_conn_id: str = default_conn_name, connection: Connection | None = None
-    ) -> None:
-        super().__init__()
-        self.catalog_conn_id = catalog_conn_id
-        # An event loop fetches connections itself, without blocking.
-        self._given = connection
-
-    def catalog_spec(self) -> CatalogSpec:
-        """Warehouse, workspace and catalog options, without any secret.
-
-        Raises:
-            RequestError: REQUEST_INVALID, naming the connection and the field.
-        """
-        return self._settings().catalog_spec()
-
-    def credentials(self) -> dict[str, str]:
-        """The catalog options that are secret, by their Paimon names."""
-        return self._settings().credentials()
-
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
         return self._settings().storage_options()
-
-    def workspace_options(self) -> dict[str, Any]:
-        """Arguments of the fsspec file system of the workspace; holds secrets."""
-        return self._settings().workspace_options()
 
     def table(self, name: str | TableName) -> PaimonTable:
         """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
@@ -117,13 +87,6 @@ class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
     def page_facts(self, table: PaimonTable) -> PaimonPageFacts:
         """What the pages about tables show besides."""
         return PaimonPageFacts(table)
-
-    def test_connection(self) -> tuple[bool, str]:
-        """Whether this connection reaches the warehouse, and a message that names its databases."""
-        try:
-            return True, self._reached()
-        except JobError as error:
-            return False, str(error)
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """The result of an operation, from the target's snapshots, if its job stored none.
@@ -159,9 +122,6 @@ class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
             snapshots.release(operation_id)
 
     def _reached(self) -> str:
-        """What is found behind the connection; raises JobError if nothing is."""
-        self.snapshot_page(TableName("database", "table"), 1)
-        self.quarantine_page("/path")
         spec = self.catalog_spec()
         warehouse = spec.warehouse
         if spec.workspace:
@@ -195,9 +155,6 @@ class PaimonHook(ConnectionPages, MetadataReads, BaseHook):
 
     def _settings(self) -> PaimonConnection:
         return PaimonConnection(self.catalog_conn_id, self._connection())
-
-    def _connection(self) -> Connection:
-        return own_connection(self.catalog_conn_id, CONNECTION_TYPE, self._given)
 
 
 def _databases_text(names: Sequence[str]) -> str:

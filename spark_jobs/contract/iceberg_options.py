@@ -6,7 +6,7 @@ each secret has a value of its own, which is hidden wherever it shows up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from spark_jobs.contract import s3_options
@@ -37,6 +37,8 @@ AWS_SECRET: Final = "client.secret-access-key"  # noqa: S105 - the name of an op
 SNAPSHOTS: Final = "snapshot-loading-mode"
 TOKEN_SERVER: Final = "oauth2-server-uri"  # noqa: S105 - the name of an option
 NESTED: Final = ("auth", "ssl")
+# The name of the class that reads files.
+FILE_IO: Final = "py-io-impl"
 _AUTH_TYPE: Final = "auth.type"
 # All that a request may show; every other option travels with the credentials.
 PUBLIC: Final = frozenset(
@@ -130,6 +132,8 @@ def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
     client, secret = (found.pop(each, "") for each in (CLIENT_ID, CLIENT_SECRET))
     if secret:
         found[CREDENTIAL] = f"{client}:{secret}"
+    if CREDENTIAL in found and found.get(TYPE, REST) == REST:
+        found.setdefault(TOKEN_SERVER, f"{found[URI].rstrip('/')}/v1/oauth/tokens")
     return found
 
 
@@ -165,6 +169,17 @@ def storage_options(options: Mapping[str, str]) -> dict[str, str]:
 def identifier_of(name: TableName) -> tuple[str, ...]:
     """Namespace and table as pyiceberg takes them; the branch is left out."""
     return (*name.database.split("."), name.table.partition(BRANCH_MARK)[0])
+
+
+def in_another_case(
+    identifier: tuple[str, ...], known: Iterable[tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The only one of the ``known`` tables with this name in another case; None: none, or several.
+
+    As in all catalogs here, this is what a name means that no table has exactly.
+    """
+    same = [each for each in known if each[-1].lower() == identifier[-1].lower()]
+    return same[0] if len(same) == 1 else None
 
 
 def branch_of(name: TableName) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,8 @@ from spark_jobs.datafiles.file_changes import Positions
 
 FILE_FIELD: Final = "file"
 POSITION_FIELD: Final = "position"
+# The most rows in a batch for the JVM.
+_MOST_ROWS: Final = 16_384
 
 
 def row_ids(ordinal: int, positions: Positions) -> pa.Array:
@@ -19,3 +22,12 @@ def row_ids(ordinal: int, positions: Positions) -> pa.Array:
     return pa.StructArray.from_arrays(
         [ordinals, pa.array(positions, pa.int64())], [FILE_FIELD, POSITION_FIELD]
     )
+
+
+def batches_with_row_ids(
+    columns: Sequence[pa.ChunkedArray], ordinal: int, positions: Positions
+) -> Iterator[pa.RecordBatch]:
+    """Rows of the file or unit ``ordinal``: ``columns``, then the row id, named ``c0``, ``c1`` …"""
+    arrays = [*columns, row_ids(ordinal, positions)]
+    table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
+    yield from table.to_batches(max_chunksize=_MOST_ROWS)

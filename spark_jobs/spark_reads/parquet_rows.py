@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import ErrorCode, InternalError, to_marker
@@ -22,6 +23,9 @@ from spark_jobs.spi.tables import PlannedFile
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROW_ID_TYPE: Final = StructType(
+    [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
+)
 _NAME: Final = f"{RESERVED_PREFIX}file_name"
 ORDINAL: Final = f"{RESERVED_PREFIX}file_ordinal"
 POSITION: Final = f"{RESERVED_PREFIX}position"

@@ -12,9 +12,9 @@ from spark_jobs.storage.warehouse import Warehouse, open_warehouse
 
 
 def open_workspace(
-    catalog: CatalogSpec, warehouse: Warehouse, options: Mapping[str, str]
+    catalog: CatalogSpec, options: Mapping[str, str], warehouse: Warehouse | None = None
 ) -> WarehouseStorage:
-    """The catalog's workspace, by default its open ``warehouse``.
+    """The catalog's workspace, by default its ``warehouse``, which may be open.
 
     ``options`` are those of the catalog, secrets included.
 
@@ -23,11 +23,12 @@ def open_workspace(
         InternalError: STORAGE_UNAVAILABLE.
         NotSupportedError: the workspace is on storage that jobs cannot reach.
     """
-    place = warehouse
+    # No snapshot is published there, so nothing has to be exclusive.
     if catalog.workspace is not None:
         _refuse_other_storage(catalog.workspace)
-        # No snapshot is published there, so nothing has to be exclusive.
         place = open_warehouse(catalog.workspace, options, is_exclusive=False, called="workspace")
+    else:
+        place = warehouse or open_warehouse(catalog.warehouse, options, is_exclusive=False)
     return WarehouseStorage(place.filesystem, place.root, place.spark_uri)
 
 

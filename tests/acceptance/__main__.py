@@ -24,17 +24,20 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.attempts import attempts, read_by_hand
 from tests.acceptance.cases import BadCaseError, Case, load_cases
+from tests.acceptance.iceberg_tables import IcebergWarehouse
 from tests.acceptance.report import Entry, last_line, read_refused, write_report
 from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
 from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import KINDS, TableKind, named_kinds
+from tests.support.table_kinds import ICEBERG, ICEBERG_BUCKETS, KINDS, TableKind, named_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
+_ICEBERG = (*ICEBERG, *ICEBERG_BUCKETS)
+_KINDS = {**KINDS, **{kind.name: kind for kind in _ICEBERG}}
 
 
 def main(arguments: list[str] | None = None, spark: SparkSession | None = None) -> int:
@@ -73,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         required=default is None,
         help=f"file with one case per line; default: ${CASES_VARIABLE}",
     )
-    parser.add_argument("--tables", default="append-cow", help=f"of: {', '.join(KINDS)}")
+    parser.add_argument("--tables", default="append-cow", help=f"of: {', '.join(_KINDS)}")
     parser.add_argument(
         "--plan", choices=FORCED, default="auto", help="the plan of merges, where it can run them"
     )
@@ -84,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _kinds(text: str) -> tuple[TableKind, ...]:
     try:
-        return named_kinds([each.strip() for each in text.split(",")], tuple(KINDS.values()))
+        return named_kinds([each.strip() for each in text.split(",")], tuple(_KINDS.values()))
     except ValueError as error:
         raise BadCaseError(f"--tables: {error}") from None
 
@@ -113,7 +116,8 @@ def _entries(
         for kind in kinds:
             warehouse = Path(folder) / kind.name / "warehouse"
             warehouse.mkdir(parents=True)
-            bench = Bench(spark, Warehouse(warehouse, kind))
+            opened = IcebergWarehouse if kind in _ICEBERG else Warehouse
+            bench = Bench(spark, opened(warehouse, kind))
             refused = read_refused(kind.name)
             for attempt in runs:
                 if kind.has_key and not _has_key(attempt.case):

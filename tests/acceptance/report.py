@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.errors import ErrorCode
-from tests.acceptance.cases import CATEGORIES, POLICY
+from tests.acceptance.cases import CATEGORIES, EVOLUTION, POLICY
 from tests.acceptance.running import NOT_SUPPORTED, Verdict
 from tests.support.table_kinds import KINDS
 
@@ -95,9 +95,12 @@ def _other_rule(verdict: Verdict) -> str:
 
 
 def _kind_reason(kind: str, verdict: Verdict) -> str:
-    """Why tables with data evolution refuse a case; empty if that is not what differs."""
+    """Why tables of a kind refuse a case; empty if that is not what differs."""
     if verdict.code != NOT_SUPPORTED:
         return ""
+    if kind not in KINDS:
+        evolves = verdict.attempt.case.settings.get(EVOLUTION)
+        return "Iceberg: columns are not added by a statement" if evolves else ""
     statement = verdict.attempt.case.statement.lower()
     if not KINDS[kind].deletes_rows and "delete" in statement:
         return "data evolution without deletion vectors: no row is deleted"

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.connectors.paimon.format.types import to_paimon, to_spark
 from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest
+from spark_jobs.contract.request import JobOptions, JobRequest
 from spark_jobs.contract.statements import Cardinality, MergeSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.run import run
 from tests.acceptance.cases import CATEGORIES, EVOLUTION, Case, Expected
-from tests.acceptance.tables import PaimonTable, Warehouse
+from tests.acceptance.tables import CaseTable, Warehouse, normal_type
 from tests.acceptance.values import as_arrow, comparable, difference
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class _Run:
         return done.code, "; ".join(filter(None, self._problems(done, tables, changed)))
 
     def _problems(
-        self, done: _Done, tables: Mapping[str, PaimonTable], changed: list[str]
+        self, done: _Done, tables: Mapping[str, CaseTable], changed: list[str]
     ) -> Iterator[str]:
         category = self.attempt.expected.category
         target = (done.target or "").lower()
@@ -167,7 +166,7 @@ class _Run:
         return JobRequest(
             operation_id=str(uuid.uuid4()),
             target=parsed.target,
-            catalog=CatalogSpec("paimon", str(self.warehouse.path)),
+            catalog=self.warehouse.spec,
             statement=statement,
             sources=(*sources, *parsed.sources),
             options=JobOptions(type_widening=self._widens() or None),
@@ -177,30 +176,28 @@ class _Run:
         """Whether the case expects another type of a column that it starts with."""
         case = self.attempt.case
         before = {
-            name.lower(): _normal(kind)
+            name.lower(): normal_type(kind)
             for table in case.create
             if table.kind == "table"
             for name, kind in table.columns
         }
         after = dict(self.attempt.expected.columns or ())
-        atoms = {name.lower(): _normal(kind) for name, kind in after.items()}
+        atoms = {name.lower(): normal_type(kind) for name, kind in after.items()}
         return any(
             before.get(name, kind) != kind and "<" not in kind for name, kind in atoms.items()
         )
 
-    def _column_problem(self, table: PaimonTable) -> str:
-        wanted = tuple((name, _normal(kind)) for name, kind in self.attempt.expected.columns or ())
+    def _column_problem(self, table: CaseTable) -> str:
+        wanted = tuple(
+            (name, normal_type(kind)) for name, kind in self.attempt.expected.columns or ()
+        )
         found = table.columns
         return "" if found == wanted else f"columns {found}, not {wanted}"
 
-    def _row_problem(self, table: PaimonTable) -> str:
+    def _row_problem(self, table: CaseTable) -> str:
         expected = self.attempt.expected
         found = table.rows()
         if expected.select:
             found = self.spark.createDataFrame(found).selectExpr(*expected.select).toArrow()
         assert expected.rows is not None
         return difference(comparable(found), comparable(as_arrow(expected.rows, found.schema)))
-
-
-def _normal(spark_type: str) -> str:
-    return to_spark(to_paimon(spark_type, "", nullable=True), "")

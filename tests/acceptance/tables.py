@@ -1,9 +1,13 @@
-"""The tables of a case, made and read with pypaimon; views become files that a source names."""
+"""The tables of a case, made and read with pypaimon; views become files that a source names.
+
+Iceberg's are in ``iceberg_tables``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +26,7 @@ from pypaimon.schema.data_types import (
 )
 
 from spark_jobs.connectors.paimon.format.types import to_paimon, to_spark
-from spark_jobs.contract.request import FileSource, SqlSource
+from spark_jobs.contract.request import CatalogSpec, FileSource, SqlSource
 from tests.acceptance.cases import BadCaseError, TableCase
 from tests.acceptance.values import as_arrow, comparable
 from tests.support.paimon_appends import as_compacted
@@ -50,6 +54,28 @@ class Look:
     rows: Counter[str]
 
 
+class CaseTable(ABC):
+    """One table; every look at it opens it anew."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Names and Spark SQL types of the columns, as ``normal_type`` spells them."""
+
+    @property
+    @abstractmethod
+    def snapshot_id(self) -> int | None:
+        """The latest snapshot."""
+
+    @abstractmethod
+    def rows(self) -> pa.Table:
+        """All rows, as the format's own library reads them."""
+
+    def look(self) -> Look:
+        """The table as it is now."""
+        return Look(self.snapshot_id, self.columns, comparable(self.rows()))
+
+
 @dataclass(frozen=True)
 class Warehouse:
     """A local warehouse for tables of one kind; every run of a case has a database of its own."""
@@ -62,11 +88,16 @@ class Warehouse:
         catalog = CatalogFactory.create({"warehouse": str(self.path)})
         object.__setattr__(self, "catalog", catalog)
 
-    def create(self, database: str, case: TableCase) -> PaimonTable:
+    @property
+    def spec(self) -> CatalogSpec:
+        """The catalog as a request names it."""
+        return CatalogSpec("paimon", str(self.path))
+
+    def create(self, database: str, case: TableCase) -> CaseTable:
         """A table with the rows of ``case`` in one commit; its key counts if the kind has one."""
         self.catalog.create_database(database, True)
         name = f"{database}.{case.table}"
-        partitions = [key for key in map(_identity, case.partitioned_by) if key]
+        partitions = [key for key in map(identity_column, case.partitioned_by) if key]
         if self.kind.has_key:
             keys = list(case.primary_key)
             options = self._keyed_options(case)
@@ -74,7 +105,7 @@ class Warehouse:
         else:
             keys = []
             options = _options(case.props) | self._kind_options(case, partitions)
-        schema = Schema(_fields(case), partitions, keys, options)
+        schema = Schema(fields_of(case), partitions, keys, options)
         self.catalog.create_table(name, schema, False)
         table = PaimonTable(self, name)
         if case.rows:
@@ -83,13 +114,9 @@ class Warehouse:
 
     def _kind_options(self, case: TableCase, partitions: Sequence[str]) -> dict[str, str]:
         """The first column that may decide the bucket does; where there is none, no bucket is."""
-        keys = [
-            name
-            for name, kind in case.columns
-            if name not in partitions and not kind.upper().startswith(("ARRAY", "MAP", "STRUCT"))
-        ]
-        kind = self.kind if keys else dataclasses.replace(self.kind, buckets=None)
-        return kind.options(keys[0] if keys else "")
+        key = bucket_column(case, partitions)
+        kind = self.kind if key else dataclasses.replace(self.kind, buckets=None)
+        return kind.options(key)
 
     def _keyed_options(self, case: TableCase) -> dict[str, str]:
         """Those of the case win over those of the kind, but for deletion vectors."""
@@ -109,7 +136,7 @@ class Warehouse:
         path = self.path.parent / f"{database}-{case.table}.parquet"
         void = [name for name, kind in case.columns if kind.upper() == "VOID"]
         stored = [(name, "STRING" if name in void else kind) for name, kind in case.columns]
-        fields = _fields(dataclasses.replace(case, columns=stored))
+        fields = fields_of(dataclasses.replace(case, columns=stored))
         pq.write_table(as_arrow(case.rows, PyarrowFieldParser.from_paimon_schema(fields)), path)
         if void:  # No file has such columns.
             columns = [f"NULL AS `{name}`" if name in void else f"`{name}`" for name, _ in stored]
@@ -119,8 +146,8 @@ class Warehouse:
 
 
 @dataclass(frozen=True)
-class PaimonTable:
-    """One table; every look at it opens it anew."""
+class PaimonTable(CaseTable):
+    """A table of a ``Warehouse``."""
 
     warehouse: Warehouse
     name: str
@@ -145,27 +172,40 @@ class PaimonTable:
             commit.close()
 
     def rows(self) -> pa.Table:
-        """All rows as pypaimon reads them."""
         builder = self._open().new_read_builder()
         splits = builder.new_scan().plan().splits()
         return builder.new_read().to_arrow(splits) if splits else self.schema.empty_table()
 
-    def look(self) -> Look:
-        """The table as it is now."""
+    @property
+    def snapshot_id(self) -> int | None:
         snapshot = self._open().snapshot_manager().get_latest_snapshot()
-        number = None if snapshot is None else snapshot.id
-        return Look(number, self.columns, comparable(self.rows()))
+        return None if snapshot is None else int(snapshot.id)
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Names and Spark SQL types of the columns."""
         return tuple((f.name, to_spark(f.type.to_dict(), f.name)) for f in self._open().fields)
 
     def _open(self) -> Any:
         return self.warehouse.catalog.get_table(self.name)
 
 
-def _fields(case: TableCase) -> list[DataField]:
+def normal_type(spark_type: str) -> str:
+    """The one spelling of a type; nested fields may be NULL."""
+    return to_spark(to_paimon(spark_type, "", nullable=True), "")
+
+
+def bucket_column(case: TableCase, partitions: Sequence[str]) -> str:
+    """The first column that may decide a bucket; empty if there is none."""
+    keys = (
+        name
+        for name, kind in case.columns
+        if name not in partitions and not kind.upper().startswith(("ARRAY", "MAP", "STRUCT"))
+    )
+    return next(keys, "")
+
+
+def fields_of(case: TableCase) -> list[DataField]:
+    """The columns as Paimon's fields."""
     ids = AtomicInteger(-1)
     fields = []
     for name, spark_type in case.columns:
@@ -187,7 +227,7 @@ def _default_text(column: str, literal: str) -> str | None:
     return "'" + found["text"].replace("''", "'") + "'"
 
 
-def _identity(transform: str) -> str | None:
+def identity_column(transform: str) -> str | None:
     """The column of ``column`` or ``identity(column)``; None for what Paimon does not have."""
     match = re.fullmatch(r"(?:identity\(\s*)?`?(\w+)`?(?:\s*\))?", transform)
     return None if match is None else match[1]

@@ -192,6 +192,14 @@ def test_a_namespace_of_several_levels(iceberg_catalog: Catalog, hook: IcebergHo
     assert error.value.code is ErrorCode.TABLE_NOT_FOUND
 
 
+def test_a_table_in_another_case(orders: IcebergTable, hook: IcebergHook) -> None:
+    assert hook.row_count("shop.ORDERS") == 15
+    IcebergTable.create(orders.catalog, ("shop", "Orders"))
+    with pytest.raises(CatalogError) as error:
+        hook.table("shop.ORDERS")
+    assert error.value.code is ErrorCode.TABLE_NOT_FOUND
+
+
 def test_a_schema_has_the_names_of_sql(iceberg_catalog: Catalog, hook: IcebergHook) -> None:
     inner = StructType(NestedField(20, "x", DoubleType(), required=True))
     schema = Schema(

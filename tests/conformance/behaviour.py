@@ -40,7 +40,8 @@ class Behaviour:
     relation ``s``; a source ``target`` is the table itself. ``updated`` maps ids to the columns
     that change, and to ``p`` wherever it is assigned; rows that are not named stay as they are.
     ``source_rows`` and ``matched`` are the metrics of these names where they are certain.
-    ``needs_partitions``: it means nothing where the table has none.
+    ``needs_partitions``: it means nothing where the table has none; ``needs_narrow_types``: nor
+    where it has no TINYINT and VARCHAR.
     ``smoke``: part of the quick run.
     """
 
@@ -59,6 +60,7 @@ class Behaviour:
     smoke: bool = False
     statement: DeleteSpec | UpdateSpec | PartitionStatement | None = None
     needs_partitions: bool = False
+    needs_narrow_types: bool = False
 
     @property
     def changes(self) -> bool:

@@ -201,6 +201,7 @@ def staying(
     behaviour: Behaviour, harness: Harness, before: TableState, after: TableState
 ) -> set[int]:
     """Rows that stay in their file, or in the one that replaces it."""
+    placed_by = harness.placed_by(behaviour.table)
     of_marked = {row["id"] for path in marked(before, after) for row in before.files[path].rows}
     moved = {
         id_
@@ -208,7 +209,7 @@ def staying(
         if id_ in of_marked
         or harness.moves_updates
         or (harness.partitioned and "p" in changes)
-        or (harness.has_buckets and _assigns(behaviour, behaviour.table.bucket_key))
+        or (placed_by is not None and _assigns(behaviour, placed_by))
     }
     return {row["id"] for row in behaviour.table.rows} - behaviour.deleted - moved
 

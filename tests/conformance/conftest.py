@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conformance.connectors import HARNESSES, KEYED_HARNESSES, PLANNED_HARNESSES
+from tests.conformance.connectors import (
+    HARNESSES,
+    KEYED_HARNESSES,
+    PLANNED_HARNESSES,
+    TRANSFORMED_HARNESSES,
+)
 from tests.conformance.harness import Harness
 from tests.conformance.tables import SeedTable
 
 pytest.register_assert_rewrite("tests.conformance.check")
 
 MakeTable = Callable[..., Harness]
+_ALL_HARNESSES = HARNESSES | KEYED_HARNESSES | PLANNED_HARNESSES | TRANSFORMED_HARNESSES
 
 
 @pytest.fixture(scope="session")
@@ -29,20 +35,21 @@ def make_table(
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> MakeTable:
-    """A function that gives a fresh copy of a filled table."""
+    """A function that gives a fresh copy of a filled table; some are always in the same folder."""
 
     def make(connector: str, table: SeedTable, *, partitioned: bool) -> Harness:
-        harness = {**HARNESSES, **KEYED_HARNESSES, **PLANNED_HARNESSES}[connector]
-        if not getattr(harness, "func", harness).can_move:
-            made = harness(spark, tmp_path, partitioned=partitioned)
-            made.create(table)
-            return made
+        harness = _ALL_HARNESSES[connector]
         key = (connector, table.name, partitioned)
         if key not in seeds:
             seeds[key] = tmp_path_factory.mktemp("seed")
-            harness(spark, seeds[key], partitioned=partitioned).create(table)
-        copy = tmp_path / "warehouse"
-        shutil.copytree(seeds[key], copy)
-        return harness(spark, copy, partitioned=partitioned)
+            made = seeds[key] / "warehouse"
+            made.mkdir()
+            harness(spark, made, partitioned=partitioned).create(table)
+            made.rename(seeds[key] / "kept")
+        can_move = getattr(harness, "func", harness).can_move
+        place = (tmp_path if can_move else seeds[key]) / "warehouse"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(seeds[key] / "kept", place)
+        return harness(spark, place, partitioned=partitioned)
 
     return make

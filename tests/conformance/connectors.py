@@ -1,32 +1,38 @@
 """The connectors that all behaviours hold for: a new one needs its harness and a line here.
 
 Paimon is there once for each kind of table, again with files that pyarrow reads, and again with
-each physical plan.
+each physical plan. Iceberg is there for each kind of table, too.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.iceberg_harness import IcebergHarness
 from tests.conformance.paimon_harness import PaimonHarness
-from tests.conformance.tables import SeedTable
 from tests.support.forced_plans import Forced
-from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUCKETED_DV, BUILT, KEYED, TRACKED
+from tests.support.table_kinds import (
+    APPEND_COW,
+    APPEND_DV,
+    BUCKETED_DV,
+    BUILT,
+    ICEBERG,
+    ICEBERG_BUCKETS,
+    ICEBERG_DAYS,
+    KEYED,
+    TRACKED,
+)
 
 HARNESSES: dict[str, Callable[..., Harness]] = {
     "folder": FolderHarness,
     # The paradigm that no table of Paimon's has.
     "folder-moving": partial(FolderHarness, moves_updates=True),
     **{kind.name: partial(PaimonHarness, kind=kind) for kind in (*BUILT, *TRACKED)},
-    "iceberg-cow": IcebergHarness,
-    "iceberg-mor": partial(IcebergHarness, marks=True),
+    **{kind.name: partial(IcebergHarness, kind=kind) for kind in ICEBERG},
     "append-cow-pyarrow": partial(PaimonHarness, kind=APPEND_COW, reader="pyarrow"),
     "append-dv-pyarrow": partial(PaimonHarness, kind=APPEND_DV, reader="pyarrow"),
 }
@@ -45,12 +51,9 @@ LIMITS = {
 KEYED_HARNESSES: dict[str, Callable[..., Harness]] = {
     kind.name: partial(PaimonHarness, kind=kind) for kind in KEYED
 }
+# Iceberg tables that are partitioned by a transform of a column, and not by ``p``.
+TRANSFORMED_HARNESSES: dict[str, Callable[..., Harness]] = {
+    kind.name: partial(IcebergHarness, kind=kind) for kind in (*ICEBERG_BUCKETS, *ICEBERG_DAYS)
+}
 COPY_ON_WRITE = ("folder", "append-cow")
-_ICEBERG: Final = ("iceberg-cow", "iceberg-mor")
-_NOT_IN_ICEBERG: Final = re.compile(r"\b(TINYINT|SMALLINT|CHAR|VARCHAR)\b", re.IGNORECASE)
-
-
-def has_types(connector: str, table: SeedTable) -> bool:
-    """Whether tables of a connector can have the columns of ``table``."""
-    lacking = any(_NOT_IN_ICEBERG.search(column.type) for column in table.columns)
-    return not (connector in _ICEBERG and lacking)
+BY_DAY = tuple(kind.name for kind in ICEBERG_DAYS)

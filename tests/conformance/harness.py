@@ -54,14 +54,12 @@ class TableState:
 class Harness(ABC):
     """One connector on one warehouse folder; ``partitioned``: the target is, by ``p``.
 
-    ``marks_rows``: changed rows may stay in their file, marked as deleted; ``has_buckets``: rows
-    whose ``bucket_key`` changes leave their file. ``moves_updates``: all updated rows do.
-    ``can_move``: the warehouse may be copied to another folder. ``index_header``: the bytes of an
-    index file that mark no rows.
+    ``marks_rows``: changed rows may stay in their file, marked as deleted; ``moves_updates``: all
+    updated rows leave their file. ``can_move``: a copy of the warehouse may be used elsewhere.
+    ``index_header``: the bytes of an index file that mark no rows.
     """
 
     marks_rows = False
-    has_buckets = False
     moves_updates = False
     can_move = True
     index_header = 0
@@ -105,6 +103,10 @@ class Harness(ABC):
     def primary_key(self) -> tuple[str, ...]:
         """The primary key of a new target."""
         return ()
+
+    def placed_by(self, table: SeedTable) -> str | None:
+        """The column of ``table`` that decides the file of a row, beside ``p``."""
+        return None
 
     def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
         """Positions of the rows of live files that deletion vectors mark."""

@@ -2,96 +2,75 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+from pyiceberg.schema import assign_fresh_schema_ids
 
-from spark_jobs.connectors.iceberg.read.scan import IcebergScan, Reader
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
+from tests.support import iceberg_files
+from tests.support.table_kinds import TableKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.spi.connector import Connector
 
-_CATALOG = "tests"
+_NARROW = re.compile(r"TINYINT|SMALLINT|(VARCHAR\(\d+\))")
 
 
 class IcebergHarness(Harness):
-    """Tables of version 2; ``transform`` is that of ``p`` in partitioned ones.
-
-    ``marks``: rows are merged on read. ``reader``: what reads data files.
-    """
+    """Tables of version 2; those of a kind with a transform are partitioned by it, not by ``p``."""
 
     can_move = False
 
     def __init__(
-        self,
-        spark: SparkSession,
-        warehouse: Path,
-        *,
-        partitioned: bool,
-        transform: str = "identity",
-        reader: Reader = "auto",
-        marks: bool = False,
+        self, spark: SparkSession, warehouse: Path, *, partitioned: bool, kind: TableKind
     ) -> None:
-        self.marks_rows = marks
-        self.transform = transform
-        self.reader = reader
+        self.kind = kind
+        self.marks_rows = kind.marks_rows
         super().__init__(spark, warehouse, partitioned=partitioned)
+
+    def placed_by(self, table: SeedTable) -> str | None:
+        if not self.kind.transform:
+            return None
+        return table.time if self.kind.transform == "day" else "id"
 
     @property
     def catalog(self) -> CatalogSpec:
-        options = {
-            "type": "sql",
-            "uri": f"sqlite:///{self.warehouse}/catalog.db",
-            "warehouse": str(self.warehouse),
-            "catalog-name": _CATALOG,
-        }
-        return CatalogSpec("iceberg", str(self.warehouse), options)
+        return iceberg_files.catalog_spec(self.warehouse)
 
     def open(self) -> Connector:
         from spark_jobs.connectors.registry import open_connector
 
-        return replace(open_connector(self.catalog, {}), scan=IcebergScan(self.reader))
-
-    def _catalog(self) -> Any:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        uri, place = self.catalog.options["uri"], f"file://{self.warehouse}"
-        return SqlCatalog(_CATALOG, uri=uri, warehouse=place)
+        return open_connector(self.catalog, {})
 
     def _table(self) -> Any:
-        return self._catalog().load_table((TARGET.database, TARGET.table))
+        return iceberg_files.open_catalog(self.warehouse).load_table(
+            (TARGET.database, TARGET.table)
+        )
 
     def create(self, table: SeedTable) -> None:
-        from pyiceberg.partitioning import PartitionField, PartitionSpec
-        from pyiceberg.transforms import parse_transform
-
         from spark_jobs.arrow_types import arrow_schema
 
         ddl = ", ".join(
-            f"`{each.name}` {each.type}{'' if each.nullable else ' NOT NULL'}"
+            f"`{each.name}` {_stored(each.type)}{'' if each.nullable else ' NOT NULL'}"
             for each in table.columns
         )
-        catalog = self._catalog()
+        catalog = iceberg_files.open_catalog(self.warehouse)
         catalog.create_namespace(TARGET.database)
-        schema = catalog._convert_schema_if_needed(  # gives ids to the fields
-            arrow_schema(self.spark.createDataFrame([], ddl).schema)
-        )
-        spec = PartitionSpec()
-        if self.partitioned:
-            source = schema.find_field("p").field_id
-            name = "p" if self.transform == "identity" else "p_part"
-            transform = parse_transform(self.transform)
-            spec = PartitionSpec(PartitionField(source, 1000, transform, name))
+        arrow = arrow_schema(self.spark.createDataFrame([], ddl).schema)
+        schema = assign_fresh_schema_ids(catalog._convert_schema_if_needed(arrow))
+        column = "p" if self.partitioned else self.placed_by(table)
+        layout = {}
+        if column is not None:
+            transform = "identity" if self.partitioned else self.kind.transform
+            layout["partition_spec"] = iceberg_files.spec_by(schema, column, transform)
         mode = "merge-on-read" if self.marks_rows else "copy-on-write"
         properties = {
             "format-version": "2",
@@ -99,13 +78,11 @@ class IcebergHarness(Harness):
             "write.metadata.metrics.default": "full",
             **{f"write.{each}.mode": mode for each in ("merge", "update", "delete")},
         }
-        catalog.create_table(
-            (TARGET.database, TARGET.table), schema, partition_spec=spec, properties=properties
-        )
+        identifier = (TARGET.database, TARGET.table)
+        made = catalog.create_table(identifier, schema, properties=properties, **layout)
         # Commits take most of the time.
-        made = self._table()
         columns = made.schema().as_arrow()
-        with made.transaction() as transaction:
+        with made.transaction() as transaction, iceberg_files.transforms_by_value():
             for rows in table.files:
                 transaction.append(pa.Table.from_pylist(list(rows), schema=columns))
 
@@ -122,29 +99,18 @@ class IcebergHarness(Harness):
         return snapshot is not None and snapshot.parent_snapshot_id == before
 
     def read(self) -> list[Row]:
-        # pyiceberg reads NULL lists of structs as empty ones.
-        deleted, schema = self.deleted_rows(), self._table().schema()
-        found = []
-        for path in self.live_files():
-            rows = pq.ParquetFile(path).read()
-            ids = [int(field.metadata[b"PARQUET:field_id"]) for field in rows.schema]
-            named = rows.rename_columns([schema.find_column_name(each) for each in ids])
-            gone = set(deleted.get(path, ()))
-            found += [row for n, row in enumerate(named.to_pylist()) if n not in gone]
-        return found
+        return iceberg_files.rows_of(self._table())
 
     def live_files(self) -> list[Path]:
-        tasks = self._table().scan().plan_files()
-        return [Path(urlsplit(task.file.file_path).path) for task in tasks]
+        return iceberg_files.data_paths(self._table())
 
     def live_indexes(self) -> list[Path]:
-        tasks = self._table().scan().plan_files()
-        places = {each.file_path for task in tasks for each in task.delete_files}
-        return sorted(Path(urlsplit(each).path) for each in places)
+        return iceberg_files.delete_paths(self._table())
 
     def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
-        found: dict[Path, list[int]] = {}
-        for path in self.live_indexes():
-            for row in pq.ParquetFile(path).read().to_pylist():
-                found.setdefault(Path(urlsplit(row["file_path"]).path), []).append(row["pos"])
-        return found
+        return iceberg_files.deleted_rows(self._table())
+
+
+def _stored(kind: str) -> str:
+    """The type, or the wider one that Spark with Iceberg stores instead."""
+    return _NARROW.sub(lambda found: "STRING" if found[1] else "INT", kind)

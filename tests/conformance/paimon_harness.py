@@ -46,7 +46,9 @@ class PaimonHarness(Harness):
         self.reader = reader
         super().__init__(spark, warehouse, partitioned=partitioned)
         self.marks_rows = kind.marks_rows
-        self.has_buckets = kind.buckets is not None
+
+    def placed_by(self, table: SeedTable) -> str | None:
+        return None if self.kind.buckets is None else table.bucket_key
 
     def options(self, table: SeedTable) -> Mapping[str, str]:
         return {"metadata.stats-mode": "full", **self.kind.options(table.bucket_key)}

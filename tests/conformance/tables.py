@@ -20,13 +20,14 @@ class SeedTable:
     """A table and its rows. ``files``: rows by file, each file within one partition.
 
     Every table has a unique ``id`` and a column ``p``, by which it may be partitioned;
-    ``bucket_key`` decides the bucket of a row where the table has such.
+    ``bucket_key`` decides the bucket of a row where the table has such, ``time`` its day.
     """
 
     name: str
     columns: tuple[ColumnSpec, ...]
     files: tuple[tuple[Row, ...], ...] = ()
     bucket_key: str = "id"
+    time: str | None = None
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -202,6 +203,33 @@ VALUES = SeedTable(
         tuple(value_row(id_, p) for id_ in range(first, first + 10))
         for first, p in ((10, "x"), (20, "y"), (30, "z"))
     ),
+    time="at",
 )
 
-ALL_TABLES = (ORDERS, EMPTY, NAMES, NESTED, DEEP, VALUES)
+
+def event(id_: int, at: str | None, v: str | None, p: str | None) -> Row:
+    """A row of EVENTS; ``at`` is a time in UTC."""
+    moment = None if at is None else dt.datetime.fromisoformat(at).replace(tzinfo=_UTC)
+    return {"id": id_, "at": moment, "v": v, "p": p}
+
+
+# Two days of 2026, one before 1970, and no time at all.
+EVENTS = SeedTable(
+    "events",
+    (
+        ColumnSpec("id", "BIGINT", nullable=False),
+        ColumnSpec("at", "TIMESTAMP"),
+        ColumnSpec("v", "STRING"),
+        ColumnSpec("p", "STRING"),
+    ),
+    (
+        tuple(event(10 + n, f"2026-01-31T{10 + n}:00:00.000001", f"v{n}", "a") for n in range(5)),
+        tuple(event(20 + n, f"2026-02-01T0{n}:00:00", None, "b") for n in range(4)),
+        (
+            event(30, "1969-12-31T23:59:59.999999", "v", "b"),
+            event(31, "1969-12-31T00:00:00", None, None),
+        ),
+        tuple(event(40 + n, None, "v", "a") for n in range(3)),
+    ),
+    time="at",
+)

@@ -1,10 +1,11 @@
 """Every behaviour on every connector, on partitioned tables and on tables without partitions.
 
 ``make test-all`` runs every combination of behaviour, connector and layout. ``make test`` runs
-those marked ``smoke`` everywhere, or on one of two connectors that are much alike, and of the
+those marked ``smoke`` everywhere, or on one of several connectors that are much alike, and of the
 others the quarter whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and
 a thirtieth elsewhere: tests/property and tests/judge know these tables too. What the analysis
-refuses runs on the folder connector alone: by then a connector has only told the schema.
+refuses runs on the folder connector alone: by then a connector has only told the schema. Iceberg's
+tables that are partitioned by transforms are layouts of their own.
 """
 
 from __future__ import annotations
@@ -19,24 +20,27 @@ from tests.conformance.behaviours import BEHAVIOURS, clauses, filtered, overwrit
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import (
+    BY_DAY,
     COPY_ON_WRITE,
     HARNESSES,
     LIMITS,
     PLANNED_HARNESSES,
     PLANS,
-    has_types,
+    TRANSFORMED_HARNESSES,
 )
 from tests.support.forced_plans import forced_plan
-from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, KINDS
+from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, ICEBERG, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
 _PLAIN_PARTS = 4
 _PARTS = 30
-# Of each pair one has a turn.
+_ICEBERG = (*(kind.name for kind in ICEBERG), *TRANSFORMED_HARNESSES)
+# Of each group one has a turn.
 _ALIKE = (
     (BUCKETED_COW.name, BUCKETED_DV.name),
     ("append-dv-pyarrow", "append-dv-prepared"),
-    ("iceberg-cow", "iceberg-mor"),
+    tuple(each for each in _ICEBERG if each not in BY_DAY),
+    BY_DAY,
 )
 # Errors of the analysis.
 _REFUSED = {
@@ -52,10 +56,8 @@ _REFUSED = {
 
 def _cases() -> Iterator[object]:
     for number, behaviour in enumerate(BEHAVIOURS):
-        for connector in (*HARNESSES, *PLANNED_HARNESSES):
-            if connector in PLANS and behaviour.statement is not None:
-                continue
-            if not has_types(connector, behaviour.table):
+        for connector in (*HARNESSES, *PLANNED_HARNESSES, *TRANSFORMED_HARNESSES):
+            if not _means_something(behaviour, connector):
                 continue
             if not (EVERYTHING or _is_chosen(behaviour, number, connector)):
                 continue
@@ -65,14 +67,26 @@ def _cases() -> Iterator[object]:
                 yield pytest.param(behaviour, connector, partitioned, id=id_)
 
 
+def _means_something(behaviour: Behaviour, connector: str) -> bool:
+    """Whether the connector can run the behaviour in any layout."""
+    if connector in PLANS:
+        return behaviour.statement is None
+    if connector in _ICEBERG and behaviour.needs_narrow_types:
+        return False
+    if connector in BY_DAY and behaviour.table.time is None:
+        return False
+    return not (connector in TRANSFORMED_HARNESSES and behaviour.needs_partitions)
+
+
 def _is_chosen(behaviour: Behaviour, number: int, connector: str) -> bool:
     """Whether it runs on this connector without being asked for."""
     if behaviour.fails is not None and behaviour.fails.code in _REFUSED:
         return connector == "folder"
     parts = _PLAIN_PARTS if connector == APPEND_COW.name else _PARTS
-    return has_turn(number, parts) or (
-        behaviour.smoke
-        and all(_one_of(pair, number, connector) for pair in _ALIKE if connector in pair)
+    alike = next((each for each in _ALIKE if connector in each), (connector,))
+    place = parts * alike.index(connector)
+    return has_turn(number + place, parts * len(alike)) or (
+        behaviour.smoke and _one_of(alike, number, connector)
     )
 
 
@@ -84,6 +98,8 @@ def _one_of(connectors: tuple[str, ...], number: int, connector: str) -> bool:
 def _layouts(behaviour: Behaviour, number: int, connector: str) -> tuple[bool, ...]:
     """Partitioned, flat, or both."""
     kind = KINDS.get(connector)
+    if connector in TRANSFORMED_HARNESSES:
+        return (False,)
     if EVERYTHING:
         return (True,) if behaviour.needs_partitions else (True, False)
     if connector in LIMITS or connector in PLANS:

@@ -62,7 +62,11 @@ def test_nested_properties_are_named_by_their_path() -> None:
 
 def test_client_id_and_secret_are_one_property_of_pyiceberg() -> None:
     options = {**REST, "oauth2.client-id": "id", "oauth2.client-secret": "secret"}
-    assert properties_of(options) == {**REST, "credential": "id:secret"}
+    tokens = f"{REST['uri']}/v1/oauth/tokens"
+    expected = {**REST, "credential": "id:secret", "oauth2-server-uri": tokens}
+    assert properties_of(options) == expected
+    own = {"oauth2-server-uri": "https://login.example/token"}
+    assert properties_of(options | own) == expected | own
 
 
 def test_the_storage_is_opened_with_the_options_of_files() -> None:

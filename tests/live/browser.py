@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 # How an answer names an element (https://www.w3.org/TR/webdriver2/#elements).
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 _BUSY = (502, 503, 504)
 # What Airflow's API answers, with the status 500, when SQLite stays locked.

@@ -22,7 +22,6 @@ _HOME = tempfile.mkdtemp(prefix="merge-airflow-home-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 
-from tests.live import postgresql  # noqa: E402
 from tests.live.browser import Browser, browsing  # noqa: E402
 from tests.live.browser import NotInstalledError as BrowserNotInstalledError  # noqa: E402
 from tests.live.days import Days  # noqa: E402
@@ -30,6 +29,7 @@ from tests.live.orders import Orders  # noqa: E402
 from tests.live.server import Server  # noqa: E402
 from tests.live.spark_python import ROOT, SparkPython, running_spark_python  # noqa: E402
 from tests.live.store import Store  # noqa: E402
+from tests.support import postgresql  # noqa: E402
 from tests.support.gateway import gateway_program_or_skip  # noqa: E402
 
 _SPARK = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.live.client import ENDED
 from tests.live.table import Table
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 TASK = "overwrite"
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import psutil
 
 from tests.live.table import Table, is_python
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 
 def pause_before_commit(table: Table) -> str:

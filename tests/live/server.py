@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 from tests.live.client import Client
-from tests.live.waiting import wait_for
 from tests.support.ports import free_ports
+from tests.support.waiting import wait_for
 
 # Long enough for a busy machine's late heartbeats, short enough to wait for.
 HEARTBEAT_TIMEOUT = 45

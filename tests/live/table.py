@@ -12,7 +12,7 @@ from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from airflow_provider_merge.submit.processes import OPERATION, job_processes
 from tests.live.server import Server
 from tests.live.spark_python import SparkPython
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 # Run in the Spark environment.
 _OPEN = """

@@ -8,8 +8,8 @@ import pytest
 
 from tests.live.browser import ENTER
 from tests.live.store import ACCESS_KEY, SECRET_KEY
-from tests.live.waiting import wait_for
 from tests.support.paimon_metadata import TableFiles
+from tests.support.waiting import wait_for
 
 EXTRA_FIELDS = "//button[contains(., 'Extra Fields') and not(contains(., 'JSON'))]"
 METASTORE = "//div[@id='element_metastore']"

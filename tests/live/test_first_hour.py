@@ -14,7 +14,7 @@ import pytest
 
 from tests.live.orders import Orders
 from tests.live.table import Table
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 DAG = "mistakes"
 PHASES = {

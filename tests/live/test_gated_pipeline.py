@@ -16,7 +16,7 @@ import pytest
 from dags_examples.demo import find_places, unpack_data
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 DAY, NEXT_DAY = "2013-01-28", "2013-01-29"
 FLIGHTS = "lakehouse://paimon_default/gated/flights"

@@ -6,8 +6,8 @@ import pytest
 
 from tests.live.store import SECRET_KEY
 from tests.live.triggerer import Triggerer
-from tests.live.waiting import wait_for
 from tests.support.paimon_metadata import TableFiles
+from tests.support.waiting import wait_for
 
 _GATE = """
 from datetime import datetime

@@ -17,8 +17,8 @@ from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
 from tests.live.spark_python import ROOT, SparkPython
 from tests.live.store import Store
-from tests.live.waiting import wait_for
 from tests.support.gateway import gateway_program_or_skip
+from tests.support.waiting import wait_for
 
 # Run in the Spark environment: another writer and reader.
 _LIBRARY = """
@@ -173,8 +173,8 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
         assert client.ended(EXAMPLE, marker) == "success"
         assert client.ended("iceberg_gate", "run") == "success"
         merged, ids = lake.look()
-        client.backfill("iceberg_days", "2026-01-01", "2026-01-01", runs=1)
-        (run,) = backfilled(client, "iceberg_days")
+        client.backfill("iceberg_days", "2026-01-01", "2026-01-02", runs=2)
+        runs = backfilled(client, "iceberg_days")
 
     assert client.xcom(EXAMPLE, marker, "create_orders")["status"] == "unchanged"
     result = client.xcom(EXAMPLE, marker, EXAMPLE)
@@ -188,11 +188,15 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
     assert gate["snapshot_id"] == extra["snapshot_id"] == result["snapshot_id"]
     assert (gate["partitions"][0]["name"], gate["partitions"][0]["rows"]) == ("day=2026-01-02", 1)
 
-    assert run["state"] == "success"
-    replaced = client.xcom("iceberg_days", run["dag_run_id"], "overwrite")
-    assert replaced["partitions"] == ["day=2026-01-01"]
-    ids.append(replaced["snapshot_id"])
-    assert lake.look() == ([["100", "2026-01-01", "new", "1.50"], *SECOND, *THIRD], ids)
+    assert {run["state"] for run in runs} == {"success"}
+    replaced = [client.xcom("iceberg_days", run["dag_run_id"], "overwrite") for run in runs]
+    days = ["2026-01-01", "2026-01-02"]
+    assert sorted(each["partitions"] for each in replaced) == [[f"day={day}"] for day in days]
+    rows, all_ids = lake.look()
+    assert rows == [*(["100", day, "new", "1.50"] for day in days), *THIRD]
+    assert all_ids[:-2] == ids
+    assert set(all_ids[-2:]) == {each["snapshot_id"] for each in replaced}
+    ids = all_ids
     wait_for("the last snapshot", lambda: told(client) == ids[-1])
     assert watched(client) == ids[1:], "each snapshot once"
 

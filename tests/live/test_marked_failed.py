@@ -9,7 +9,7 @@ import pytest
 
 from tests.live.orders import BEFORE, ONCE, SLOWLY
 from tests.live.sabotage import pause_after_commit
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 # A source that takes a minute: the job is in the middle of it when it is ended.
 SLOW = (

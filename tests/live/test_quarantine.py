@@ -13,7 +13,7 @@ import pytest
 from airflow_provider_merge.operators.sources import file_source
 from tests.live.orders import BEFORE, ONCE, SLOWLY, THRICE, TWICE
 from tests.live.sabotage import kill_job, pause_after_commit, pause_when
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 FILES = {"a.csv": "id,n\n2,20\nx,1\n3,30\n", "b.csv": "id,n\n4,99999999999999999999\ny,7\n"}
 # File, line, column, and the record's text.

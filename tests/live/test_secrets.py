@@ -14,7 +14,7 @@ import pytest
 
 from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 _DAG = """
 from datetime import datetime

@@ -6,7 +6,7 @@ import pytest
 
 from tests.live.orders import BEFORE, SLOWLY, SOURCE, TASK
 from tests.live.sabotage import kill_job
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 # Each adds something else: what was applied, and how often, can be told from the numbers.
 _DAG = '''

@@ -11,7 +11,7 @@ import pytest
 
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 DAG = "table_care"
 # Twelve snapshots of a month ago, each of which replaced all files; the example keeps ten.

@@ -12,9 +12,9 @@ import pytest
 
 from tests.live.browser import ENTER, Browser
 from tests.live.table import Table
-from tests.live.waiting import wait_for
 from tests.support.hostile_table import HostileRows, HostileTable, hostile_result, hostile_tables
 from tests.support.hostile_texts import hostile_texts
+from tests.support.waiting import wait_for
 
 NAME = "tables_page"
 _TABLE = """

@@ -11,7 +11,7 @@ import pytest
 
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 DAG = "daily_summary_repair"
 JANUARY, FEBRUARY = "2013-01-05", ["2013-02-01", "2013-02-02"]

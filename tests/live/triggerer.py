@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psutil
 
 from tests.live.server import Server
-from tests.live.waiting import wait_for
+from tests.support.waiting import wait_for
 
 
 @dataclass

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, JobRequest
+from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
 from tests.property.paimon_tables import BUCKET_KEY, DATABASE, arrow_table
+from tests.support.iceberg_files import catalog_spec, delete_paths, open_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CATALOG = "property"
 _DELETES = "-deletes.parquet"
 
 
@@ -37,7 +37,7 @@ class IcebergTable:
     def create(cls, spark: SparkSession, warehouse: Path, name: str, table: Table) -> IcebergTable:
         """A new table with the rows of ``table``, one commit after another."""
         created = cls(spark, warehouse, name, table.columns, table.rewrite_share)
-        catalog = created._catalog()
+        catalog = open_catalog(warehouse)
         catalog.create_namespace_if_not_exists(DATABASE)
         mode = "merge-on-read" if table.kind.marks_rows else "copy-on-write"
         properties = {
@@ -64,26 +64,13 @@ class IcebergTable:
 
     def run(self, request: JobRequest, limits: PlanLimits) -> JobResult:
         """Run a job on the table."""
-        spec = CatalogSpec(
-            "iceberg",
-            str(self.warehouse),
-            {"type": "sql", "uri": self._uri, "catalog-name": _CATALOG},
-        )
+        spec = catalog_spec(self.warehouse)
         options = replace(request.options, rewrite_share=self.rewrite_share)
         request = replace(request, catalog=spec, options=options)
         return Job(request, self.spark, open_connector(spec, {}), limits=limits).run()
 
-    @property
-    def _uri(self) -> str:
-        return f"sqlite:///{self.warehouse}/iceberg.db"
-
-    def _catalog(self) -> Any:
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        return SqlCatalog(_CATALOG, uri=self._uri, warehouse=f"file://{self.warehouse}")
-
     def _open(self) -> Any:
-        return self._catalog().load_table((DATABASE, self.name))
+        return open_catalog(self.warehouse).load_table((DATABASE, self.name))
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as pyiceberg reads them."""
@@ -110,9 +97,7 @@ class IcebergTable:
 
     def live_index_files(self) -> set[Path]:
         """Those of the latest snapshot."""
-        tasks = self._open().scan().plan_files()
-        places = {each.file_path for task in tasks for each in task.delete_files}
-        return {Path(urlsplit(place).path) for place in places}
+        return set(delete_paths(self._open()))
 
     def _all_files(self) -> set[Path]:
         return set(Path(urlsplit(self._open().location()).path).rglob("*.parquet"))

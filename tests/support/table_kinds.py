@@ -1,4 +1,4 @@
-"""The kinds of Paimon tables that every judge tries: behaviours, random statements, cases."""
+"""The kinds of tables that every judge tries: behaviours, random statements, cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TableKind:
     ``buckets``: how many fixed buckets each partition has, None: rows go anywhere, -1: dynamic.
     ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
     ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
-    stay in their partition.
+    stay in their partition. ``transform``: Iceberg's, by which tables are partitioned.
     """
 
     name: str
@@ -23,6 +23,7 @@ class TableKind:
     has_key: bool = False
     tracks_rows: bool = False
     evolves_columns: bool = False
+    transform: str = ""
 
     @property
     def deletes_rows(self) -> bool:
@@ -73,6 +74,14 @@ KINDS = {kind.name: kind for kind in (*BUILT, *KEYED, *TRACKED, *EVOLVING)}
 ICEBERG_COW = TableKind("iceberg-cow")
 ICEBERG_MOR = TableKind("iceberg-mor", marks_rows=True)
 ICEBERG = (ICEBERG_COW, ICEBERG_MOR)
+ICEBERG_BUCKETS = (
+    TableKind("iceberg-cow-bucket", transform="bucket[4]"),
+    TableKind("iceberg-mor-bucket", marks_rows=True, transform="bucket[4]"),
+)
+ICEBERG_DAYS = (
+    TableKind("iceberg-cow-day", transform="day"),
+    TableKind("iceberg-mor-day", marks_rows=True, transform="day"),
+)
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")
 

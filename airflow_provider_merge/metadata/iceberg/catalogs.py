@@ -19,25 +19,24 @@ from airflow_provider_merge.metadata.listed import listed_names
 from airflow_provider_merge.storage.failures import unreadable
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
-    CREDENTIAL,
-    NESTED,
+    FILE_IO,
     REST,
     SQL,
     SQL_PASSWORD,
     SQL_USER,
-    TOKEN_SERVER,
     TYPE,
     URI,
     identifier_of,
+    in_another_case,
     properties_of,
     require_catalog,
 )
+from spark_jobs.contract.iceberg_rest import OwnProperties
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
 
 PACKAGE: Final = "pyiceberg>=0.12,<0.13"
 _VERSION: Final = "0.12."
-_FILE_IO: Final = "py-io-impl"
 _FILES: Final = f"{StorageFiles.__module__}.{StorageFiles.__qualname__}"
 _SQL_SECONDS: Final = 30
 # Of namespaces in namespaces, whose tables are listed.
@@ -61,7 +60,7 @@ class IcebergCatalog:
     _kept: Any = field(default=None, repr=False)
 
     def load(self, name: TableName) -> LoadedTable:
-        """A table, in one request of the catalog.
+        """A table, in one request of the catalog if it has exactly this name.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED,
@@ -73,7 +72,7 @@ class IcebergCatalog:
         if not all(name.database.split(".")):
             raise _missing(self.place, name)
         with self._answering(name), self._opened() as catalog:
-            found = catalog.load_table(identifier_of(name))
+            found = _found(catalog, identifier_of(name))
             own, of_table = dict(catalog.properties), found.metadata.properties
             given = {k: v for k, v in found.io.properties.items() if of_table.get(k) != v}
             return LoadedTable(found.metadata, StorageFiles({**own, **given, **found.config}))
@@ -141,15 +140,28 @@ def require_library() -> None:
         )
 
 
+def _found(catalog: Any, identifier: tuple[str, ...]) -> Any:
+    """The table of this name, or else the only one with this name in another case."""
+    from pyiceberg.exceptions import ForbiddenError, NoSuchTableError
+
+    try:
+        return catalog.load_table(identifier)
+    except NoSuchTableError:
+        try:
+            spelled = in_another_case(identifier, catalog.list_tables(identifier[:-1]))
+        except ForbiddenError:
+            spelled = None
+        if spelled is None:
+            raise
+    return catalog.load_table(spelled)
+
+
 def _opened(options: Mapping[str, str]) -> Any:
     kind = require_catalog(options)
-    properties = {**properties_of(options), _FILE_IO: _FILES}
+    properties = {**properties_of(options), FILE_IO: _FILES}
     name = properties.pop(CATALOG_NAME, kind)
     user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
     if kind == REST:
-        if CREDENTIAL in properties:
-            tokens = f"{properties[URI].rstrip('/')}/v1/oauth/tokens"
-            properties.setdefault(TOKEN_SERVER, tokens)
         # A try is repeated by who polls.
         properties.setdefault("rest.sigv4.max-retries", "0")
     elif kind == SQL:
@@ -182,21 +194,13 @@ def _rest_catalog() -> Any:
 
     from airflow_provider_merge.metadata.iceberg.bounded_http import BoundedAdapter
 
-    class BoundedRestCatalog(RestCatalog):
-        def __init__(self, name: str, **properties: Any) -> None:
-            self._own = {each: properties.get(each) for each in (*NESTED, _FILE_IO)}
-            super().__init__(name, **properties)
-
+    class BoundedRestCatalog(OwnProperties, RestCatalog):
         def _config_headers(self, session: Any) -> None:
             for scheme in ("http://", "https://"):
                 session.mount(scheme, BoundedAdapter())
             super()._config_headers(session)
 
         def _create_session(self) -> Any:
-            for name, value in self._own.items():
-                self.properties.pop(name, None)
-                if value is not None:
-                    self.properties[name] = value
             session = super()._create_session()
             for prefix, adapter in list(session.adapters.items()):
                 if not isinstance(adapter, BoundedAdapter):

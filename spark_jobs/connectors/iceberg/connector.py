@@ -10,12 +10,10 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
 from spark_jobs.contract.iceberg_options import require_catalog, storage_options
-from spark_jobs.contract.locations import Place
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.source_location import source_location
-from spark_jobs.storage.warehouse import open_warehouse
+from spark_jobs.storage.workspace import open_workspace
 
 
 def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Connector:
@@ -32,7 +30,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     import pyiceberg  # noqa: F401 - the registry says what to install
 
     stored = {**options, **storage_options(options)}
-    workspace, opened = _workspace(catalog, stored), IcebergCatalog(options)
+    workspace, opened = open_workspace(catalog, stored), IcebergCatalog(options)
     metadata = IcebergMetadata(opened)
     return Connector(
         metadata=metadata,
@@ -41,11 +39,3 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         storage=workspace,
         locate=lambda uri: source_location(uri, stored),
     )
-
-
-def _workspace(catalog: CatalogSpec, options: Mapping[str, str]) -> WarehouseStorage:
-    """The workspace, by default the warehouse; the catalog decides who commits."""
-    called: Place = "warehouse" if catalog.workspace is None else "workspace"
-    place = catalog.workspace or catalog.warehouse
-    opened = open_warehouse(place, options, is_exclusive=False, called=called)
-    return WarehouseStorage(opened.filesystem, opened.root, opened.spark_uri)

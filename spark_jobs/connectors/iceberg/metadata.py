@@ -196,8 +196,9 @@ def _refuse_type(name: TableName, column: IcebergField, field: IcebergField) -> 
         arrow_type(field.type)
     except UnknownTypeError as error:
         raise NotSupportedError(
-            f"{name}: column {column.name} has the type {error}, which is not supported.",
-            "Drop the column, or change its type with the engine that made the table.",
+            f"{name}: column {column.name} has the type {error}, which is not supported, whether a "
+            "statement uses it or not: new files could not hold its values as they are.",
+            "Change its type, or run the statement with the engine that made the table.",
         ) from None
 
 

@@ -67,7 +67,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         metadata=metadata,
         scan=_scan(storage),
         writes=PaimonMergeWrites(metadata, storage.filesystem, snapshots),
-        storage=open_workspace(catalog, storage, options),
+        storage=open_workspace(catalog, options, storage),
         maintenance=maintenance,
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         locate=lambda uri: source_location(uri, options),

@@ -26,9 +26,9 @@ def changed(id_: int, **columns: Any) -> dict[int, Row]:
     return {id_: columns}
 
 
-def refused(name: str, assignments: dict[str, str], failure: Failure) -> Behaviour:
+def refused(name: str, assignments: dict[str, str], failure: Failure, **needs: bool) -> Behaviour:
     """An UPDATE of one row that fails."""
-    return update_set(name, assignments, "id = 11", table=DEEP, fails=failure)
+    return update_set(name, assignments, "id = 11", table=DEEP, fails=failure, **needs)
 
 
 _STRUCT = {"a": {"x": 11, "y": "y"}, "c d": "c", "list": [1]}
@@ -206,6 +206,7 @@ BEHAVIOURS = [
         "fields: a text that is too long",
         {"s.a.y": "'four'"},
         fails(ErrorCode.VALUE_NOT_STORABLE, "UPDATE: column s.a.y varchar(3)", "four"),
+        needs_narrow_types=True,
     ),
     refused(
         "fields: NULL into NOT NULL",

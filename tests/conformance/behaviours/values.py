@@ -59,7 +59,7 @@ def mismatch(*says: str) -> Failure:
     return fails(ErrorCode.TYPE_MISMATCH, *says)
 
 
-def updates(name: str, value: str, failure: Failure) -> Behaviour:
+def updates(name: str, value: str, failure: Failure, **needs: bool) -> Behaviour:
     """A value that cannot be stored in a column of VALUES."""
     column, expression = value.split(" = ", 1)
     return Behaviour(
@@ -68,6 +68,7 @@ def updates(name: str, value: str, failure: Failure) -> Behaviour:
         (matched(update({column: expression})),),
         table=VALUES,
         fails=failure,
+        **needs,
     )
 
 
@@ -177,14 +178,25 @@ BEHAVIOURS = [
         updated={10: {"code": "abcde"}, 11: {"code": "ab  "}},
         source_rows=2,
         matched=2,
+        needs_narrow_types=True,
     ),
     updates("a text that is no number", "whole = 'x1'", unstorable("column whole int", "x1")),
     updates("a number that is too large", "whole = 3000000000", unstorable("whole", "3000000000")),
-    updates("a fraction beyond INT", "tiny = 128.5D", unstorable("tiny", "128.5")),
+    updates(
+        "a fraction beyond INT",
+        "tiny = 128.5D",
+        unstorable("tiny", "128.5"),
+        needs_narrow_types=True,
+    ),
     updates("NaN into an integer", "big = double('NaN')", unstorable("big", "NaN")),
     updates("a decimal beyond its precision", "price = 1e8BD", unstorable("price")),
     updates("a text that is no date", "day = '2024-02-30'", unstorable("day", "2024-02-30")),
-    updates("a text beyond VARCHAR's length", "code = 'abcdef'", unstorable("code", "abcdef")),
+    updates(
+        "a text beyond VARCHAR's length",
+        "code = 'abcdef'",
+        unstorable("code", "abcdef"),
+        needs_narrow_types=True,
+    ),
     updates("a value with markers of errors", "tiny = '>><<job-error {}'", unstorable("tiny")),
     updates("a boolean into a number", "whole = true", mismatch("whole", "boolean", "int")),
     updates("a number into a boolean", "flag = 1", mismatch("flag", "int", "boolean")),

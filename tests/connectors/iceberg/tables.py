@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan, Reader
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
+from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.rows import ROW_ID
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
@@ -18,8 +22,27 @@ from tests.judge.iceberg_spark import CATALOG, IcebergSpark
 READERS: Sequence[Reader] = ("spark", "pyarrow")
 
 
+def catalog_of(judge: IcebergSpark) -> CatalogSpec:
+    return CatalogSpec("iceberg", str(judge.warehouse), judge.options)
+
+
 def opened(judge: IcebergSpark) -> Connector:
-    return open_connector(CatalogSpec("iceberg", str(judge.warehouse), judge.options), {})
+    return open_connector(catalog_of(judge), {})
+
+
+def done_here(spark: SparkSession, judge: IcebergSpark, text: str, source: str) -> JobResult:
+    """Run a statement of SQL whose source ``s`` is a query."""
+    parsed = parse_statement(text, ["s"])
+    request = JobRequest(
+        operation_id=str(uuid.uuid4()),
+        target=parsed.target,
+        catalog=catalog_of(judge),
+        statement=parsed.statement,
+        sources=(SqlSource("s", source), *parsed.sources),
+    )
+    result = run(request, spark)
+    assert result.error is None, result.error
+    return result
 
 
 def rows_here(

@@ -34,7 +34,6 @@ def connector(catalog: PlainCatalog) -> Connector:
 
 def test_properties_that_would_be_disobeyed(catalog: PlainCatalog, connector: Connector) -> None:
     for name, value in {
-        "write.object-storage.enabled": "true",
         "write.location-provider.impl": "org.example.Elsewhere",
         "write.format.default": "orc",
         "encryption.key-id": "key",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.data_files import (
     NewDataFile,
     new_data_file,
     new_delete_file,
 )
+from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.table_layout import partition_columns
@@ -68,7 +68,9 @@ class Changes:
             "removed-position-delete-files": len(old_deletes),
             "removed-position-deletes": _rows(old_deletes),
             "removed-files-size": _size(tuple(self.removed.values())),
-            "changed-partition-count": len({(e.spec_id, _key(e.partition)) for e in everything}),
+            "changed-partition-count": len(
+                {partition_key(each.spec_id, each.partition) for each in everything}
+            ),
         }
         totals = {
             "total-data-files": len(self.added) - len(old),
@@ -92,10 +94,6 @@ def _rows(files: Sequence[NewDataFile | ManifestEntry]) -> int:
 
 def _size(files: Sequence[NewDataFile | ManifestEntry]) -> int:
     return sum(each.size for each in files)
-
-
-def _key(partition: Mapping[int, Any]) -> tuple[tuple[int, Any], ...]:
-    return tuple(sorted(partition.items()))
 
 
 def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites: bool) -> Changes:

@@ -6,18 +6,16 @@ the fields that it has. Only the schemas come from pyiceberg.
 
 from __future__ import annotations
 
-import io
 import json
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from spark_jobs.avro.container import AvroFile
 from spark_jobs.avro.encoding import avro_file
-from spark_jobs.avro.records import MAX_BLOCK
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
 from spark_jobs.connectors.iceberg.format.schema import IcebergType
+from spark_jobs.connectors.iceberg.format.transforms import keeps_type
 from spark_jobs.connectors.iceberg.format.values import bound_bytes, partition_value
 from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
@@ -26,9 +24,10 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     EXISTING,
     ListedManifest,
     ManifestEntry,
+    entries_with_records,
     listed_manifest,
-    read_manifest,
-    read_records,
+    opened,
+    partition_fields,
 )
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 
@@ -68,13 +67,12 @@ class SnapshotFiles:
         self, listed: ListedManifest, content: bytes, removed: Collection[str]
     ) -> dict[str, Any]:
         """Write a manifest again with files ``removed``; its list entry."""
-        file = AvroFile(io.BytesIO(content), MAX_BLOCK)
-        entries = zip(read_manifest(content, listed), read_records(content), strict=True)
+        file = opened(content)
         records = [
             self._deleted(entry, record)
             if entry.path in removed
             else _existing(entry, record, listed)
-            for entry, record in entries
+            for entry, record in entries_with_records(file, listed)
             if entry.status != DELETED
         ]
         schema, header = file.schema, _kept_header(file.metadata)
@@ -107,22 +105,21 @@ class SnapshotFiles:
 
     def _merged(self, members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         schemas: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        contents = {}
+        files = {}
         for each in members:
-            content = self._table.storage.read(each["manifest_path"])
-            contents[each["manifest_path"]] = content
-            schemas[json.dumps(AvroFile(io.BytesIO(content), MAX_BLOCK).schema)].append(each)
+            path = each["manifest_path"]
+            files[path] = opened(self._table.storage.read(path))
+            schemas[json.dumps(files[path].schema)].append(each)
         found: list[Mapping[str, Any]] = []
         for alike in schemas.values():
             if len(alike) == 1:
                 found += alike
                 continue
-            first = AvroFile(io.BytesIO(contents[alike[0]["manifest_path"]]), MAX_BLOCK)
+            first = files[alike[0]["manifest_path"]]
             records, places = [], []
             for each in alike:
-                listed, content = listed_manifest(each), contents[each["manifest_path"]]
-                pairs = zip(read_manifest(content, listed), read_records(content), strict=True)
-                for entry, record in pairs:
+                listed = listed_manifest(each)
+                for entry, record in entries_with_records(files[listed.path], listed):
                     is_new = entry.snapshot_id == self._snapshot_id
                     if entry.status != DELETED or is_new:
                         keeps = is_new and listed.path in self.written
@@ -169,7 +166,7 @@ class SnapshotFiles:
 
     def _of_added(self, spec_id: int, files: Sequence[NewDataFile], content: int) -> dict[str, Any]:
         schema = self._schema(spec_id)
-        kinds = _partition_fields(schema)
+        kinds = partition_fields(schema)
         records = []
         for file in files:
             partition = {
@@ -257,7 +254,7 @@ class SnapshotFiles:
             values = [each.get(part.id) for each in partitions]
             some = [each for each in values if each is not None]
             kind = IcebergType("int")
-            if part.source is not None and part.transform.startswith(("identity", "truncate")):
+            if part.source is not None and keeps_type(part.transform):
                 kind = part.source.type
             if kind.name.startswith("decimal"):
                 # Those of files that there were before are as Avro has them.
@@ -317,12 +314,6 @@ def _file_number(entry: ManifestEntry) -> int:
 
 def _kept_header(metadata: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: value for name, value in metadata.items() if not name.startswith("avro.")}
-
-
-def _partition_fields(schema: Any) -> Sequence[Mapping[str, Any]]:
-    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
-    partition = next(each["type"] for each in file["fields"] if each["name"] == "partition")
-    return list(partition["fields"])
 
 
 def _completed(schema: Any, record: Mapping[str, Any]) -> dict[str, Any]:

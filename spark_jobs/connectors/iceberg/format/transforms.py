@@ -22,7 +22,7 @@ from spark_jobs.datafiles import murmur3
 VOID: Final = "void"
 _WITH_NUMBER: Final = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _EXACT: Final = Context(prec=40)
-_MICROSECONDS: Final = {"hour": 3_600_000_000, "day": 86_400_000_000}
+MICROSECONDS: Final = {"hour": 3_600_000_000, "day": 86_400_000_000}
 _TRUNCATED: Final = ("int", "long", "string", "binary")
 _TIMES: Final = ("timestamp", "timestamptz")
 _UNITS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,12 +33,23 @@ _UNITS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+def named(transform: str) -> tuple[str, int | None]:
+    """The name of a transform, and its number: ``bucket[4]`` has one."""
+    found = _WITH_NUMBER.fullmatch(transform)
+    return (found[1], int(found[2])) if found else (transform, None)
+
+
+def keeps_type(transform: str) -> bool:
+    """Whether its results are of the type of its source."""
+    return named(transform)[0] in ("identity", "truncate")
+
+
 def is_known(kind: IcebergType, transform: str) -> bool:
     """Whether values of ``kind`` can be transformed here."""
-    found = _WITH_NUMBER.fullmatch(transform)
-    if found and int(found[2]) > 0:
+    name, number = named(transform)
+    if number:
         is_decimal = kind.name.startswith("decimal")
-        if found[1] == "truncate":
+        if name == "truncate":
             return is_decimal or kind.name in _TRUNCATED[:-1]
         return is_decimal or kind.name in (*_TRUNCATED, "date", *_TIMES)
     if transform == "identity":
@@ -49,7 +60,7 @@ def is_known(kind: IcebergType, transform: str) -> bool:
 
 def field_type(kind: IcebergType, transform: str) -> str:
     """The Spark type of a partition field's values as people write them, in DDL form."""
-    if transform == "identity" or transform.startswith("truncate"):
+    if keeps_type(transform):
         return spark_type(kind)
     return {"month": "STRING", "day": "DATE", "hour": "STRING"}.get(transform, "INT")
 
@@ -79,11 +90,10 @@ def transformed(array: pa.Array, kind: IcebergType, transform: str) -> pa.Array:
     """The partition values of an array of the type ``kind``."""
     if transform == "identity":
         return array
-    found = _WITH_NUMBER.fullmatch(transform)
-    if found is None:
-        return _unit(array, transform)
-    number = int(found[2])
-    return _bucket(array, kind, number) if found[1] == "bucket" else _truncated(array, number)
+    name, number = named(transform)
+    if number is None:
+        return _unit(array, name)
+    return _bucket(array, kind, number) if name == "bucket" else _truncated(array, number)
 
 
 def _bucket(array: pa.Array, kind: IcebergType, buckets: int) -> pa.Array:
@@ -152,8 +162,8 @@ def _truncated_decimal(value: Decimal | None, width: int) -> Decimal | None:
 
 
 def _unit(array: pa.Array, unit: str) -> pa.Array:
-    if unit in _MICROSECONDS and pa.types.is_timestamp(array.type):
-        found = np.floor_divide(_longs(array), _MICROSECONDS[unit])
+    if unit in MICROSECONDS and pa.types.is_timestamp(array.type):
+        found = np.floor_divide(_longs(array), MICROSECONDS[unit])
         return pa.array(found.astype(np.int32), mask=_nulls(array))
     if unit == "day":
         return array.cast(pa.int32())

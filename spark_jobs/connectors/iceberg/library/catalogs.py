@@ -15,27 +15,25 @@ from typing import Any, Final, Literal
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
-    CREDENTIAL,
+    FILE_IO,
     GLUE,
-    NESTED,
     REST,
     SQL,
     SQL_PASSWORD,
     SQL_USER,
-    TOKEN_SERVER,
     TYPE,
     URI,
     identifier_of,
+    in_another_case,
     properties_of,
     require_catalog,
 )
+from spark_jobs.contract.iceberg_rest import OwnProperties
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.table_storage import TableStorage
 
-# pyiceberg's name of the option for who reads files.
-_FILE_IO: Final = "py-io-impl"
 _FILES: Final = f"{MetadataFiles.__module__}.{MetadataFiles.__qualname__}"
 # To connect, and to wait for an answer.
 _SECONDS: Final = (10.0, 60.0)
@@ -62,24 +60,20 @@ class IcebergCatalog:
     def load(self, name: TableName) -> LoadedTable | None:
         """A table; None if there is none of this name.
 
+        If no table has exactly this name, it is the only one with this name in another case.
+
         Raises:
             CatalogError: METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
             NotSupportedError: the catalog or the table's storage is not supported.
         """
-        from pyiceberg import exceptions
-
-        missing = (
-            exceptions.NoSuchTableError,
-            exceptions.NoSuchNamespaceError,
-            exceptions.NoSuchIcebergTableError,
-        )
         if not all(name.database.split(".")):
             return None
         with self.answering(str(name)):
-            try:
-                table = self.opened.load_table(identifier_of(name))
-            except missing:
+            table = self._found(identifier_of(name))
+            if table is None:
+                table = self._in_another_case(identifier_of(name))
+            if table is None:
                 return None
             # Keys that the server hands out, but nothing that a table says of itself.
             own = table.metadata.properties
@@ -87,6 +81,24 @@ class IcebergCatalog:
             options = {**self.options, **given, **table.config}
             _refuse_signing(name, options)
             return LoadedTable(table, table_storage(table.metadata.location, options))
+
+    def _found(self, identifier: tuple[str, ...]) -> Any | None:
+        from pyiceberg import exceptions
+
+        try:
+            return self.opened.load_table(identifier)
+        except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
+            return None
+
+    def _in_another_case(self, identifier: tuple[str, ...]) -> Any | None:
+        from pyiceberg import exceptions
+
+        try:
+            known = self.opened.list_tables(identifier[:-1])
+        except (exceptions.NoSuchNamespaceError, exceptions.ForbiddenError):
+            return None
+        spelled = in_another_case(identifier, known)
+        return self._found(spelled) if spelled else None
 
     def create(
         self,
@@ -164,13 +176,10 @@ class IcebergCatalog:
         properties = properties_of(self.options)
         name = properties.pop(CATALOG_NAME, kind)
         user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
-        if kind == REST and CREDENTIAL in properties:
-            tokens = f"{properties[URI].rstrip('/')}/v1/oauth/tokens"
-            properties.setdefault(TOKEN_SERVER, tokens)
         if kind == SQL:
             properties[URI] = _sql_uri(properties[URI], user, password)
             properties.setdefault("init_catalog_tables", "false")
-        properties[_FILE_IO] = _FILES
+        properties[FILE_IO] = _FILES
         return _classes()[kind](name, **properties)
 
 
@@ -215,24 +224,12 @@ def _classes() -> dict[str, Any]:
 def _rest_class() -> Any:
     from pyiceberg.catalog.rest import RestCatalog
 
-    class TimedRestCatalog(RestCatalog):
-        def __init__(self, name: str, **properties: Any) -> None:
-            self._own = {each: properties.get(each) for each in (*NESTED, _FILE_IO)}
-            super().__init__(name, **properties)
-
+    class TimedRestCatalog(OwnProperties, RestCatalog):
         def _config_headers(self, session: Any) -> None:
             # The first thing that happens to a session. A redirect would take secrets elsewhere.
             ask, bounds = session.request, {"timeout": _SECONDS, "allow_redirects": False}
             session.request = lambda *asked, **options: ask(*asked, **{**options, **bounds})
             super()._config_headers(session)
-
-        def _create_session(self) -> Any:
-            # Called again once the server has overridden properties.
-            for name, value in self._own.items():
-                self.properties.pop(name, None)
-                if value is not None:
-                    self.properties[name] = value
-            return super()._create_session()
 
         def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
             return MetadataFiles({**self.properties, **(properties or {})})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -20,10 +20,7 @@ from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.row_id import row_ids
-
-# The most rows in a batch for the JVM.
-_MOST_ROWS: Final = 16_384
+from spark_jobs.datafiles.row_id import batches_with_row_ids
 
 
 class ScannedFile(NamedTuple):
@@ -71,6 +68,4 @@ class ArrowScan:
         by_name = {each.field.name: each for each in mappings}
         scan = FileScan(self.filesystem, fields, probes, by_name)
         for positions, columns in scan.rows(file.path, deleted, file.deletes.row_count):
-            arrays = [*columns.columns, row_ids(file.deletes.ordinal, positions)]
-            table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
-            yield from table.to_batches(max_chunksize=_MOST_ROWS)
+            yield from batches_with_row_ids(columns.columns, file.deletes.ordinal, positions)

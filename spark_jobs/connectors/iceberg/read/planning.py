@@ -7,7 +7,12 @@ from struct import error as StructError
 from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
-from spark_jobs.connectors.iceberg.format.transforms import VOID, field_value, is_known
+from spark_jobs.connectors.iceberg.format.transforms import (
+    VOID,
+    field_value,
+    is_known,
+    keeps_type,
+)
 from spark_jobs.connectors.iceberg.format.values import bound
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
@@ -108,8 +113,8 @@ def _is_compared(part: PartitionPart) -> bool:
 
     Times in rows are in the zone of the machine.
     """
-    keeps_type = part.transform == "identity" or part.transform.startswith("truncate")
-    return part.source is None or part.source.type.name not in _NOT_COMPARED or not keeps_type
+    is_time = part.source is not None and part.source.type.name in _NOT_COMPARED
+    return not (is_time and keeps_type(part.transform))
 
 
 class FileRanges(Mapping[str, ColumnRange]):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
@@ -31,10 +30,15 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.marked_rows import most_words
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
-from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id
+from spark_jobs.spark_reads.parquet_rows import (
+    ORDINAL,
+    POSITION,
+    ROW_ID_TYPE,
+    parquet_rows,
+    row_id,
+)
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -49,9 +53,6 @@ if TYPE_CHECKING:
 Reader = Literal["auto", "spark", "pyarrow"]
 
 _TASKS_PER_CORE: Final = 2
-_ROW_ID_TYPE: Final = StructType(
-    [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
-)
 
 
 class IcebergScan:
@@ -60,7 +61,7 @@ class IcebergScan:
     ``reader`` selects the reader, or ``auto``.
     """
 
-    arrow_row_id: str | None = _ROW_ID_TYPE.simpleString()
+    arrow_row_id: str | None = ROW_ID_TYPE.simpleString()
 
     def __init__(self, reader: Reader = "auto") -> None:
         self._reader = reader
@@ -226,7 +227,7 @@ def _read_by_pyarrow(
     tasks = _tasks(spark, files, scanned, _TASKS_PER_CORE)
     scan = ScanTasks(_arrow_scan(pinned, columns, keys), tasks)
     kinds = [spark_type(each.type) for each in _columns(pinned, columns)]
-    kinds.append(_ROW_ID_TYPE.simpleString())
+    kinds.append(ROW_ID_TYPE.simpleString())
     schema = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
     return map_tasks(spark, len(tasks), scan, schema).toDF(*columns, ROW_ID)
 

@@ -6,7 +6,7 @@ Follows the Iceberg specification, "Scan Planning".
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from spark_jobs.storage.table_storage import TableStorage
 
 PUFFIN: Final = "PUFFIN"
 
-_Key = tuple[int, tuple[tuple[int, Any], ...]]
+PartitionKey = tuple[int, tuple[tuple[int, Any], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,12 @@ class _Deletes:
     """Delete files by what they may apply to."""
 
     by_path: dict[str, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
-    by_partition: dict[_Key, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
-    equality: dict[_Key, list[ManifestEntry]] = field(default_factory=lambda: defaultdict(list))
+    by_partition: dict[PartitionKey, list[ManifestEntry]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    equality: dict[PartitionKey, list[ManifestEntry]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     everywhere: list[ManifestEntry] = field(default_factory=list)
 
     def add(self, entry: ManifestEntry, *, is_global: bool) -> None:
@@ -142,8 +146,13 @@ def may_apply(delete: ManifestEntry, data: ManifestEntry, everywhere: Collection
     return path == data.path if path is not None else _key(delete) == _key(data)
 
 
-def _key(entry: ManifestEntry) -> _Key:
-    return entry.spec_id, tuple(sorted(entry.partition.items()))
+def partition_key(spec_id: int, partition: Mapping[int, Any]) -> PartitionKey:
+    """Equal for files of one partition; its values are Avro's by field id."""
+    return spec_id, tuple(sorted(partition.items()))
+
+
+def _key(entry: ManifestEntry) -> PartitionKey:
+    return partition_key(entry.spec_id, entry.partition)
 
 
 def referenced_file(entry: ManifestEntry) -> str | None:

@@ -7,7 +7,7 @@ as it says; those of tables of version 1 are 0.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -106,7 +106,7 @@ def read_list(content: bytes) -> list[ListedManifest]:
         KeyError, TypeError, ValueError: the file is damaged or hostile.
         NotSupportedError: its codec is unknown.
     """
-    return [listed_manifest(record) for record in read_records(content)]
+    return [listed_manifest(record) for record in _records(opened(content))]
 
 
 def listed_manifest(record: Mapping[str, Any]) -> ListedManifest:
@@ -139,14 +139,24 @@ def read_manifest(content: bytes, listed: ListedManifest) -> list[ManifestEntry]
         NotSupportedError: its codec is unknown.
         EncryptedError: a file of it is encrypted.
     """
-    file = AvroFile(io.BytesIO(content), MAX_BLOCK)
-    fields = _partition_fields(file.schema)
-    return [_entry(record, fields, listed) for record in _records(file)]
+    return [entry for entry, _ in entries_with_records(opened(content), listed)]
 
 
-def read_records(content: bytes) -> Iterator[dict[str, Any]]:
-    """The records of a file with all of their fields; raises as ``read_list``."""
-    return _records(AvroFile(io.BytesIO(content), MAX_BLOCK))
+def opened(content: bytes) -> AvroFile:
+    """A manifest or a manifest list; raises as ``read_list``."""
+    return AvroFile(io.BytesIO(content), MAX_BLOCK)
+
+
+def entries_with_records(
+    file: AvroFile, listed: ListedManifest
+) -> Iterator[tuple[ManifestEntry, dict[str, Any]]]:
+    """The entries of an open manifest with all of their fields; raises as ``read_manifest``."""
+    fields = {
+        int(each["field-id"]): (each["name"], _is_decimal(each["type"]))
+        for each in partition_fields(file.schema)
+    }
+    for record in _records(file):
+        yield _entry(record, fields, listed), record
 
 
 def _records(file: AvroFile) -> Iterator[dict[str, Any]]:
@@ -155,14 +165,11 @@ def _records(file: AvroFile) -> Iterator[dict[str, Any]]:
         yield from decoder.records(block)
 
 
-def _partition_fields(schema: Any) -> dict[int, tuple[str, bool]]:
-    """The fields of partitions by id: their names in records, and whether they are decimals."""
-    data_file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
-    partition = next(e["type"] for e in data_file["fields"] if e["name"] == "partition")
-    return {
-        int(each["field-id"]): (each["name"], _is_decimal(each["type"]))
-        for each in partition["fields"]
-    }
+def partition_fields(schema: Any) -> Sequence[Mapping[str, Any]]:
+    """The fields of partitions in the Avro schema of a manifest."""
+    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
+    partition = next(each["type"] for each in file["fields"] if each["name"] == "partition")
+    return list(partition["fields"])
 
 
 def _is_decimal(kind: Any) -> bool:
@@ -173,7 +180,10 @@ def _is_decimal(kind: Any) -> bool:
 def _partition(
     fields: Mapping[int, tuple[str, bool]], values: Mapping[str, Any]
 ) -> Iterator[tuple[int, Any]]:
-    """Decimals have the fewest bytes, so that they are equal however wide their type was."""
+    """The values by id; ``fields`` has the names in ``values``, and whether they are decimals.
+
+    Decimals have the fewest bytes, so that they are equal however wide their type was.
+    """
     for key, (name, is_decimal) in fields.items():
         value = values[name]
         is_long = is_decimal and value is not None

@@ -8,20 +8,16 @@ towards zero, so that a file may hold the unit before the one that it names (as 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, IcebergType, decimal_of
+from spark_jobs.connectors.iceberg.format.transforms import MICROSECONDS, named
 from spark_jobs.connectors.iceberg.format.values import date, partition_value, timestamp
 from spark_jobs.spi.tables import ColumnRange
 
-_TRUNCATE: Final = re.compile(r"truncate\[(\d+)\]")
-_BUCKET: Final = re.compile(r"bucket\[(\d+)\]")
-_DAY: Final = 86_400_000_000
-_MICROSECONDS: Final = {"day": _DAY, "hour": _DAY // 24}
 _UNITS: Final = ("year", "month", "day", "hour")
 _EPOCH: Final = dt.date(1970, 1, 1)
 _TIMES: Final = ("timestamp", "timestamptz")
@@ -54,9 +50,8 @@ def partition_ranges(
 
 
 def _range(kind: IcebergType, transform: str, value: Any, row_count: int) -> ColumnRange | None:
-    truncated = _TRUNCATE.fullmatch(transform)
-    known = transform in ("identity", *_UNITS) or truncated or _BUCKET.fullmatch(transform)
-    if not known:
+    name, number = named(transform)
+    if number is None and name not in ("identity", *_UNITS):
         return None
     if value is None:
         return ColumnRange(None, None, row_count)
@@ -64,8 +59,8 @@ def _range(kind: IcebergType, transform: str, value: Any, row_count: int) -> Col
         exact = partition_value(kind, value)
         return ColumnRange(exact, exact, 0)
     bounds = (None, None)
-    if truncated:
-        bounds = _truncated(kind, partition_value(kind, value), int(truncated[1]))
+    if name == "truncate" and number is not None:
+        bounds = _truncated(kind, partition_value(kind, value), number)
     elif transform in _UNITS:
         if type(value) is not int:
             raise TypeError(f"{transform}: {str(value)[:100]!r} is no number")
@@ -110,10 +105,10 @@ def _unit(kind: IcebergType, unit: str, value: int) -> tuple[Any, Any]:
 
 def _start(unit: str, value: int) -> int | None:
     """The first microsecond of a unit of time after 1970."""
-    if unit in _MICROSECONDS:
-        return value * _MICROSECONDS[unit]
+    if unit in MICROSECONDS:
+        return value * MICROSECONDS[unit]
     day = _start_day(unit, value)
-    return None if day is None else (day - _EPOCH).days * _DAY
+    return None if day is None else (day - _EPOCH).days * MICROSECONDS["day"]
 
 
 def _start_day(unit: str, value: int) -> dt.date | None:

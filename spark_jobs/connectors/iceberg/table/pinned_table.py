@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, parse_fields
+from spark_jobs.connectors.iceberg.format.transforms import named
 from spark_jobs.connectors.iceberg.table.live_files import (
     LiveFile,
     entries_of,
@@ -73,9 +74,7 @@ class PinnedTable:
         found = []
         for part in self.specs[self.metadata.default_spec_id]:
             column = part.name if part.source is None else part.source.name
-            transform, _, number = part.transform.rstrip("]").partition("[")
-            key = PartitionKey(column, transform, int(number) if number.isdecimal() else None)
-            found.append(str(key))
+            found.append(str(PartitionKey(column, *named(part.transform))))
         return found
 
     @property

@@ -20,6 +20,8 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.definitions import column_differences, name_differences, option_differences
+from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"
 _VERSIONS: Final = ("1", "2")
@@ -161,41 +163,17 @@ def differences(wanted: Mapping[str, Any], spec: CreateTableSpec, found: PinnedT
 
     ``wanted`` is the schema that ``spec`` describes. The names of partition fields may differ.
     """
-    asked = {each.name: each for each in parse_fields(wanted)}
-    is_now = {each.name: each for each in found.fields}
-    partition, key = spec.partitioned_by(), sorted(spec.primary_key, key=str.lower)
+    partition = [str(each) for each in spec.partitioned_by()]
+    key = sorted(spec.primary_key, key=str.lower)
+    options = {**found.metadata.properties, _VERSION: str(found.metadata.format_version)}
     return [
-        *(f"column {name} is missing" for name in asked if name not in is_now),
-        *(f"column {name} was not asked for" for name in is_now if name not in asked),
-        *(text for name in asked if name in is_now for text in _of(asked[name], is_now[name])),
-        *_order(list(asked), list(is_now)),
-        *_names("partition fields", [str(each) for each in partition], found.partitioned_by),
-        *_names("identifier fields", key, sorted(found.identifiers, key=str.lower)),
-        *_options(spec, found),
+        *column_differences(_columns(parse_fields(wanted)), _columns(found.fields)),
+        *name_differences("partition fields", partition, found.partitioned_by),
+        *name_differences("identifier fields", key, sorted(found.identifiers, key=str.lower)),
+        *option_differences(spec.table_options, options),
     ]
 
 
-def _of(wanted: IcebergField, found: IcebergField) -> Iterator[str]:
-    asked, is_now = spark_type(wanted.type), spark_type(found.type)
-    if asked != is_now:
-        yield f"column {wanted.name} is {is_now}, not {asked}"
-    if wanted.required != found.required:
-        yield f"column {wanted.name} {'does not admit' if found.required else 'admits'} NULL"
-
-
-def _order(asked: list[str], is_now: list[str]) -> Iterator[str]:
-    if asked != is_now and sorted(asked) == sorted(is_now):
-        yield f"the columns are in the order {', '.join(is_now)}"
-
-
-def _names(what: str, wanted: Sequence[str], found: Sequence[str]) -> Iterator[str]:
-    if [each.lower() for each in wanted] != [each.lower() for each in found]:
-        yield f"{what}: ({', '.join(found)}), not ({', '.join(wanted)})"
-
-
-def _options(spec: CreateTableSpec, found: PinnedTable) -> Iterator[str]:
-    options = {**found.metadata.properties, _VERSION: str(found.metadata.format_version)}
-    for option, value in spec.table_options.items():
-        if options.get(option) != value:
-            is_now = repr(options[option]) if option in options else "not set"
-            yield f"option {option} is {is_now}, not {value!r}"
+def _columns(fields: Sequence[IcebergField]) -> list[Column]:
+    """The columns without comments, which may differ."""
+    return [Column(each.name, spark_type(each.type), not each.required) for each in fields]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -57,12 +58,31 @@ class PartitionFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Folders for a store that divides its work by the names of files.
+
+    Follows Iceberg's ``ObjectStoreLocationProvider``, but by chance: nobody looks a file up by its
+    folder. ``context`` are folders that tell the table's files from those of others in the same
+    place. ``has_partitions``: partitions have folders, too.
+    """
+
+    context: tuple[str, ...]
+    has_partitions: bool
+
+    def folders(self) -> Sequence[str]:
+        """The folders of a new file."""
+        bits = f"{secrets.randbits(20):020b}"
+        return (bits[:4], bits[4:8], bits[8:12], bits[12:], *self.context)
+
+
+@dataclass(frozen=True, slots=True)
 class NewFileLayout:
     """The properties and folders of a table's new files; ``root`` is the folder of all."""
 
     files: NewFiles
     root: str
     partition: tuple[PartitionColumn, ...]
+    spread: Spread | None = None
 
     def with_partition(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """``rows`` of the table with the columns of their partition."""
@@ -71,12 +91,15 @@ class NewFileLayout:
         return rows
 
     def folder(self, partition: Partition) -> str:
-        """The folder for files of a partition."""
+        """The folder for a new file of a partition."""
         parts = [
             f"{each.name}={path_text(each.kind, each.transform, value)}"
             for each, value in zip(self.partition, partition, strict=True)
         ]
-        return "/".join((self.root, *parts))
+        if self.spread is None:
+            return "/".join((self.root, *parts))
+        kept = parts if self.spread.has_partitions else ()
+        return "/".join((self.root, *self.spread.folders(), *kept))
 
 
 class NewRowsWriter:

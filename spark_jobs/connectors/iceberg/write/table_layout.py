@@ -15,6 +15,7 @@ from spark_jobs.connectors.iceberg.write.new_rows import (
     NewFileLayout,
     PartitionColumn,
     PartitionFunction,
+    Spread,
     derived_name,
 )
 from spark_jobs.contract.properties import STATEMENT
@@ -35,6 +36,12 @@ _CODECS: Final = {
     "brotli": "brotli",
     "uncompressed": "none",
 }
+_DATA_PATH: Final = "write.data.path"
+# Iceberg's older names of the same.
+_FOLDER_PATH: Final = "write.folder-storage.path"
+_OBJECT_PATH: Final = "write.object-storage.path"
+_SPREADS: Final = "write.object-storage.enabled"
+_SPREAD_PARTITIONS: Final = "write.object-storage.partitioned-paths"
 _MERGE_ON_READ: Final = "merge-on-read"
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 _STATEMENTS: Final = ("merge", "update", "delete")
@@ -47,7 +54,6 @@ _CHOICES: Final = {
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     _CODEC: tuple(_CODECS),
     "write.format.default": ("parquet",),
-    "write.object-storage.enabled": ("false",),
     **{f"write.{each}.{option}": _CHOICES[option] for each in _STATEMENTS for option in _CHOICES},
 }
 _NEVER: Final = ("encryption.key-id", "write.location-provider.impl")
@@ -204,11 +210,28 @@ def new_file_layout(
         target_file_size=target_file_size,
         compression=_compression(table),
     )
-    return NewFileLayout(files, table.storage.path(data_location(table)), partition_columns(table))
+    root = table.storage.path(data_location(table))
+    return NewFileLayout(files, root, partition_columns(table), _spread(table))
 
 
 def data_location(table: PinnedTable) -> str:
-    """The folder of new data files (property ``write.data.path``)."""
+    """The folder of new data files."""
     metadata = table.metadata
-    found: str = metadata.properties.get("write.data.path") or f"{metadata.location}/data"
-    return found.rstrip("/")
+    names = (_DATA_PATH, *((_OBJECT_PATH,) if _spreads(table) else ()), _FOLDER_PATH)
+    named: list[str] = [path for each in names if (path := metadata.properties.get(each))]
+    return (*named, f"{metadata.location}/data")[0].rstrip("/")
+
+
+def _spreads(table: PinnedTable) -> bool:
+    enabled: str = table.metadata.properties.get(_SPREADS, "false")
+    return enabled.lower() == "true"
+
+
+def _spread(table: PinnedTable) -> Spread | None:
+    if not _spreads(table):
+        return None
+    location = table.metadata.location.rstrip("/")
+    is_within = data_location(table).startswith(location)
+    context = () if is_within else tuple(location.split("/")[-2:])
+    partitions: str = table.metadata.properties.get(_SPREAD_PARTITIONS, "true")
+    return Spread(context, partitions.lower() == "true")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,7 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.datafiles.conform import conform
-from spark_jobs.datafiles.row_id import row_ids
-
-# The most rows in a batch for the JVM.
-_MOST_ROWS: Final = 16_384
+from spark_jobs.datafiles.row_id import batches_with_row_ids
 
 
 class ScannedSection(NamedTuple):
@@ -56,9 +53,7 @@ class KeyedScan:
     def _batches(self, ordinal: int, window: pa.Table) -> Iterator[pa.RecordBatch]:
         columns = [_conformed(window.column(field.name), field) for field in self.fields]
         positions = window.column(POSITION).to_numpy().astype(np.int64)
-        arrays = [*columns, row_ids(ordinal, positions)]
-        table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
-        yield from table.to_batches(max_chunksize=_MOST_ROWS)
+        return batches_with_row_ids(columns, ordinal, positions)
 
 
 def _conformed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

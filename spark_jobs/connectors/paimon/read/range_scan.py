@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,7 @@ from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vec
 from spark_jobs.datafiles.column_files import ColumnFile, ColumnFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.key_probe import KeyProbe
-from spark_jobs.datafiles.row_id import row_ids
-
-# The most rows in a batch for the JVM.
-_MOST_ROWS: Final = 16_384
+from spark_jobs.datafiles.row_id import batches_with_row_ids
 
 
 class RangeFile(NamedTuple):
@@ -73,9 +70,7 @@ class RangeScan:
         if part.vector is not None:
             deleted = read_vector(self.filesystem, part.vector)
         for positions, columns in scan.rows(deleted):
-            arrays = [*columns.columns, row_ids(part.ordinal, positions)]
-            table = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
-            yield from table.to_batches(max_chunksize=_MOST_ROWS)
+            yield from batches_with_row_ids(columns.columns, part.ordinal, positions)
 
 
 def column_files(

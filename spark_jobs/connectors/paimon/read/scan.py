@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import pyarrow as pa
-from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.connectors.paimon.format.types import has_nanoseconds
@@ -25,8 +25,8 @@ from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spark_reads.parquet_rows import ROW_ID_TYPE
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -43,9 +43,6 @@ Reader = Literal["auto", "spark", "pyarrow"]
 Part = TypeVar("Part")
 
 _TASKS_PER_CORE: Final = 2
-_ROW_ID_TYPE: Final = StructType(
-    [StructField(FILE_FIELD, IntegerType()), StructField(POSITION_FIELD, LongType())]
-)
 
 
 class PaimonScan:
@@ -56,7 +53,7 @@ class PaimonScan:
     paths for Spark.
     """
 
-    arrow_row_id: str | None = _ROW_ID_TYPE.simpleString()
+    arrow_row_id: str | None = ROW_ID_TYPE.simpleString()
 
     def __init__(
         self, filesystem: pafs.FileSystem, reader: Reader = "auto", spark_prefix: str = "file://"
@@ -106,7 +103,7 @@ class PaimonScan:
     ) -> DataFrame:
         types = _types(spark, table, columns)
         scan = self._arrow_scan(spark, table, files, types, keys)
-        read = [*types.values(), _ROW_ID_TYPE]
+        read = [*types.values(), ROW_ID_TYPE]
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
         return map_tasks(spark, len(scan.tasks), scan, schema).toDF(*columns, ROW_ID)
 

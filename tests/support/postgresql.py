@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.live.waiting import wait_for
 from tests.support.ports import free_port
+from tests.support.waiting import wait_for
 
 _DEBIAN = Path("/usr/lib/postgresql")
 # PostgreSQL refuses to run as root; Debian's packages make this user.

@@ -1,0 +1,84 @@
+"""What the hooks of all catalog connections have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Protocol
+
+from airflow.providers.common.compat.sdk import BaseHook, Connection
+
+from airflow_provider_merge.hooks.connection_pages import ConnectionPages
+from airflow_provider_merge.hooks.connections import own_connection
+from airflow_provider_merge.hooks.metadata_reads import MetadataReads
+from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.errors import JobError
+
+
+class ConnectionSettings(Protocol):
+    """A connection as the options of a catalog and of its storage; methods are as the hook's."""
+
+    def catalog_spec(self) -> CatalogSpec:
+        """Warehouse, workspace and catalog options."""
+        ...
+
+    def credentials(self) -> dict[str, str]:
+        """The options that are secret."""
+        ...
+
+    def workspace_options(self) -> dict[str, Any]:
+        """How fsspec opens the workspace."""
+        ...
+
+
+class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):
+    """Reads a connection of the type ``conn_type``, and the metadata of its tables."""
+
+    conn_name_attr = "catalog_conn_id"
+    default_conn_name: str
+    conn_type: str
+
+    def __init__(
+        self, catalog_conn_id: str | None = None, connection: Connection | None = None
+    ) -> None:
+        super().__init__()
+        default = self.default_conn_name
+        self.catalog_conn_id = default if catalog_conn_id is None else catalog_conn_id
+        # An event loop fetches connections itself, without blocking.
+        self._given = connection
+
+    def catalog_spec(self) -> CatalogSpec:
+        """Warehouse, workspace and catalog options, without any secret.
+
+        Raises:
+            NotSupportedError: a catalog that is not opened.
+            RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        return self._settings().catalog_spec()
+
+    def credentials(self) -> dict[str, str]:
+        """The catalog options that are secret, or may be, by the names that the library has."""
+        return self._settings().credentials()
+
+    def workspace_options(self) -> dict[str, Any]:
+        """Arguments of the fsspec file system of the workspace; holds secrets."""
+        return self._settings().workspace_options()
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether this connection reaches the catalog, and a message that says what is there."""
+        try:
+            self.snapshot_page(TableName("database", "table"), 1)
+            self.quarantine_page("/path")
+            return True, self._reached()
+        except JobError as error:
+            return False, str(error)
+
+    @abstractmethod
+    def _reached(self) -> str:
+        """What is found behind the connection; raises JobError if nothing is."""
+
+    @abstractmethod
+    def _settings(self) -> ConnectionSettings:
+        """The connection; raises RequestError without one."""
+
+    def _connection(self) -> Connection:
+        return own_connection(self.catalog_conn_id, self.conn_type, self._given)

@@ -1,0 +1,57 @@
+"""How an existing table differs from the one that a request describes: phrases for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from spark_jobs.spi.tables import Column
+
+
+def column_differences(wanted: Sequence[Column], found: Sequence[Column]) -> Iterator[str]:
+    """The differences of columns, by name: missing ones, others, types, comments, their order."""
+    existing = {column.name: column for column in found}
+    asked = [column.name for column in wanted]
+    for column in wanted:
+        if column.name not in existing:
+            yield f"column {column.name} is missing"
+        else:
+            yield from _of_column(column, existing[column.name])
+    for name in existing:
+        if name not in asked:
+            yield f"column {name} was not asked for"
+    is_now = list(existing)
+    if asked != is_now and sorted(asked) == sorted(is_now):
+        yield f"the columns are in the order {', '.join(is_now)}"
+
+
+def _of_column(wanted: Column, found: Column) -> Iterator[str]:
+    name = wanted.name
+    if wanted.type != found.type:
+        yield f"column {name} is {found.type}, not {wanted.type}"
+    if wanted.nullable != found.nullable:
+        yield f"column {name} {'admits' if found.nullable else 'does not admit'} NULL"
+    yield from comment_differences(f"column {name}", wanted.comment, found.comment)
+
+
+def comment_differences(what: str, wanted: str | None, found: str | None) -> Iterator[str]:
+    """The difference of a comment; an empty one is none."""
+    if (wanted or None) != (found or None):
+        yield f"{what} has {_comment(found)}, not {_comment(wanted)}"
+
+
+def name_differences(what: str, wanted: Sequence[str], found: Sequence[str]) -> Iterator[str]:
+    """The difference of a list of names, whose case does not matter."""
+    if [each.lower() for each in wanted] != [each.lower() for each in found]:
+        yield f"{what}: ({', '.join(found)}), not ({', '.join(wanted)})"
+
+
+def option_differences(wanted: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    """The differences of the options that are wanted."""
+    for option, value in wanted.items():
+        if found.get(option) != value:
+            is_now = repr(found[option]) if option in found else "not set"
+            yield f"option {option} is {is_now}, not {value!r}"
+
+
+def _comment(text: str | None) -> str:
+    return f"the comment {text!r}" if text else "no comment"

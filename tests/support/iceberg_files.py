@@ -1,0 +1,129 @@
+"""What tests need of pyiceberg's tables beyond pyiceberg: buckets, days, rows as files have them.
+
+pyiceberg transforms columns with a package that is not installed, and reads NULL lists of structs
+as empty ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg import transforms
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType
+
+from spark_jobs.contract.request import CatalogSpec
+
+_CATALOG = "tests"
+_FIRST_FIELD = 1000
+_TRANSFORMS = (
+    transforms.BucketTransform,
+    transforms.YearTransform,
+    transforms.MonthTransform,
+    transforms.DayTransform,
+    transforms.HourTransform,
+)
+
+
+def catalog_spec(warehouse: Path) -> CatalogSpec:
+    """A SQL catalog on a file in a folder, as a request names it."""
+    options = {
+        "type": "sql",
+        "uri": f"sqlite:///{warehouse}/catalog.db",
+        "warehouse": str(warehouse),
+        "catalog-name": _CATALOG,
+    }
+    return CatalogSpec("iceberg", str(warehouse), options)
+
+
+def open_catalog(warehouse: Path) -> SqlCatalog:
+    """The same one, opened with pyiceberg."""
+    uri = catalog_spec(warehouse).options["uri"]
+    return SqlCatalog(_CATALOG, uri=uri, warehouse=f"file://{warehouse}")
+
+
+def spec_by(schema: Schema, column: str, transform: str) -> PartitionSpec:
+    """A partition spec of one field."""
+    name = column if transform == "identity" else f"{column}_{transform.partition('[')[0]}"
+    source = schema.find_field(column).field_id
+    parsed = transforms.parse_transform(transform)
+    return PartitionSpec(PartitionField(source, _FIRST_FIELD, parsed, name))
+
+
+@contextmanager
+def transforms_by_value() -> Iterator[None]:
+    """Within it, pyiceberg computes buckets and units of time by its own functions of a value."""
+    with ExitStack() as patches:
+        for each in _TRANSFORMS:
+            patches.enter_context(mock.patch.object(each, "pyarrow_transform", _by_value))
+        yield
+
+
+def _by_value(
+    transform: transforms.Transform[Any, Any], source: IcebergType
+) -> Callable[[pa.ChunkedArray], pa.Array]:
+    function = transform.transform(source)
+    return lambda values: pa.array(map(function, values.to_pylist()), pa.int32())
+
+
+def data_paths(table: Any) -> list[Path]:
+    """The data files of the latest snapshot of pyiceberg's ``table``."""
+    return [_path(task.file.file_path) for task in table.scan().plan_files()]
+
+
+def delete_paths(table: Any) -> list[Path]:
+    """The files of position deletes of the latest snapshot."""
+    tasks = table.scan().plan_files()
+    return sorted({_path(each.file_path) for task in tasks for each in task.delete_files})
+
+
+def deleted_rows(table: Any) -> dict[Path, list[int]]:
+    """The positions of deleted rows by data file."""
+    found: dict[Path, list[int]] = {}
+    for path in delete_paths(table):
+        for row in pq.ParquetFile(path).read().to_pylist():
+            found.setdefault(_path(row["file_path"]), []).append(row["pos"])
+    return found
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """The rows as the files have them."""
+    deleted, schema = deleted_rows(table), table.schema()
+    found = []
+    for path in data_paths(table):
+        rows = pq.ParquetFile(path).read()
+        kind, gone = pa.struct(rows.schema), set(deleted.get(path, ()))
+        found += [
+            _named(row, kind, schema) for n, row in enumerate(rows.to_pylist()) if n not in gone
+        ]
+    return found
+
+
+def _named(value: Any, kind: pa.DataType, schema: Schema) -> Any:
+    """A value whose fields have the table's names; files have others for those with blanks."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        ids = {each.name: int(each.metadata[b"PARQUET:field_id"]) for each in kind}
+        return {
+            schema.find_field(ids[each.name]).name: _named(value[each.name], each.type, schema)
+            for each in kind
+        }
+    if pa.types.is_map(kind):
+        return [(key, _named(each, kind.item_type, schema)) for key, each in value]
+    if pa.types.is_list(kind):
+        return [_named(each, kind.value_type, schema) for each in value]
+    return value
+
+
+def _path(location: str) -> Path:
+    return Path(urlsplit(location).path)
