@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,30 @@ def test_a_server_that_does_not_answer(
         open_connector(spec, {"token": "t"}).metadata.load_table(NAME)
 
     assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE
+
+
+def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
+        spec = CatalogSpec("iceberg", str(tmp_path), options)
+        with pytest.raises(JobError) as caught:
+            open_connector(spec, {"token": "t"}).metadata.load_table(NAME)
+        server.shutdown()
+
+    assert asked == ["/v1/config"]
+    assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert "uri" in str(caught.value.remedy)
