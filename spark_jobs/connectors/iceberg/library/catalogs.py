@@ -81,10 +81,11 @@ class IcebergCatalog:
                 table = self.opened.load_table(identifier_of(name))
             except missing:
                 return None
-            # Keys that the server hands out, but nothing that a table says of itself.
+            # Keys that the server hands out, those for this place before those of the table's
+            # configuration, but nothing that a table says of itself.
             own = table.metadata.properties
             given = {k: v for k, v in table.io.properties.items() if own.get(k) != v}
-            options = {**self.options, **given, **table.config}
+            options = {**self.options, **table.config, **given}
             _refuse_signing(name, options)
             return LoadedTable(table, table_storage(table.metadata.location, options))
 
