@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
 from tests.connectors.iceberg.plain_tables import NAME
+from tests.connectors.iceberg.small_server import Answer, serving
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
 from tests.support.proxy import LATE_SECONDS, Fault, Proxy, proxy_before
 
@@ -170,24 +170,14 @@ def test_a_server_that_does_not_answer(
 def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     asked: list[str] = []
 
-    class Redirecting(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(302)
-            self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def answer_to(path: str) -> Answer:
+        asked.append(path)
+        return 302, "/elsewhere", b""
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        options = {"type": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
-        spec = CatalogSpec("iceberg", str(tmp_path), options)
+    with serving(answer_to) as uri:
+        spec = CatalogSpec("iceberg", str(tmp_path), {"type": "rest", "uri": uri})
         with pytest.raises(JobError) as caught:
             open_connector(spec, {"token": "t"}).metadata.load_table(NAME)
-        server.shutdown()
 
     assert asked == ["/v1/config"]
     assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,30 +11,9 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.library.files import table_storage
 from spark_jobs.storage.table_storage import TableStorage
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
+from tests.connectors.iceberg.small_server import Answer, serving
 
 _BUCKET = "s3://bucket/tables"
-
-
-@contextmanager
-def _serving(loaded: dict[str, Any]) -> Iterator[str]:
-    """The address of a catalog that has one table, and answers so to who loads it."""
-    answers = {"/v1/config": {"defaults": {}, "overrides": {}}}
-
-    class Answering(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            content = json.dumps(answers.get(self.path.partition("?")[0], loaded)).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def test_the_keys_for_the_longest_prefix_go_before_those_of_the_table_s_configuration(
@@ -62,7 +36,13 @@ def test_the_keys_for_the_longest_prefix_go_before_those_of_the_table_s_configur
         ],
     }
     own = {"s3.endpoint": "http://127.0.0.1:9", "s3.region": "y"}
-    with _serving(loaded) as uri:
+
+    def answer_to(path: str) -> Answer:
+        settings = {"defaults": {}, "overrides": {}}
+        body = settings if path.startswith("/v1/config") else loaded
+        return 200, "", json.dumps(body).encode()
+
+    with serving(answer_to) as uri:
         table = IcebergCatalog({"type": "rest", "uri": uri, "token": "t", **own}).load(NAME)
 
     def storage(name: str) -> TableStorage:
