@@ -272,7 +272,7 @@ def main() -> int:
     ):
         while left > 0:
             seconds = min(left, _LONGEST_SECONDS)
-            race = IcebergRace(writers, number % 2 == 1, PARTITIONS, chosen.seed + number)
+            race = IcebergRace(writers, number % 2 == 1, 2, chosen.seed + number)
             report = race.run(seconds)
             kind = "merge-on-read" if race.marks else "copy-on-write"
             sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {kind}\n{report}\n\n")
