@@ -72,6 +72,11 @@ test-property: setup ## Run N=… random statements, from SEED=… or from the f
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLAN),--plan $(PLAN)) \
 		$(if $(OTHERS),--others $(OTHERS))
 
+.PHONY: test-histories
+test-histories: setup ## Let three engines change N=… Iceberg tables in turn, STEPS=… times, from SEED=… on
+	@$(SPARK_VENV)/bin/python -W ignore -m tests.connectors.iceberg.histories \
+		--histories $(or $(N),100) --steps $(or $(STEPS),8) $(if $(SEED),--seed $(SEED))
+
 .PHONY: test-races
 test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1; ICEBERG=1), then check it
 	@$(if $(ICEBERG),$(SPARK_VENV)/bin/python -m tests.races.iceberg_race --minutes $(or $(MINUTES),1) \

@@ -224,6 +224,13 @@ def test_a_server_hands_out_keys_and_a_table_does_not_say_where_they_go(
     assert files.properties["s3.secret-access-key"] == PASSWORD
     assert PASSWORD not in repr(IcebergHook("lake").table(TABLE))
 
+    places = {"s3://lake": "of the bucket", "s3://lake/t": "of the table", "s3://other": "other"}
+    answers[LOAD][1]["storage-credentials"] = [
+        {"prefix": place, "config": {"s3.access-key-id": key}} for place, key in places.items()
+    ]
+    files = IcebergHook("lake").table(TABLE).loaded.files
+    assert files.properties["s3.access-key-id"] == "of the table"
+
 
 def test_a_key_that_expired_is_no_reason_to_give_up(
     answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch

@@ -6,8 +6,10 @@ import multiprocessing
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import pytest
@@ -26,6 +28,8 @@ JARS: Final = (
 )
 # The catalog's name, in the session and in the database.
 CATALOG: Final = "ice"
+# In milliseconds.
+_FAR_AWAY: Final = 2**50
 
 
 class IcebergSparkError(Exception):
@@ -45,6 +49,7 @@ class IcebergSpark:
         jars = [str(fetched_jar(jar)) for jar in JARS]
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
+        self._turn = Lock()
         properties = catalog or {
             "type": "jdbc",
             "uri": f"jdbc:sqlite:{folder}/catalog.db",
@@ -72,8 +77,20 @@ class IcebergSpark:
         Raises:
             IcebergSparkError: a statement failed.
         """
-        self._pipe.send(statements)
-        return self._answer()
+        return self._asked("sql", *statements)
+
+    def expire(self, table: str) -> None:
+        """Let Iceberg's library, without Spark, expire all snapshots of a table but the last.
+
+        Raises:
+            IcebergSparkError: it failed.
+        """
+        self._asked("expire", table)
+
+    def _asked(self, *request: str) -> list[dict[str, Any]]:
+        with self._turn:
+            self._pipe.send(request)
+            return self._answer()
 
     def _answer(self) -> list[dict[str, Any]]:
         try:
@@ -114,6 +131,10 @@ def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> Non
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        # Thousands of small statements: compiling them costs more than it gains.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": (
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -129,16 +150,28 @@ def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> Non
     session.sparkContext.setLogLevel("OFF")
     session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
     pipe.send((False, []))
+    acts = {"sql": partial(_rows, session), "expire": partial(_expire, session)}
     while True:
         try:
-            statements = pipe.recv()
+            act, *arguments = pipe.recv()
         except EOFError:
             session.stop()
             return
         try:
-            rows: list[dict[str, Any]] = []
-            for text in statements:
-                rows = [row.asDict(recursive=True) for row in session.sql(text).collect()]
-            pipe.send((False, rows))
+            pipe.send((False, acts[act](*arguments)))
         except Exception:  # noqa: BLE001 - the other process decides
             pipe.send((True, traceback.format_exc()))
+
+
+def _rows(session: Any, *statements: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for text in statements:
+        rows = [row.asDict(recursive=True) for row in session.sql(text).collect()]
+    return rows
+
+
+def _expire(session: Any, name: str) -> list[dict[str, Any]]:
+    util = session._jvm.org.apache.iceberg.spark.Spark3Util
+    table = util.loadIcebergTable(session._jsparkSession, f"{CATALOG}.{name}")
+    table.expireSnapshots().expireOlderThan(_FAR_AWAY).retainLast(1).commit()
+    return []

@@ -1,8 +1,8 @@
 """A race on an Iceberg table of a REST catalog: this project, Spark with Iceberg and pyiceberg.
 
-``python -m tests.races.iceberg_race --minutes 10`` lets them race for long. The checker replays the
-snapshots in their order, as ``tests.races.checker`` does for Paimon: each must be what its
-statement makes of the one before; a compaction keeps all rows.
+``python -m tests.races.iceberg_race --minutes 10`` lets them race for long. A race begins when all
+writers are ready. The checker replays the snapshots in their order, as ``tests.races.checker`` does
+for Paimon: each must be what its statement makes of the one before; a compaction keeps all rows.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest_catalog, iceberg_toolchain
 from tests.races.checker import Report
-from tests.races.iceberg_writer import SCHEMA, table_of
+from tests.races.iceberg_writer import DONE, READY, SCHEMA, table_of
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
 from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
-_GRACE_SECONDS = 600
+WHO = ("ours", "ours", "pyiceberg", "spark")
+_GRACE_SECONDS = 60
 _LONGEST_SECONDS = 150.0
 _SAMPLE = 25
 _KEY = "merge.operation-id"
@@ -47,36 +48,109 @@ class _Story:
 
 
 @dataclass(frozen=True)
-class IcebergRace:
-    """Who races on ``server``; ``folder`` takes the journals. ``marks``: merged on read."""
+class Writers:
+    """Processes that are ready to race on tables of ``server``; ``folder`` takes their journals."""
 
     server: IcebergRest
     folder: Path
-    writers: Sequence[str] = ("ours", "ours", "pyiceberg", "spark")
+    processes: Mapping[str, subprocess.Popen[str]]
+
+    @classmethod
+    @contextmanager
+    def ready(cls, server: IcebergRest, folder: Path, who: Sequence[str] = WHO) -> Iterator[Self]:
+        """One of each of ``who``, for as long as the context lasts.
+
+        Raises:
+            RuntimeError: one of them broke off.
+        """
+        (folder / "workspace").mkdir()
+        with ExitStack() as stack:
+            processes = {}
+            for number, by in enumerate(who):
+                command = [sys.executable, "-W", "ignore", "-m", "tests.races.iceberg_writer"]
+                process = subprocess.Popen(
+                    command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
+                processes[f"{by}-{number}"] = stack.enter_context(process)
+                stack.callback(_closed, process)
+            writers = cls(server, folder, processes)
+            for name, by in zip(processes, who, strict=True):
+                writers._tell(
+                    name,
+                    by=by,
+                    uri=server.uri,
+                    token=server.secret,
+                    workspace=str(folder / "workspace"),
+                    folder=str(folder / name),
+                )
+            writers._hear(READY)
+            yield writers
+
+    def race(self, title: str, seconds: float, partitions: int, seed: int) -> list[Path]:
+        """Let them all race; their journals.
+
+        Raises:
+            RuntimeError: one of them broke off.
+        """
+        journals = []
+        for name in self.processes:
+            journals.append(self.folder / f"{title}-{name}.jsonl")
+            self._tell(
+                name,
+                journal=str(journals[-1]),
+                seconds=seconds,
+                partitions=partitions,
+                seed=f"{seed} {name} {random.Random(seed).random()}",
+            )
+        self._hear(DONE)
+        return journals
+
+    def _tell(self, name: str, **plan: Any) -> None:
+        to = self.processes[name].stdin
+        assert to is not None
+        to.write(json.dumps(plan) + "\n")
+        to.flush()
+
+    def _hear(self, word: str) -> None:
+        """Wait until all have said it."""
+        for name, process in self.processes.items():
+            assert process.stdout is not None
+            if not any(line.strip() == word for line in process.stdout):
+                raise RuntimeError(f"{name} broke off")
+
+
+def _closed(process: subprocess.Popen[str]) -> None:
+    """A writer ends with its standard input."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+@dataclass(frozen=True)
+class IcebergRace:
+    """``marks``: the table is merged on read."""
+
+    writers: Writers
     marks: bool = False
     partitions: int = PARTITIONS
     seed: int = 0
 
     def run(self, seconds: float) -> Report:
-        """Let the writers race, then check what they left.
-
-        Raises:
-            RuntimeError: a writer broke off.
-        """
+        """Let the writers race, then check what they left; raises as ``Writers.race``."""
         first = self._new_table()
-        journals = [self.folder / f"{by}-{n}.jsonl" for n, by in enumerate(self.writers)]
-        pairs = zip(self.writers, journals, strict=True)
-        processes = [self._started(by, journal, seconds) for by, journal in pairs]
-        codes = [process.wait(seconds + _GRACE_SECONDS) for process in processes]
-        if any(codes):
-            raise RuntimeError(f"writers ended with {codes}")
+        title = f"{self.seed}-{'marked' if self.marks else 'copied'}"
+        journals = self.writers.race(title, seconds, self.partitions, self.seed)
         return self._checked(_stories(journals), first)
 
     @property
     def _table(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
-        return load_catalog("rest", **self.server.properties)
+        return load_catalog("rest", **self.writers.server.properties)
 
     def _new_table(self) -> list[Row]:
         from pyiceberg.exceptions import NoSuchTableError
@@ -86,34 +160,18 @@ class IcebergRace:
         with suppress(NoSuchTableError):
             catalog.drop_table(name)
         mode = "merge-on-read" if self.marks else "copy-on-write"
-        modes = {f"write.{each}.mode": mode for each in ("merge", "update", "delete")}
-        table = catalog.create_table(name, SCHEMA, properties={"format-version": "2", **modes})
+        properties = {
+            "format-version": "2",
+            "commit.retry.num-retries": "50",
+            "commit.retry.max-wait-ms": "200",
+            **{f"write.{each}.mode": mode for each in ("merge", "update", "delete")},
+        }
+        table = catalog.create_table(name, SCHEMA, properties=properties)
         with table.update_spec() as spec:
             spec.add_identity("p")
         rows = [(n, n, p) for n in range(0, KEYS, 2) for p in range(PARTITIONS)]
         table.append(table_of(rows))
         return rows
-
-    def _started(self, by: str, journal: Path, seconds: float) -> subprocess.Popen[str]:
-        (self.folder / "workspace").mkdir(exist_ok=True)
-        plan = {
-            "by": by,
-            "writers": len(self.writers),
-            "uri": self.server.uri,
-            "token": self.server.secret,
-            "workspace": str(self.folder / "workspace"),
-            "folder": str(journal.with_suffix("")),
-            "journal": str(journal),
-            "partitions": self.partitions,
-            "seconds": seconds,
-            "seed": f"{self.seed} {journal.name} {random.Random(self.seed).random()}",
-        }
-        command = [sys.executable, "-W", "ignore", "-m", "tests.races.iceberg_writer"]
-        process = subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, text=True)
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(plan))
-        process.stdin.close()
-        return process
 
     def _checked(self, stories: Mapping[str, _Story], rows: list[Row]) -> Report:
         table = self._table.load_table((NAME.database, NAME.table))
@@ -207,21 +265,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     chosen = parser.parse_args()
     left, problems, number = chosen.minutes * 60, 0, 0
-    while left > 0:
-        seconds = min(left, _LONGEST_SECONDS)
-        with (
-            iceberg_rest_catalog(iceberg_toolchain()) as server,
-            tempfile.TemporaryDirectory() as folder,
-        ):
-            race = IcebergRace(
-                server, Path(folder), marks=number % 2 == 1, seed=chosen.seed + number
-            )
+    with (
+        iceberg_rest_catalog(iceberg_toolchain()) as server,
+        tempfile.TemporaryDirectory() as folder,
+        Writers.ready(server, Path(folder)) as writers,
+    ):
+        while left > 0:
+            seconds = min(left, _LONGEST_SECONDS)
+            race = IcebergRace(writers, number % 2 == 1, 2, chosen.seed + number)
             report = race.run(seconds)
-        kind = "merge-on-read" if race.marks else "copy-on-write"
-        sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {kind}\n{report}\n\n")
-        sys.stdout.flush()
-        problems += len(report.problems)
-        left, number = left - seconds, number + 1
+            kind = "merge-on-read" if race.marks else "copy-on-write"
+            sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {kind}\n{report}\n\n")
+            sys.stdout.flush()
+            problems += len(report.problems)
+            left, number = left - seconds, number + 1
     return int(problems > 0)
 
 

@@ -3,6 +3,9 @@
 ``by`` says who: ``ours`` goes through ``begin_merge``, sink and ``finish_merge`` as a job does,
 without Spark and engine; ``pyiceberg`` appends; ``spark`` is Spark with Iceberg's own runtime. What
 it is about to do, and what came of it, goes to a journal; each snapshot names its statement.
+
+It says ``READY`` when it can begin, and then waits for races, one a line of its standard input; of
+each it says ``DONE``.
 """
 
 from __future__ import annotations
@@ -25,19 +28,21 @@ from spark_jobs.connectors.iceberg.format.deletes import deleted_positions
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.properties import OPERATION_ID
-from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
 from tests.races.journal import journal_of
-from tests.races.statements import MODULUS, Row, Statement, random_statement
+from tests.races.statements import MODULUS, Row, Statement, random_append, random_statement
 from tests.support.iceberg_changes import deleted, inserted, updated
 from tests.support.paimon_tables import NAME
 
+READY = "ready to race"
+DONE = "done with a race"
 _ATTEMPTS = 8
-_LONGEST_START = 120.0
+_WARM = ("append", "append", "merge", "delete", "compact")
 # What Iceberg's Java says of them.
 _CONFLICTS = (
     "ValidationException",
@@ -61,8 +66,8 @@ def table_of(rows: Iterable[Row]) -> pa.Table:
 class Ours:
     """This project."""
 
-    kinds = ("merge", "delete", "append", "compact")
     attempts = _ATTEMPTS
+    statement = staticmethod(random_statement)
 
     def __init__(self, plan: dict[str, Any]) -> None:
         options = {"type": "rest", "uri": plan["uri"]}
@@ -144,9 +149,9 @@ def _live_rows(table: TableHandle, file: PlannedFile) -> list[tuple[int, int, in
 class Pyiceberg:
     """pyiceberg itself, which tries four times more by itself."""
 
-    # What it deletes it has to be told by keys: rows that came meanwhile would stay.
-    kinds = ("append",)
     attempts = _ATTEMPTS
+    # What it deletes it has to be told by keys: rows that came meanwhile would stay.
+    statement = staticmethod(random_append)
 
     def __init__(self, plan: dict[str, Any]) -> None:
         from pyiceberg.catalog import load_catalog
@@ -169,23 +174,35 @@ class Pyiceberg:
 class Spark:
     """Spark with Iceberg's own runtime: slower than others, so it loses most races."""
 
-    kinds = ("merge", "delete", "append", "compact")
     attempts = 2
+
+    @staticmethod
+    def statement(chance: random.Random, partitions: int) -> Statement:
+        """A statement that reads nothing is not lost."""
+        chosen = chance.choice((random_append, random_append, random_statement))
+        return chosen(chance, partitions)
 
     def __init__(self, plan: dict[str, Any]) -> None:
         properties = {"type": "rest", "uri": plan["uri"], "token": plan["token"]}
         self._spark = IcebergSpark(Path(plan["folder"]), properties)
-        self._table = f"{CATALOG}.{NAME}"
-        # The first statements of a JVM take many times as long as others.
-        for kind in ("append", "merge", "delete"):
-            self._spark.sql(f"EXPLAIN {self._text(Statement(kind, 0, (1,)))}")
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """The first statements of a JVM take many times as long as others."""
+        warm = TableName(NAME.database, "warm")
+        self._spark.sql(
+            f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{warm.database}",
+            f"CREATE TABLE {CATALOG}.{warm} (id BIGINT, v BIGINT, p INT) USING iceberg "
+            "PARTITIONED BY (p)",
+            *(self._text(Statement(kind, 0, (1, 2)), warm) for kind in _WARM),
+        )
 
     def attempt(self, statement: Statement, operation_id: str) -> int | None:
         """None: it does not tell the snapshot."""
         try:
             self._spark.sql(
                 f"SET `spark.sql.iceberg.snapshot-property.{OPERATION_ID}`=`{operation_id}`",
-                self._text(statement),
+                self._text(statement, NAME),
             )
         except IcebergSparkError as error:
             if any(text in str(error) for text in _CONFLICTS):
@@ -193,21 +210,21 @@ class Spark:
             raise
         return None
 
-    def _text(self, statement: Statement) -> str:
-        p, number = statement.p, statement.number
+    def _text(self, statement: Statement, name: TableName) -> str:
+        p, number, table = statement.p, statement.number, f"{CATALOG}.{name}"
         if statement.kind == "delete":
-            return f"DELETE FROM {self._table} WHERE p = {p} AND id % 5 = {number}"
+            return f"DELETE FROM {table} WHERE p = {p} AND id % 5 = {number}"
         if statement.kind == "compact":
             return (
-                f"CALL {CATALOG}.system.rewrite_data_files(table => '{NAME}', "
+                f"CALL {CATALOG}.system.rewrite_data_files(table => '{name}', "
                 "options => map('rewrite-all', 'true', 'max-concurrent-file-group-rewrites', '1'))"
             )
         rows = ", ".join(f"(CAST({each} AS BIGINT))" for each in statement.ids)
         source = f"SELECT id, CAST({number} AS BIGINT) AS v, {p} AS p FROM VALUES {rows} AS x(id)"
         if statement.kind == "append":
-            return f"INSERT INTO {self._table} {source}"
+            return f"INSERT INTO {table} {source}"
         return (
-            f"MERGE INTO {self._table} t USING ({source}) s ON t.id = s.id AND t.p = {p} "
+            f"MERGE INTO {table} t USING ({source}) s ON t.id = s.id AND t.p = {p} "
             f"WHEN MATCHED THEN UPDATE SET v = (3 * t.v + s.v) % {MODULUS} "
             "WHEN NOT MATCHED THEN INSERT *"
         )
@@ -224,28 +241,12 @@ _WRITERS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def _statement(chance: random.Random, partitions: int, kinds: Sequence[str]) -> Statement:
-    while (found := random_statement(chance, partitions)).kind not in kinds:
-        pass
-    return found
-
-
-def _wait_for_all(journal: Path, writers: int) -> None:
-    """A JVM needs its time to begin."""
-    journal.with_suffix(".ready").touch()
-    latest = time.monotonic() + _LONGEST_START
-    while len(list(journal.parent.glob("*.ready"))) < writers and time.monotonic() < latest:
-        time.sleep(0.05)
-
-
-def run(plan: dict[str, Any]) -> None:
+def race(writer: Any, plan: dict[str, Any]) -> None:
     """Random statements for ``plan["seconds"]``, with a journal of them."""
-    chance, writer = random.Random(plan["seed"]), _WRITERS[plan["by"]](plan)
-    _wait_for_all(Path(plan["journal"]), plan["writers"])
-    until = time.monotonic() + plan["seconds"]
+    chance, until = random.Random(plan["seed"]), time.monotonic() + plan["seconds"]
     with journal_of(plan) as note:
         while time.monotonic() < until:
-            statement = _statement(chance, plan["partitions"], writer.kinds)
+            statement = writer.statement(chance, plan["partitions"])
             operation_id = f"op-{uuid.uuid4().hex}"
             note(operation=operation_id, statement=asdict(statement), by=plan["by"])
             for number in range(1, writer.attempts + 1):
@@ -263,9 +264,24 @@ def run(plan: dict[str, Any]) -> None:
                 else:
                     note(operation=operation_id, done=snapshot_id)
                     break
+
+
+def _say(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """The writer that the first line of standard input plans, in the races of the others."""
+    plan = json.loads(sys.stdin.readline())
+    writer = _WRITERS[plan["by"]](plan)
+    _say(READY)
+    for line in sys.stdin:
+        race(writer, {**plan, **json.loads(line)})
+        _say(DONE)
     with suppress(AttributeError):
         writer.close()
 
 
 if __name__ == "__main__":
-    run(json.loads(sys.stdin.read()))
+    main()

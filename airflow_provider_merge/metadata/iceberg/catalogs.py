@@ -75,7 +75,7 @@ class IcebergCatalog:
             found = _found(catalog, identifier_of(name))
             own, of_table = dict(catalog.properties), found.metadata.properties
             given = {k: v for k, v in found.io.properties.items() if of_table.get(k) != v}
-            return LoadedTable(found.metadata, StorageFiles({**own, **given, **found.config}))
+            return LoadedTable(found.metadata, StorageFiles({**own, **found.config, **given}))
 
     def namespaces(self) -> list[str]:
         """The names of the top namespaces, sorted; raises as ``load`` does."""

@@ -20,6 +20,7 @@ from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
 from tests.connectors.iceberg.plain_tables import NAME
+from tests.connectors.iceberg.small_server import Answer, serving
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
 from tests.support.proxy import LATE_SECONDS, Fault, Proxy, proxy_before
 
@@ -164,3 +165,20 @@ def test_a_server_that_does_not_answer(
         open_connector(spec, {"token": "t"}).metadata.load_table(NAME)
 
     assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE
+
+
+def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer_to(path: str) -> Answer:
+        asked.append(path)
+        return 302, "/elsewhere", b""
+
+    with serving(answer_to) as uri:
+        spec = CatalogSpec("iceberg", str(tmp_path), {"type": "rest", "uri": uri})
+        with pytest.raises(JobError) as caught:
+            open_connector(spec, {"token": "t"}).metadata.load_table(NAME)
+
+    assert asked == ["/v1/config"]
+    assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert "uri" in str(caught.value.remedy)

@@ -6,10 +6,10 @@ those of a table say where the catalog's keys are sent: neither is let through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final, Literal
 
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
@@ -75,10 +75,11 @@ class IcebergCatalog:
                 table = self._in_another_case(identifier_of(name))
             if table is None:
                 return None
-            # Keys that the server hands out, but nothing that a table says of itself.
+            # Keys that the server hands out, those for this place before those of the table's
+            # configuration, but nothing that a table says of itself.
             own = table.metadata.properties
             given = {k: v for k, v in table.io.properties.items() if own.get(k) != v}
-            options = {**self.options, **given, **table.config}
+            options = {**self.options, **table.config, **given}
             _refuse_signing(name, options)
             return LoadedTable(table, table_storage(table.metadata.location, options))
 
@@ -226,15 +227,24 @@ def _rest_class() -> Any:
 
     class TimedRestCatalog(OwnProperties, RestCatalog):
         def _config_headers(self, session: Any) -> None:
-            # The first thing that happens to a session. A redirect would take secrets elsewhere.
-            ask, bounds = session.request, {"timeout": _SECONDS, "allow_redirects": False}
-            session.request = lambda *asked, **options: ask(*asked, **{**options, **bounds})
+            # The first thing that happens to a session.
+            session.request = partial(_answer_of, session.request)
             super()._config_headers(session)
 
         def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
             return MetadataFiles({**self.properties, **(properties or {})})
 
     return TimedRestCatalog
+
+
+def _answer_of(ask: Callable[..., Any], *asked: Any, **options: Any) -> Any:
+    """The answer to a request; a redirect, which would take secrets elsewhere, is an error."""
+    from requests import TooManyRedirects
+
+    answer = ask(*asked, **{**options, "timeout": _SECONDS, "allow_redirects": False})
+    if answer.is_redirect:
+        raise TooManyRedirects
+    return answer
 
 
 def _failure(place: str, error: Exception) -> JobError:

@@ -1,0 +1,220 @@
+"""One table, which this project, Spark with Iceberg and pyiceberg change in turn."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
+from spark_jobs.run import run
+from tests.connectors.iceberg.histories.model import Model, Row
+from tests.connectors.iceberg.histories.statements import (
+    FIRST,
+    MERGES,
+    OTHERS,
+    Statement,
+    query_of,
+    random_source,
+)
+from tests.judge.iceberg_spark import CATALOG, IcebergSpark
+
+_SPECS: Final = (
+    "",
+    "PARTITIONED BY (p)",
+    "PARTITIONED BY (bucket(4, id))",
+    "PARTITIONED BY (days(at))",
+    "PARTITIONED BY (truncate(3, id), months(d), p)",
+)
+_KINDS: Final = (
+    *("merge", "merge", "merge", "statement", "merge by Java", "statement by Java"),
+    *("append by pyiceberg", "roll back", "schema", "spec", "rewrite_data_files"),
+    "rewrite_manifests",
+)
+_REWRITE_ALL: Final = "table => '{u}', options => map('rewrite-all', 'true')"
+# Spark's procedure takes ten times as long as Iceberg's library.
+_BY_PROCEDURE: Final = 0.15
+
+
+@dataclass
+class History:
+    """The table ``db.h<seed>``; everything follows from the seed.
+
+    ``done`` and ``kinds``: what was done so far, and of which kind it was.
+    """
+
+    spark: SparkSession
+    java: IcebergSpark
+    seed: int
+    done: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    model: Model = field(default_factory=Model)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.name = f"h{self.seed}"
+        self._deck: list[str] = []
+        version = self.chance.choice((1, 2, 2, 2))
+        modes = ("merge-on-read", "copy-on-write")
+        self.mode = "copy-on-write" if version == 1 else self.chance.choice(modes)
+        spec = self.chance.choice(_SPECS)
+        properties = ", ".join(
+            f"'write.{each}.mode'='{self.mode}'" for each in ("merge", "update", "delete")
+        )
+        self._did("created", f"created {spec or 'without partitions'}, version {version}")
+        self._sql(
+            "CREATE TABLE {t} (id BIGINT NOT NULL, p STRING, v INT, at TIMESTAMP, d DATE, "
+            f"m DECIMAL(12,2), n STRUCT<x: INT>) USING iceberg {spec} "
+            f"TBLPROPERTIES ('format-version'='{version}', {properties})"
+        )
+        self._run_by_java(FIRST)
+
+    def library(self) -> Any:
+        """The table now, as pyiceberg opens it."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        options = self.java.options
+        catalog = SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
+        return catalog.load_table(("db", self.name))
+
+    def step(self) -> None:
+        """Change the table, and the model likewise.
+
+        Raises:
+            AssertionError: this project cannot.
+            IcebergSparkError: Spark with Iceberg cannot.
+        """
+        if not self._deck:
+            self._deck = self.chance.sample(_KINDS, len(_KINDS))
+        acts: dict[str, Callable[[], None]] = {
+            "merge": lambda: self._run_here(self.chance.choice(MERGES)),
+            "statement": lambda: self._run_here(self._statement()),
+            "merge by Java": lambda: self._run_by_java(self.chance.choice(MERGES)),
+            "statement by Java": lambda: self._run_by_java(self._statement()),
+            "append by pyiceberg": self._append_by_pyiceberg,
+            "roll back": self._roll_back,
+            "schema": self._change_schema,
+            "spec": self._change_spec,
+            "rewrite_data_files": lambda: self._call(f"rewrite_data_files({_REWRITE_ALL})"),
+            "rewrite_manifests": lambda: self._call("rewrite_manifests('{u}')"),
+        }
+        acts[self._deck.pop()]()
+
+    def end(self) -> None:
+        """Maintain the table; raises as ``step``."""
+        self._call("rewrite_manifests('{u}')")
+        if self.chance.random() < _BY_PROCEDURE:
+            older = "older_than => TIMESTAMP'2100-01-01 00:00:00'"
+            self._call(f"expire_snapshots(table => '{{u}}', {older}, retain_last => 1)")
+        else:
+            self._did("expire_snapshots", "expire_snapshots without Spark")
+            self.java.expire(f"db.{self.name}")
+
+    def note(self, head: int | None) -> None:
+        """Remember the rows of the snapshot that the table has now."""
+        if head is not None:
+            self.model.snapshots[head] = self.model.rows
+
+    def _did(self, kind: str, text: str) -> None:
+        self.kinds.append(kind)
+        self.done.append(text)
+
+    def _sql(self, text: str, **values: str) -> None:
+        names = {"t": f"{CATALOG}.db.{self.name}", "u": f"db.{self.name}", **values}
+        self.java.sql(text.format(**names))
+
+    def _call(self, text: str) -> None:
+        self._did(text.partition("(")[0], text)
+        self._sql(f"CALL {CATALOG}.system.{text}")
+
+    def _statement(self) -> Statement:
+        return self.chance.choice([s for s in OTHERS if s.needs in self.model.columns])
+
+    def _run_here(self, statement: Statement) -> None:
+        source, k = random_source(self.chance), self.chance.randrange(1, 12)
+        names = {"t": f"db.{self.name}", "s": "s", "k": k, **self.model.columns}
+        text = statement.text.format(**names)
+        self._did(f"{text.partition(' ')[0]}, {self.mode}", text)
+        parsed = parse_statement(text, ["s"])
+        request = JobRequest(
+            operation_id=str(uuid.UUID(int=self.chance.getrandbits(128))),
+            target=TableName("db", self.name),
+            catalog=CatalogSpec("iceberg", str(self.java.warehouse), self.java.options),
+            statement=parsed.statement,
+            sources=(SqlSource("s", query_of(source)), *parsed.sources),
+        )
+        result = run(request, self.spark)
+        assert result.error is None, result.error
+        self.model.rows = statement.meaning(self.model.rows, source, k)
+
+    def _run_by_java(self, statement: Statement) -> None:
+        source, k = random_source(self.chance), self.chance.randrange(1, 12)
+        text, columns = statement.text, {"k": str(k), **self.model.columns}
+        kind = text.partition(" ")[0]
+        self._did(
+            f"{kind} by Java, {self.mode}", f"by Java: {text.format(t='t', s='s', **columns)}"
+        )
+        self._sql(text, s=f"({query_of(source)}) s", **columns)
+        self.model.rows = statement.meaning(self.model.rows, source, k)
+
+    def _append_by_pyiceberg(self) -> None:
+        table = self.library()
+        if any(str(each.transform) != "identity" for each in table.spec().fields):
+            self._run_here(OTHERS[-1])  # pyiceberg computes no transforms
+            return
+        self._did("append by pyiceberg", "append by pyiceberg")
+        rows: list[Row] = [{"id": 2000 + n, "p": "ü", "v": n} for n in range(3)]
+        named = [{self.model.columns[each]: row[each] for each in row} for row in rows]
+        table.append(pa.Table.from_pylist(named, schema=table.schema().as_arrow()))
+        self.model.rows = [*self.model.rows, *rows]
+
+    def _roll_back(self) -> None:
+        place = self.chance.randrange(len(self.model.snapshots))
+        snapshot_id = list(self.model.snapshots)[place]
+        self._did("roll back", f"roll back to snapshot {place} of {len(self.model.snapshots)}")
+        self._sql(f"CALL {CATALOG}.system.set_current_snapshot('{{u}}', {snapshot_id})")
+        self.model.rows = self.model.snapshots[snapshot_id]
+
+    def _change_schema(self) -> None:
+        columns, number = self.model.columns, len(self.done)
+        renamed = self.chance.choice(("p", "v", "at", "d", "m"))
+        extra = "DROP COLUMN {extra}" if "extra" in columns else "ADD COLUMN extra STRING"
+        text = self.chance.choice(
+            (
+                extra,
+                extra,
+                f"ADD COLUMN n.y{number} INT",
+                f"RENAME COLUMN {{{renamed}}} TO {renamed}{number}",
+                "ALTER COLUMN {v} TYPE BIGINT",
+                "ALTER COLUMN {m} TYPE DECIMAL(14,2)",
+            )
+        )
+        self._did("schema", text.format(**columns))
+        self._sql(f"ALTER TABLE {{t}} {text}", **columns)
+        match text.split():
+            case ["DROP", *_]:
+                self.model.drop("extra")
+            case ["ADD", _, "extra", _]:
+                columns["extra"] = "extra"
+            case ["ADD", *_]:
+                self.model.nested[f"y{number}"] = f"y{number}"
+            case ["RENAME", *_]:
+                columns[renamed] = f"{renamed}{number}"
+
+    def _change_spec(self) -> None:
+        number = len(self.done)
+        text = self.chance.choice(
+            (
+                f"ADD PARTITION FIELD bucket(1{number}, id)",
+                f"ADD PARTITION FIELD truncate({number}0, {{m}})",
+                *(f"DROP PARTITION FIELD {each.name}" for each in self.library().spec().fields),
+            )
+        )
+        self._did("spec", text)
+        self._sql(f"ALTER TABLE {{t}} {text}", **self.model.columns)
