@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
+from tests.judge.iceberg_spark import CATALOG, IcebergSpark
 
 SPEC = CreateTableSpec(
     columns=(
@@ -47,7 +50,10 @@ def catalog(tmp_path: Path) -> PlainCatalog:
 
 def fields_of(catalog: PlainCatalog) -> list[tuple[str, str, str]]:
     """The source column, transform and name of each partition field, as pyiceberg reads them."""
-    table = catalog.library().load_table(("db", "t"))
+    return _fields(catalog.library().load_table(("db", "t")))
+
+
+def _fields(table: Table) -> list[tuple[str, str, str]]:
     return [
         (table.schema().find_column_name(each.source_id), str(each.transform), each.name)
         for each in table.spec().fields
@@ -108,6 +114,26 @@ def test_inserted_rows_are_in_their_partitions(catalog: PlainCatalog, version: s
     assert found[0] == (dt.date(1969, 12, 31), 2017239379 % 4, "ä", day, fourth)
     assert {each[0] for each in found[1:]} == {dt.date(2026, 1, 31)}
     assert {each[2] for each in found[1:]} == {"b"}
+
+
+@pytest.mark.slow
+def test_fields_have_the_names_that_java_gives_them(iceberg_spark: IcebergSpark) -> None:
+    units = ("years(c0)", "months(c1)", "days(c2)", "hours(c3)")
+    others = ("bucket(4, Id)", "truncate(1, s)", "day", "bucket(3, `my col`)")
+    iceberg_spark.sql(
+        f"CREATE TABLE {CATALOG}.db.named (Id BIGINT, s STRING, day DATE, `my col` DECIMAL(9, 2), "
+        "c0 TIMESTAMP, c1 TIMESTAMP, c2 TIMESTAMP, c3 TIMESTAMP) "
+        f"USING iceberg PARTITIONED BY ({', '.join((*units, *others))})"
+    )
+    options = iceberg_spark.options
+    by_java = SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
+
+    fields = _fields(by_java.load_table(("db", "named")))
+
+    plain = [
+        (f"c{i}", each, f"c{i}_{each}") for i, each in enumerate(("year", "month", "day", "hour"))
+    ]
+    assert fields == [*plain, *FIELDS[1:]]
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
