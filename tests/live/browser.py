@@ -21,6 +21,7 @@ from tests.support.waiting import wait_for
 # How an answer names an element (https://www.w3.org/TR/webdriver2/#elements).
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 ENTER = "\ue007"
+DOWN = "\ue015"
 
 
 class NotInstalledError(Exception):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.live.browser import ENTER
+from tests.live.browser import DOWN
 from tests.live.store import ACCESS_KEY, SECRET_KEY
 from tests.support.paimon_metadata import TableFiles
 from tests.support.waiting import wait_for
@@ -26,11 +26,14 @@ def test_the_form_is_filled_in_saved_and_tested(server, lake, browser):
     browser.open(f"{server.client.url}/connections")
     browser.click("//button[contains(., 'Add Connection')]")
     browser.fill("//input[@name='connection_id']", "formed")
-    browser.type("//input[@role='combobox']", f"Apache Paimon{ENTER}")
+    # The types may come later than the form.
+    browser.type("//input[@role='combobox']", "Apache Paimon")
+    browser.click("//div[@role='option' and contains(., 'Apache Paimon')]")
     browser.fill("//label[starts-with(., 'Access key')]/../..//input", ACCESS_KEY)
     browser.fill("//label[starts-with(., 'Secret key')]/../..//input[@type='password']", SECRET_KEY)
     browser.click(EXTRA_FIELDS)
-    browser.click(f"{METASTORE}//input[@role='combobox']/../..")
+    # The field still moves while the section unfolds: a click might miss it.
+    browser.type(f"{METASTORE}//input[@role='combobox']", DOWN)
     assert browser.text("//div[@role='listbox']").split() == ["filesystem", "rest"]
     browser.click("//div[@role='option' and .='filesystem']")
     browser.fill("//input[@name='element_warehouse']", "s3://lake")

@@ -44,7 +44,7 @@ def test_metadata(wheel):
         "requests",
         "sqlglot",
     }, "neither Spark nor a table library comes into Airflow's environment"
-    extras = {re.split(r"[<>=]", line)[0] for line in lines if "extra ==" in line}
+    extras = {re.split(r"[<>=!]", line)[0] for line in lines if "extra ==" in line}
     assert extras == {
         "s3fs",
         "hdfs-native",
@@ -52,6 +52,7 @@ def test_metadata(wheel):
         "apache-airflow-providers-apache-iceberg",
         "pyiceberg",
         "plotly",
+        "pyarrow",
     }
     provided = ["hdfs", "iceberg", "openlineage", "s3", "ui"]
     assert sorted(metadata.get_all("Provides-Extra")) == provided

@@ -21,7 +21,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.request import TableName
 
-SCHEMA = TableSchema(0, (Column("day", "text"),), ("day",), (), {})
+SCHEMA = TableSchema(0, (Column("day", "text", 0),), ("day",), (), {})
 
 
 @dataclass(frozen=True)
