@@ -50,7 +50,7 @@ class CopiedRows:
 class InsertPass:
     """A function for ``mapInArrow``: takes task numbers, yields one ``TaskReport`` per task.
 
-    ``not_null`` are the table's NOT NULL columns. ``placement``: count rows by partition, too.
+    ``not_null`` are the table's NOT NULL columns. ``placement``: count rows by partition.
     Picklable.
     """
 
@@ -78,7 +78,8 @@ class InsertPass:
                         by_cluster[key] = sinks.open(f"{task_key()}-{len(by_cluster)}")
                     changes = change_rows(part)
                     by_cluster[key].store_merged_rows(changes)
-                    report.counts.count(changes, self.placement)
+                    if self.placement is not None:
+                        report.counts.count(changes, self.placement)
                 report.inserted += batch.num_rows
             report.fragments = sinks.finish()
         if by_cluster:

@@ -30,7 +30,7 @@ class InsertWriter:
 
     ``not_null`` are the table's NOT NULL columns; ``columns`` are the names of the incoming
     columns. No two rows may have the same values in ``different_keys``, by which they are sorted;
-    if it is empty, all may. ``placement``: count rows by partition, too.
+    if it is empty, all may. ``placement``: count rows by partition.
     """
 
     sinks: MergeSinkFactory
@@ -61,7 +61,8 @@ class InsertWriter:
                 keys.require_different(changes)
                 sink.store_merged_rows(changes)
                 report.inserted += batch.num_rows
-                report.counts.count(changes, self.placement)
+                if self.placement is not None:
+                    report.counts.count(changes, self.placement)
             report.fragments = sinks.finish()
         if sink is not None:
             yield report.to_batch()

@@ -17,8 +17,6 @@ from tests.connectors.iceberg.direct import DirectWrite, found
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.support import postgresql
 
-pytest.importorskip("psycopg2", reason="no psycopg2 beside PySpark")
-
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 ROWS = pa.Table.from_pylist([{"id": each, "s": "x"} for each in range(3)], schema=SCHEMA)
 
