@@ -25,6 +25,7 @@ _WITHOUT_KEY = (*BUILT, FOLDER)
 FORMS: list[Form] = ["builder", "builder", "sql", "noisy sql"]
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
+_MERGE_SHARE = 0.6
 _KEYS = 40
 _NULL_SHARE = 0.2
 _SPOILED_SHARES = {UpdateTable: 0.3, DeleteFrom: 0.08}
@@ -89,17 +90,22 @@ def kind_of(seed: int) -> TableKind:
     return _WITHOUT_KEY[seed % len(_WITHOUT_KEY)]
 
 
-def random_chain(seed: int, kind: TableKind | None = None) -> Chain:
-    """The table and the statements of a seed; ``kind`` None: the table has the seed's kind."""
+def random_chain(
+    seed: int, kind: TableKind | None = None, *, merge_share: float = _MERGE_SHARE
+) -> Chain:
+    """The table and the statements of a seed; ``kind`` None: the table has the seed's kind.
+
+    ``merge_share``: how many of the statements are merges, 1 for all.
+    """
     chance = random.Random(seed)
     table = replace(_table(chance), kind=kind or kind_of(seed))
     if table.kind.has_key:
         table = _with_key(table)
     elif table.kind.marks_rows:
         table = replace(table, rewrite_share=chance.choice([None, 0.6, 1.0, 1.0]))
-    steps = [_step(chance, table.columns) for _ in range(STATEMENTS_PER_TABLE)]
+    steps = [_step(chance, table.columns, merge_share) for _ in range(STATEMENTS_PER_TABLE)]
     extra = random.Random(f"overwrite {seed}")
-    if extra.random() < 0.5:
+    if merge_share < 1 and extra.random() < 0.5:
         steps.insert(extra.randint(0, len(steps)), _insert_step(extra, table))
     # From a generator of its own: the tables and statements of a seed stay what they were.
     how = random.Random(f"plan {seed}")
@@ -165,14 +171,16 @@ def _insert_step(chance: random.Random, table: Table) -> Step:
     return replace(step, statement=statement)
 
 
-def _step(chance: random.Random, target: tuple[TableColumn, ...]) -> Step:
+def _step(
+    chance: random.Random, target: tuple[TableColumn, ...], merge_share: float = _MERGE_SHARE
+) -> Step:
     columns = [TableColumn(column.name, column.type) for column in target if column.name != "id"]
     key = TableColumn("id", chance.choice(["INT", "INT", "INT", "BIGINT"]))
     columns += [key, TableColumn("op", "STRING"), BIG]
     chance.shuffle(columns)
     rows = _rows(chance, columns, _source_keys(chance, key))
     aliases = chance.choice([("t", "s"), ("target", "src")])
-    make = merge if chance.random() < 0.6 else dml
+    make = merge if chance.random() < merge_share else dml
     statement = make(chance, target, columns)
     if not isinstance(statement, Merge) and chance.random() < _SPOILED_SHARES[type(statement)]:
         statement = spoiled(chance, statement, target)

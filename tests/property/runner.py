@@ -81,11 +81,13 @@ class Runner:
 
     def run_seed(self, seed: int) -> None:
         """Run the chain of a seed and count what it met; a failure comes with a small chain."""
-        chain = random_chain(seed, self.kinds[seed % len(self.kinds)] if self.kinds else None)
+        kind = self.kinds[seed % len(self.kinds)] if self.kinds else None
+        if self.plan is not None:
+            chain = planned_chain(random_chain(seed, kind, merge_share=1), self.plan)
+        else:
+            chain = random_chain(seed, kind)
         if chain.table.kind.evolves_columns:
             chain = evolving_chain(chain, seed)
-        if self.plan is not None:
-            chain = planned_chain(chain, self.plan)
         self.census.seeds.append(seed)
         try:
             for met, _ in self.results(chain):
