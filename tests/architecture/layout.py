@@ -236,7 +236,12 @@ ALLOWED_IMPORTS = {
         "pyspark",
     ),
     "spark_jobs.main": ("spark_jobs.command", "spark_jobs.python_path"),
-    "spark_jobs.worker_daemon": ("spark_jobs.python_path", "pyspark"),
+    "spark_jobs.worker_daemon": (
+        "spark_jobs.python_path",
+        "spark_jobs.engine",
+        "spark_jobs.datafiles",
+        "pyspark",
+    ),
     "spark_jobs.python_path": (),
     "spark_jobs.training": ("spark_jobs.run", *_DOORS, "pyspark"),
 }
