@@ -25,10 +25,14 @@ from spark_jobs.contract.statements import Statement
 from spark_jobs.run import run
 
 ROOT = Path(".bench").absolute()
+_PROJECT = Path(__file__).resolve().parents[1]
 
 
 def session(heap: str = "6g", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Two local cores and one heap, as both sides get them; ``settings`` are added."""
+    """Two local cores and one heap, as both sides get them; ``settings`` are added.
+
+    Python workers are set up as for every job on a local master (``submit.local_master``).
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.config(map=dict(settings or {}))
@@ -39,6 +43,9 @@ def session(heap: str = "6g", settings: Mapping[str, str] | None = None) -> Spar
         .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.executorEnv.PYTHONPATH", str(_PROJECT))
+        .config("spark.python.daemon.module", "spark_jobs.worker_daemon")
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

@@ -11,7 +11,7 @@ _INTERVAL = 0.05
 
 
 class PeakMemory(Sampler):
-    """Samples the resident memory of this process's ``pyspark`` workers."""
+    """Samples the resident memory of this process's Python workers."""
 
     def __init__(self) -> None:
         self.largest_worker = 0
@@ -32,7 +32,7 @@ def _worker_sizes() -> list[int]:
                 line.split(":", 1) for line in (process / "status").read_text().splitlines()
             )
             parents[int(process.name)] = int(status["PPid"])
-            if b"pyspark.daemon" in (process / "cmdline").read_bytes():
+            if b"spark_jobs.worker_daemon" in (process / "cmdline").read_bytes():
                 resident[int(process.name)] = int(status["VmRSS"].split()[0]) * 1024
         except (OSError, KeyError):
             continue
