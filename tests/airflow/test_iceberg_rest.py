@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +17,7 @@ from tests.airflow.support import PASSWORD, connection
 from tests.airflow.test_iceberg_tables import DAY
 from tests.judge.iceberg_server import CLIENT, IcebergRest, iceberg_rest_beside_airflow
 from tests.support.iceberg_tables import IcebergTable
+from tests.support.small_server import serving
 
 __all__ = ["iceberg_rest_beside_airflow"]
 TABLE = "shop.orders"
@@ -94,42 +92,17 @@ def test_who_is_not_let_in(
     assert PASSWORD not in str(error.value) + caplog.text
 
 
-Answer = tuple[int, Any]
-
-
 @pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Answer | Callable[[], None]]]:
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """What a server answers, by path; the connection ``lake`` is to it."""
     found: dict[str, Any] = {"/v1/config": (200, {"defaults": {}, "overrides": {}})}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answer = found.get(self.path.partition("?")[0], (404, {}))
-            if callable(answer):
-                answer(self)
-                return
-            status, body = answer
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "/elsewhere")
-            self.end_headers()
-            self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
-
-        do_POST = do_HEAD = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    found["host"] = host = f"http://127.0.0.1:{server.server_port}"
-    connection(monkeypatch, "lake", conn_type="iceberg", host=host, extra={"token": PASSWORD})
     monkeypatch.setattr(bounded_http, "SECONDS", 0.5)
     monkeypatch.setattr(bounded_http, "MAX_ANSWER", 10_000)
-    yield found
-    server.shutdown()
-    server.server_close()
+    with serving(lambda path: found.get(path, (404, {}))) as host:
+        found["host"] = host
+        connection(monkeypatch, "lake", conn_type="iceberg", host=host, extra={"token": PASSWORD})
+        yield found
 
 
 LOAD = "/v1/namespaces/shop/tables/orders"

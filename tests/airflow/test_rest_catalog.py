@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from tests.airflow.support import connection
+from tests.support.small_server import Answer, serving
 
 TOKEN = "a-planted-token"
 TABLE = "shop.orders"
-Answer = tuple[int, bytes]
 
 
 @pytest.fixture
@@ -22,26 +20,10 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Answer]]:
     """What a server answers, by path; the connection ``lake`` is to it."""
     found: dict[str, Answer] = {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, body = found.get(self.path.partition("?")[0], (404, b"{}"))
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "/elsewhere")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    extra = {"metastore": "rest", "uri": f"http://127.0.0.1:{server.server_port}"}
-    extra["warehouse"] = "/lake"
-    connection(monkeypatch, "lake", conn_type="paimon", password=TOKEN, extra=extra)
-    yield found
-    server.shutdown()
-    server.server_close()
+    with serving(lambda path: found.get(path, (404, {}))) as uri:
+        extra = {"metastore": "rest", "uri": uri, "warehouse": "/lake"}
+        connection(monkeypatch, "lake", conn_type="paimon", password=TOKEN, extra=extra)
+        yield found
 
 
 @pytest.mark.parametrize(

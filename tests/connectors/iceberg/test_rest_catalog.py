@@ -20,9 +20,9 @@ from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
 from tests.connectors.iceberg.plain_tables import NAME
-from tests.connectors.iceberg.small_server import Answer, serving
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
 from tests.support.proxy import LATE_SECONDS, Fault, Proxy, proxy_before
+from tests.support.small_server import Answer, serving
 
 __all__ = ["iceberg_rest"]
 
@@ -172,7 +172,7 @@ def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
 
     def answer_to(path: str) -> Answer:
         asked.append(path)
-        return 302, "/elsewhere", b""
+        return 302, b""
 
     with serving(answer_to) as uri:
         spec = CatalogSpec("iceberg", str(tmp_path), {"type": "rest", "uri": uri})

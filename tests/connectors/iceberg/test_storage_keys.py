@@ -11,7 +11,7 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.library.files import table_storage
 from spark_jobs.storage.table_storage import TableStorage
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
-from tests.connectors.iceberg.small_server import Answer, serving
+from tests.support.small_server import Answer, serving
 
 _BUCKET = "s3://bucket/tables"
 
@@ -39,8 +39,7 @@ def test_the_keys_for_the_longest_prefix_go_before_those_of_the_table_s_configur
 
     def answer_to(path: str) -> Answer:
         settings = {"defaults": {}, "overrides": {}}
-        body = settings if path.startswith("/v1/config") else loaded
-        return 200, "", json.dumps(body).encode()
+        return 200, settings if path == "/v1/config" else loaded
 
     with serving(answer_to) as uri:
         table = IcebergCatalog({"type": "rest", "uri": uri, "token": "t", **own}).load(NAME)
