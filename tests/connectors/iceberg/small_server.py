@@ -13,16 +13,19 @@ Answer = tuple[int, str, bytes]
 
 @contextmanager
 def serving(answer_to: Callable[[str], Answer]) -> Iterator[str]:
-    """The address of a server that answers GET, for as long as the context lasts."""
+    """The address of a server that answers GET and POST, for as long as the context lasts."""
 
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
             status, location, content = answer_to(self.path)
             self.send_response(status)
             self.send_header("Location", location)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
+
+        do_POST = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass
