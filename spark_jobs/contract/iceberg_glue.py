@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_jobs.contract.amazon_errors import code_of
+from spark_jobs.contract.amazon_client import code_of, keep_requests_out_of_logs
 from spark_jobs.contract.iceberg_options import WAREHOUSE
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, RequestError
 
@@ -42,6 +42,7 @@ class OwnGlue:
     properties: dict[str, Any]
 
     def __init__(self, name: str, **properties: Any) -> None:
+        keep_requests_out_of_logs()
         own = {_SESSION: self._session(), _RETRIES: 0}
         super().__init__(name, **{**properties, **own})  # type: ignore[call-arg]
         # Files are opened with these, on executors too.

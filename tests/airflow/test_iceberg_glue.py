@@ -40,7 +40,8 @@ def orders(
 ) -> Iterator[IcebergTable]:
     """Five rows in a table, and the connection ``lake``."""
     fields: dict[str, Any] = {"conn_type": "iceberg", "host": glue_beside_airflow, **KEY}
-    connection(monkeypatch, "lake", extra=REGION, **fields)
+    extra = {**REGION, "client.session-token": PASSWORD}
+    connection(monkeypatch, "lake", extra=extra, **fields)
     keys = {"client.access-key-id": KEY["login"], "client.secret-access-key": PASSWORD}
     own = {"glue.endpoint": glue_beside_airflow, "warehouse": str(tmp_path)}
     catalog = GlueCatalog("tests", **REGION, **keys, **own)
