@@ -33,12 +33,12 @@ _SHOWN: Final = 10
 class IcebergHook(ConnectionHook):
     """Reads an ``iceberg`` connection and the metadata of its tables, without Spark.
 
-    Fields: host (the catalog's address), login and password (of an OAuth 2 client or a database),
-    and as extra the properties of pyiceberg's catalogs; besides ``workspace`` (where jobs
-    leave results and temporary files; default: the warehouse), ``catalog-name`` (of a SQL catalog;
-    default: the connection's id), ``ui_url`` (a web page of a snapshot, with the placeholders
-    ``{database}``, ``{table}`` and ``{snapshot_id}``) and ``quarantine-url`` (a web page of a file
-    of quarantined rows, with ``{path}``). Guides: docs/iceberg.md and docs/gates.md.
+    Fields: host (the catalog's address), login and password (of an OAuth 2 client or a database, or
+    a key of AWS), and as extra the properties of pyiceberg's catalogs; besides ``workspace`` (where
+    jobs leave results and temporary files; default: the warehouse), ``catalog-name`` (of a SQL
+    catalog; default: the connection's id), ``ui_url`` (a web page of a snapshot, with the
+    placeholders ``{database}``, ``{table}`` and ``{snapshot_id}``) and ``quarantine-url`` (a web
+    page of a file of quarantined rows, with ``{path}``). Guides: docs/iceberg.md and docs/gates.md.
     """
 
     default_conn_name = "iceberg_default"

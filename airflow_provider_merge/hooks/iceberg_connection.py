@@ -12,10 +12,13 @@ from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract import iceberg_options
 from spark_jobs.contract.iceberg_options import (
+    AWS_KEY_ID,
+    AWS_SECRET,
     CATALOG_NAME,
     CLIENT_ID,
     CLIENT_SECRET,
     FILE_IO,
+    GLUE,
     NESTED,
     PUBLIC,
     REST,
@@ -36,6 +39,23 @@ WORKSPACE: Final = "workspace"
 PAGES: Final = ("ui_url", "quarantine-url")
 # Who opens files is not the connection's to say; these two are what pyiceberg itself would take.
 _FILE_IOS: Final = ("pyiceberg.io.fsspec.FsspecFileIO", "pyiceberg.io.pyarrow.PyArrowFileIO")
+# What login and password are, by the type of the catalog.
+_LOGINS: Final = {
+    REST: (CLIENT_ID, CLIENT_SECRET),
+    SQL: (SQL_USER, SQL_PASSWORD),
+    GLUE: (AWS_KEY_ID, AWS_SECRET),
+}
+# Problem and remedy if there is only one of them.
+_HALVES: Final = {
+    REST: (
+        "is empty, but a client has an id and a secret",
+        "Write client id and secret of OAuth 2; a token goes into extra, token.",
+    ),
+    GLUE: (
+        "is empty, but a key of AWS has an id and a secret",
+        "Write both, or neither where this machine and the driver have a role.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -147,11 +167,10 @@ class IcebergConnection:
         login, password = self.connection.login or "", self.connection.password or ""
         if not login and not password:
             return {}
-        if kind == REST and not (login and password):
+        if kind != SQL and not (login and password):
             missing = "password" if login else "login"
-            remedy = "Write client id and secret of OAuth 2; a token goes into extra, token."
-            raise self._invalid(missing, "is empty, but a client has an id and a secret", remedy)
-        names = {SQL: (SQL_USER, SQL_PASSWORD), REST: (CLIENT_ID, CLIENT_SECRET)}[kind]
+            raise self._invalid(missing, *_HALVES[kind])
+        names = _LOGINS[kind]
         return {name: each for name, each in zip(names, (login, password), strict=True) if each}
 
     def _texts(self, name: str, value: Any) -> dict[str, str]:

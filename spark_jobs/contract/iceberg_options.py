@@ -23,7 +23,7 @@ CATALOG_NAME: Final = "catalog-name"
 REST: Final = "rest"
 SQL: Final = "sql"
 GLUE: Final = "glue"
-CATALOGS: Final = (REST, SQL)
+CATALOGS: Final = (REST, SQL, GLUE)
 
 # Login and password of a connection; pyiceberg has both in one, as "client id:client secret".
 CLIENT_ID: Final = "oauth2.client-id"
@@ -35,6 +35,7 @@ AWS_KEY_ID: Final = "client.access-key-id"
 AWS_SECRET: Final = "client.secret-access-key"  # noqa: S105 - the name of an option
 
 SNAPSHOTS: Final = "snapshot-loading-mode"
+GLUE_ENDPOINT: Final = "glue.endpoint"
 TOKEN_SERVER: Final = "oauth2-server-uri"  # noqa: S105 - the name of an option
 NESTED: Final = ("auth", "ssl")
 # The name of the class that reads files.
@@ -46,20 +47,26 @@ PUBLIC: Final = frozenset(
         *(TYPE, URI, WAREHOUSE, CATALOG_NAME, SNAPSHOTS, TOKEN_SERVER),
         *("prefix", "scope", "audience", "resource", "namespace-separator", "rest-page-size"),
         *("rest.sigv4-enabled", "rest.signing-region", "rest.signing-name"),
+        *(GLUE_ENDPOINT, "glue.region", "glue.id", "glue.profile-name", "glue.skip-archive"),
         *("client.region", "s3.endpoint", "s3.region", "s3.force-virtual-addressing"),
         *("s3.connect-timeout", "s3.request-timeout"),
     )
 )
 _AUTHS: Final = ("noop", "basic")
-_SCHEMES: Final = {REST: ("http://", "https://"), SQL: ("sqlite", "postgresql")}
+_HTTP: Final = ("http://", "https://")
+_SCHEMES: Final = {REST: _HTTP, SQL: ("sqlite", "postgresql"), GLUE: _HTTP}
 _REFUSED: Final = {
     "hadoop": "on an object store two writers could publish the same version of a table",
     "hive": "it was not tried against a metastore",
-    GLUE: "it was not tried; AWS also serves Glue's catalog as one of the type rest",
     "dynamodb": "it was not tried",
     "bigquery": "it was not tried",
     "in-memory": "its tables end with the process that made them",
 }
+# pyiceberg would use these for some of the requests to AWS, and the storage for none.
+_OTHER_IDENTITIES: Final = (
+    *("client.profile-name", "client.role-arn", "s3.profile-name", "s3.role-arn"),
+    "botocore_session",
+)
 _S3: Final = {
     s3_options.ENDPOINT: ("s3.endpoint",),
     s3_options.REGION: ("s3.region", "client.region"),
@@ -84,12 +91,16 @@ def require_catalog(options: Mapping[str, str]) -> str:
             f"Use one of the types {', '.join(CATALOGS)}.",
         )
     require(kind in CATALOGS, f"{TYPE}: {kind!r} is not one of: {', '.join(CATALOGS)}")
-    if schemes := _SCHEMES.get(kind):
-        require(
-            options.get(URI, "").startswith(schemes),
-            f"{URI}: does not begin with {' or '.join(schemes)}, as that of a {kind} catalog does",
-        )
+    schemes = _SCHEMES[kind]
+    # Amazon's client knows where Glue is.
+    is_known = kind == GLUE and URI not in options
+    require(
+        is_known or options.get(URI, "").startswith(schemes),
+        f"{URI}: does not begin with {' or '.join(schemes)}, as that of a {kind} catalog does",
+    )
     _require_known_ways(options)
+    if kind == GLUE:
+        _require_known_glue(options)
     return kind
 
 
@@ -117,6 +128,25 @@ def _require_known_ways(options: Mapping[str, str]) -> None:
         )
 
 
+def _require_known_glue(options: Mapping[str, str]) -> None:
+    require(
+        options.get(GLUE_ENDPOINT, _HTTP[0]).startswith(_HTTP),
+        f"{GLUE_ENDPOINT}: does not begin with {' or '.join(_HTTP)}",
+    )
+    for name in _OTHER_IDENTITIES:
+        if name in options:
+            raise NotSupportedError(
+                f"{name}: is not supported, because it would not hold for all requests.",
+                "Write a key into login and password, or give this machine and the driver a role "
+                "or the environment variable AWS_PROFILE.",
+            )
+    if "s3tablescatalog" in options.get("glue.id", ""):
+        raise NotSupportedError(
+            "glue.id: Amazon S3 Tables were not tried through Glue's own interface.",
+            f"Use their REST interface: type {REST}.",
+        )
+
+
 def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
     """The options as pyiceberg takes them."""
     found: dict[str, Any] = {}
@@ -134,6 +164,8 @@ def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
         found[CREDENTIAL] = f"{client}:{secret}"
     if CREDENTIAL in found and found.get(TYPE, REST) == REST:
         found.setdefault(TOKEN_SERVER, f"{found[URI].rstrip('/')}/v1/oauth/tokens")
+    if found.get(TYPE) == GLUE and URI in found:
+        found[GLUE_ENDPOINT] = found.pop(URI)
     return found
 
 
@@ -166,8 +198,18 @@ def storage_options(options: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def identifier_of(name: TableName) -> tuple[str, ...]:
-    """Namespace and table as pyiceberg takes them; the branch is left out."""
+def identifier_of(options: Mapping[str, str], name: TableName) -> tuple[str, ...]:
+    """Namespace and table as the catalog of ``options`` takes them; the branch is left out.
+
+    Raises:
+        NotSupportedError: a namespace in a namespace, which this type of catalog does not have.
+    """
+    if options.get(TYPE) == GLUE and "." in name.database:
+        raise NotSupportedError(
+            f"{name} is in a namespace of several levels, which catalogs of the type {GLUE} do "
+            "not have.",
+            "Name the database of Glue and the table.",
+        )
     return (*name.database.split("."), name.table.partition(BRANCH_MARK)[0])
 
 

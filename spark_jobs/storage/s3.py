@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.storage.amazon import ANSWER_SECONDS, CONNECT_SECONDS
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
-
-_CONNECT_SECONDS: Final = 10
-_ANSWER_SECONDS: Final = 60
 
 
 def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
@@ -24,8 +22,8 @@ def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
         access_key=access.access_key,
         secret_key=access.secret_key,
         session_token=access.session_token,
-        connect_timeout=_CONNECT_SECONDS,
-        request_timeout=_ANSWER_SECONDS,
+        connect_timeout=CONNECT_SECONDS,
+        request_timeout=ANSWER_SECONDS,
         force_virtual_addressing=not access.path_style,
     )
 
@@ -48,8 +46,8 @@ def s3_client(access: S3Options) -> Any:
             "Install it there: pip install botocore.",
         ) from error
     config = Config(
-        connect_timeout=_CONNECT_SECONDS,
-        read_timeout=_ANSWER_SECONDS,
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=ANSWER_SECONDS,
         retries={"total_max_attempts": 1},
         # Many stores do not support Amazon's newer checksums.
         request_checksum_calculation="when_required",

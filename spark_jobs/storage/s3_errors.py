@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from spark_jobs.contract.amazon_client import code_of
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 
 _KEY_CODES: Final = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSignature")
@@ -54,7 +55,7 @@ def certainly_refused(error: Exception) -> bool:
 
 def access_error(error: Exception, place: str) -> JobError:
     """The error for a failed request for ``place`` (bucket and key); it names the wrong field."""
-    status, code = status_of(error), _code(error)
+    status, code = status_of(error), code_of(error)
     bucket = place.partition("/")[0]
     if status is None:
         return _unanswered(error, place)
@@ -86,12 +87,6 @@ def access_error(error: Exception, place: str) -> JobError:
         f"The object store answered a request for s3://{place} with {status} ({code}).",
         "Look at the store's own log; the same run may succeed later.",
     )
-
-
-def _code(error: Exception) -> str:
-    response = getattr(error, "response", None)
-    found = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
-    return str(found or type(error).__name__)
 
 
 def _denial_remedy(code: str) -> str:

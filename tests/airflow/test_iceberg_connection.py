@@ -89,6 +89,24 @@ def test_a_database(hook: Hook) -> None:
     assert lake.workspace_options()["client_kwargs"] == {"region_name": "eu"}
 
 
+def test_aws_glue(hook: Hook) -> None:
+    extra = {"type": "glue", "warehouse": "s3://bucket/lake", "client.region": "eu-central-1"}
+    lake = hook(None, login="AKIA", password=PASSWORD, **extra, **{"glue.id": "123456789012"})
+    assert lake.catalog_spec() == CatalogSpec(
+        "iceberg",
+        "s3://bucket/lake",
+        {**extra, "glue.id": "123456789012", "catalog-name": "lake"},
+    )
+    assert lake.credentials() == {
+        "client.access-key-id": "AKIA",
+        "client.secret-access-key": PASSWORD,
+    }
+    assert lake.workspace_options()["key"] == "AKIA"
+    without = hook("http://localhost:5000", **extra, **{"glue.session-token": PASSWORD})
+    assert without.catalog_spec().options["uri"] == "http://localhost:5000"
+    assert without.credentials() == {"glue.session-token": PASSWORD}
+
+
 def test_nested_properties_travel_with_the_credentials(hook: Hook) -> None:
     auth = {"type": "basic", "basic": {"username": "u", "password": PASSWORD}}
     lake = hook(workspace="/work", auth=auth)
@@ -105,7 +123,7 @@ def test_nested_properties_travel_with_the_credentials(hook: Hook) -> None:
     [
         *(
             ({"type": name}, NotSupportedError, f"Catalogs of the type {name} are not supported")
-            for name in ("hadoop", "hive", "glue", "dynamodb", "bigquery", "in-memory")
+            for name in ("hadoop", "hive", "dynamodb", "bigquery", "in-memory")
         ),
         ({"type": "other"}, RequestError, "connection 'lake', type: 'other' is not one of"),
         ({"host": None}, RequestError, "connection 'lake', uri: does not begin with http"),
@@ -122,6 +140,21 @@ def test_nested_properties_travel_with_the_credentials(hook: Hook) -> None:
         ),
         ({"login": "id"}, RequestError, "'lake', password: is empty, but a client has"),
         ({"password": PASSWORD}, RequestError, "'lake', login: is empty, but a client has"),
+        (
+            {"type": "glue", "login": "AKIA"},
+            RequestError,
+            "'lake', password: is empty, but a key of AWS has",
+        ),
+        (
+            {"type": "glue", "host": "eu-central-1"},
+            RequestError,
+            "'lake', uri: does not begin with http",
+        ),
+        (
+            {"type": "glue", "client.role-arn": "arn:aws:iam::1:role/r"},
+            NotSupportedError,
+            "client.role-arn: is not supported",
+        ),
         ({"py-io-impl": "os.system"}, RequestError, "py-io-impl: names a class of your own"),
         ({"own": {"a": PASSWORD}}, RequestError, "'lake', own: is not text"),
         ({"auth": "basic"}, RequestError, "'lake', auth: is not a JSON object"),

@@ -106,6 +106,7 @@ ALLOWED_IMPORTS = {
         "airflow_provider_merge.exceptions",
         "pydantic",  # what pyiceberg is made of; inside functions
         "pyiceberg",
+        "botocore",  # what its client of Glue is made of; inside functions
         "sqlalchemy",
         "requests",
         "urllib3",

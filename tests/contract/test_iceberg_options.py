@@ -21,7 +21,13 @@ REST = {"type": "rest", "uri": "https://lake.example"}
 
 @pytest.mark.parametrize(
     "options",
-    [REST, {"uri": "http://lake"}, {"type": "sql", "uri": "sqlite:////c.db"}],
+    [
+        REST,
+        {"uri": "http://lake"},
+        {"type": "sql", "uri": "sqlite:////c.db"},
+        {"type": "glue"},
+        {"type": "glue", "uri": "http://localhost:5000"},
+    ],
 )
 def test_catalogs_that_are_opened(options: dict[str, str]) -> None:
     assert require_catalog(options) == options.get("type", "rest")
@@ -32,11 +38,15 @@ def test_catalogs_that_are_opened(options: dict[str, str]) -> None:
     [
         *(
             ({"type": name}, NotSupportedError, f"of the type {name} are not supported")
-            for name in ("hadoop", "hive", "glue", "dynamodb", "bigquery", "in-memory")
+            for name in ("hadoop", "hive", "dynamodb", "bigquery", "in-memory")
         ),
-        ({"type": "nessie"}, RequestError, "type: 'nessie' is not one of: rest, sql"),
+        ({"type": "nessie"}, RequestError, "type: 'nessie' is not one of: rest, sql, glue"),
         ({"type": "rest"}, RequestError, "uri: does not begin with http://"),
         ({"type": "sql", "uri": "mysql://h/d"}, RequestError, "sqlite or postgresql"),
+        ({"type": "glue", "uri": "eu-central-1"}, RequestError, "uri: does not begin with http"),
+        ({"type": "glue", "glue.endpoint": "h"}, RequestError, "glue.endpoint: does not begin"),
+        ({"type": "glue", "s3.role-arn": "r"}, NotSupportedError, "s3.role-arn: is not supported"),
+        ({"type": "glue", "glue.id": "1:s3tablescatalog/b"}, NotSupportedError, "S3 Tables"),
         ({**REST, "py-catalog-impl": "a.B"}, NotSupportedError, "a class of your own"),
         ({**REST, "s3.signer": "S3V4RestSigner"}, NotSupportedError, "Remote signing"),
         ({**REST, "s3.remote-signing-enabled": "true"}, NotSupportedError, "Remote signing"),
@@ -69,6 +79,13 @@ def test_client_id_and_secret_are_one_property_of_pyiceberg() -> None:
     assert properties_of(options | own) == expected | own
 
 
+def test_the_host_of_a_connection_to_glue_is_its_endpoint() -> None:
+    assert properties_of({"type": "glue", "uri": "http://h", "glue.endpoint": "http://own"}) == {
+        "type": "glue",
+        "glue.endpoint": "http://h",
+    }
+
+
 def test_the_storage_is_opened_with_the_options_of_files() -> None:
     options = {
         "s3.endpoint": "http://minio:9000",
@@ -84,7 +101,10 @@ def test_the_storage_is_opened_with_the_options_of_files() -> None:
 
 
 def test_names_of_tables() -> None:
-    assert identifier_of(TableName("a.b", "t$branch_audit")) == ("a", "b", "t")
+    assert identifier_of(REST, TableName("a.b", "t$branch_audit")) == ("a", "b", "t")
+    assert identifier_of({"type": "glue"}, TableName("a", "t$branch_audit")) == ("a", "t")
+    with pytest.raises(NotSupportedError, match="several levels"):
+        identifier_of({"type": "glue"}, TableName("a.b", "t"))
     assert branch_of(TableName("a.b", "t$branch_audit")) == "audit"
     assert branch_of(TableName("a.b", "t")) == "main"
 

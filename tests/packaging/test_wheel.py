@@ -51,10 +51,11 @@ def test_metadata(wheel):
         "apache-airflow-providers-openlineage",
         "apache-airflow-providers-apache-iceberg",
         "pyiceberg",
+        "boto3",
         "plotly",
         "pyarrow",
     }
-    provided = ["hdfs", "iceberg", "openlineage", "s3", "ui"]
+    provided = ["glue", "hdfs", "iceberg", "openlineage", "s3", "ui"]
     assert sorted(metadata.get_all("Provides-Extra")) == provided
 
 

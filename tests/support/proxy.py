@@ -94,7 +94,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         body = self._body()
-        fault = self.server.proxy.fault(self.command, self.path)
+        # Amazon's services other than S3 name what they are asked for in a header.
+        asked = self.path + self.headers.get("X-Amz-Target", "")
+        fault = self.server.proxy.fault(self.command, asked)
         if fault == "lose the request":
             self._hang_up()
         elif fault is not None and fault.isdecimal():

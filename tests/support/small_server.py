@@ -24,6 +24,7 @@ def serving(answer_to: Callable[[str], Answer]) -> Iterator[str]:
 
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
             answer = answer_to(self.path.partition("?")[0])
             if callable(answer):
                 answer(self)

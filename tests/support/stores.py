@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,13 @@ class ObjectStore:
 @pytest.fixture(scope="session")
 def moto() -> Iterator[ObjectStore]:
     """A server in this process. It checks no key."""
+    with moto_store() as store:
+        yield store
+
+
+@contextmanager
+def moto_store() -> Iterator[ObjectStore]:
+    """A new server in this process."""
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

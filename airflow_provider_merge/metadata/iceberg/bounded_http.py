@@ -45,25 +45,30 @@ class BoundedAdapter(BaseAdapter):
         with closing(answer):
             if answer.is_redirect:
                 raise RequestException("an answer that leads elsewhere")
-            try:
-                return _whole(answer, _content(answer.raw, deadline))
-            except HTTPError as error:
-                raise RequestException(type(error).__name__) from None
+            return _whole(answer, content_until(deadline, answer.raw))
 
     def close(self) -> None:
         """Close the connections."""
         self.inner.close()
 
 
-def _content(raw: Any, deadline: float) -> bytes:
+def content_until(deadline: float, raw: Any) -> bytes:
+    """The content of urllib3's answer ``raw``, which ends before a time of the monotonic clock.
+
+    Raises:
+        RequestException: it came too slowly, is too long or ends early.
+    """
     content = bytearray()
-    # What has come, be it a byte: who drips has an end, too.
-    while chunk := raw.read1(_CHUNK, decode_content=True):
-        content += chunk
-        if len(content) > MAX_ANSWER:
-            raise RequestException("an answer that is too long")
-        if time.monotonic() > deadline:
-            raise RequestException("an answer that came too slowly")
+    try:
+        # What has come, be it a byte: who drips has an end, too.
+        while chunk := raw.read1(_CHUNK, decode_content=True):
+            content += chunk
+            if len(content) > MAX_ANSWER:
+                raise RequestException("an answer that is too long")
+            if time.monotonic() > deadline:
+                raise RequestException("an answer that came too slowly")
+    except HTTPError as error:
+        raise RequestException(type(error).__name__) from None
     return bytes(content)
 
 

@@ -17,9 +17,11 @@ from typing import Any, Final
 from airflow_provider_merge.metadata.iceberg.files import StorageFiles
 from airflow_provider_merge.metadata.listed import listed_names
 from airflow_provider_merge.storage.failures import unreadable
+from spark_jobs.contract.iceberg_glue import OwnGlue, glue_failure, no_boto3
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
     FILE_IO,
+    GLUE,
     REST,
     SQL,
     SQL_PASSWORD,
@@ -71,8 +73,9 @@ class IcebergCatalog:
         """
         if not all(name.database.split(".")):
             raise _missing(self.place, name)
+        identifier = identifier_of(self.options, name)
         with self._answering(name), self._opened() as catalog:
-            found = _found(catalog, identifier_of(name))
+            found = _found(catalog, identifier)
             own, of_table = dict(catalog.properties), found.metadata.properties
             given = {k: v for k, v in found.io.properties.items() if of_table.get(k) != v}
             return LoadedTable(found.metadata, StorageFiles({**own, **found.config, **given}))
@@ -103,7 +106,7 @@ class IcebergCatalog:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        if self.options.get(TYPE, REST) == REST:
+        if self.options.get(TYPE, REST) != SQL:
             self._kept = self._kept or _opened(self.options)
             yield self._kept
             return
@@ -185,7 +188,7 @@ def _sql_uri(uri: str, user: str | None, password: str | None) -> str:
 
 
 def _class_of(kind: str) -> Any:
-    return {REST: _rest_catalog, SQL: _sql_catalog}[kind]()
+    return {REST: _rest_catalog, SQL: _sql_catalog, GLUE: _glue_catalog}[kind]()
 
 
 @cache
@@ -213,15 +216,40 @@ def _rest_catalog() -> Any:
     return BoundedRestCatalog
 
 
+class _OwnFiles:
+    """A base before pyiceberg's catalogs that read metadata files themselves."""
+
+    properties: dict[str, str]
+
+    def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
+        del properties, location
+        return StorageFiles(self.properties)
+
+
 @cache
 def _sql_catalog() -> Any:
     from pyiceberg.catalog.sql import SqlCatalog
 
-    class OwnSqlCatalog(SqlCatalog):
-        def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
-            return StorageFiles(self.properties)
+    class OwnSqlCatalog(_OwnFiles, SqlCatalog):
+        pass
 
     return OwnSqlCatalog
+
+
+@cache
+def _glue_catalog() -> Any:
+    try:
+        from pyiceberg.catalog.glue import GlueCatalog
+    except ModuleNotFoundError as error:
+        raise no_boto3("beside Airflow") from error
+
+    from airflow_provider_merge.metadata.iceberg.bounded_amazon import bounded_session
+
+    class BoundedGlueCatalog(_OwnFiles, OwnGlue, GlueCatalog):
+        def _session(self) -> Any:
+            return bounded_session()
+
+    return BoundedGlueCatalog
 
 
 def _failure(error: Exception, place: str, name: TableName | None) -> Exception:
@@ -231,6 +259,8 @@ def _failure(error: Exception, place: str, name: TableName | None) -> Exception:
     from requests import RequestException
     from sqlalchemy.exc import SQLAlchemyError
 
+    if failure := glue_failure(error, place):
+        return failure
     missing = (
         exceptions.NoSuchTableError,
         exceptions.NoSuchNamespaceError,

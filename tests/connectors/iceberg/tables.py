@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -32,15 +32,26 @@ def opened(judge: IcebergSpark) -> Connector:
 
 def done_here(spark: SparkSession, judge: IcebergSpark, text: str, source: str) -> JobResult:
     """Run a statement of SQL whose source ``s`` is a query."""
+    return statement_done(spark, catalog_of(judge), text, source, {})
+
+
+def statement_done(
+    spark: SparkSession,
+    catalog: CatalogSpec,
+    text: str,
+    source: str,
+    credentials: Mapping[str, str],
+) -> JobResult:
+    """The same in any catalog."""
     parsed = parse_statement(text, ["s"])
     request = JobRequest(
         operation_id=str(uuid.uuid4()),
         target=parsed.target,
-        catalog=catalog_of(judge),
+        catalog=catalog,
         statement=parsed.statement,
         sources=(SqlSource("s", source), *parsed.sources),
     )
-    result = run(request, spark)
+    result = run(request, spark, credentials)
     assert result.error is None, result.error
     return result
 

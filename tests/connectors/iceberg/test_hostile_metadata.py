@@ -114,7 +114,6 @@ def test_types_that_are_not_supported_are_named(catalog: PlainCatalog, kind: str
     [
         ({"uri": "postgresql://somebody:secret@nowhere/db"}, "password"),
         ({"type": "hadoop"}, "hadoop"),
-        ({"type": "glue"}, "glue"),
         ({"s3.remote-signing-enabled": "true"}, "signing"),
     ],
 )

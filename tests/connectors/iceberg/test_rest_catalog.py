@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,10 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
+from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_retry_knows
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
-from tests.support.proxy import LATE_SECONDS, Fault, Proxy, proxy_before
+from tests.support.proxy import Fault, Proxy, proxy_before
 from tests.support.small_server import Answer, serving
 
 __all__ = ["iceberg_rest"]
@@ -85,19 +84,7 @@ def proxy(tables: RestTables) -> Iterator[Proxy]:
 def test_one_snapshot_whatever_happens_to_the_request(
     tables: RestTables, proxy: Proxy, fault: Fault | None
 ) -> None:
-    write = DirectWrite(tables.open(proxy.endpoint)).delete(0, 1).insert({"id": 20, "s": "new"})
-    plan = proxy.add("POST", _COMMITS, fault) if fault else None
-
-    committed = write.publish()
-
-    assert plan is None or plan.seen > 0
-    if fault == "late":
-        time.sleep(LATE_SECONDS)
-    assert ids_of(tables) == [0, 2, 3, 4, 20]
-    assert found(tables.open(), write.operation_id) == committed
-    assert len(tables.library().load_table(("db", "t")).snapshots()) == 2
-    write.abort()
-    assert ids_of(tables) == [0, 2, 3, 4, 20]
+    assert_one_snapshot(tables, proxy, _COMMITS, fault)
 
 
 @pytest.mark.slow
@@ -105,23 +92,7 @@ def test_one_snapshot_whatever_happens_to_the_request(
 def test_a_retry_finds_out_what_became_of_requests_without_any_answer(
     tables: RestTables, proxy: Proxy, fault: Fault
 ) -> None:
-    write = DirectWrite(tables.open(proxy.endpoint)).insert({"id": 20, "s": "new"})
-    stored = set(tables.server.folder.rglob("*.parquet"))
-    proxy.add("POST", _COMMITS, fault, times=9)
-
-    with pytest.raises(JobError) as caught:
-        write.publish()
-
-    assert caught.value.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN
-    assert stored == set(tables.server.folder.rglob("*.parquet"))
-    if fault == "late":
-        time.sleep(2 * LATE_SECONDS)
-    is_there = fault == "late"
-    assert (found(tables.open(), write.operation_id) is not None) == is_there
-    if not is_there:
-        retry = DirectWrite(tables.open(), operation_id=write.operation_id)
-        retry.insert({"id": 20, "s": "new"}).publish()
-    assert ids_of(tables) == [0, 1, 2, 3, 4, 20]
+    assert_retry_knows(tables, tables.server.folder, proxy, _COMMITS, fault)
 
 
 @pytest.mark.slow

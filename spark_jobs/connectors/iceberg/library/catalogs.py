@@ -13,6 +13,7 @@ from functools import cache, cached_property, partial
 from typing import Any, Final, Literal
 
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
+from spark_jobs.contract.iceberg_glue import OwnGlue, glue_failure, is_refusal, no_boto3
 from spark_jobs.contract.iceberg_options import (
     CATALOG_NAME,
     FILE_IO,
@@ -31,6 +32,7 @@ from spark_jobs.contract.iceberg_options import (
 from spark_jobs.contract.iceberg_rest import OwnProperties
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.storage.amazon import bounded_session
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.table_storage import TableStorage
 
@@ -69,10 +71,11 @@ class IcebergCatalog:
         """
         if not all(name.database.split(".")):
             return None
+        identifier = identifier_of(self.options, name)
         with self.answering(str(name)):
-            table = self._found(identifier_of(name))
+            table = self._found(identifier)
             if table is None:
-                table = self._in_another_case(identifier_of(name))
+                table = self._in_another_case(identifier)
             if table is None:
                 return None
             # Keys that the server hands out, those for this place before those of the table's
@@ -118,7 +121,7 @@ class IcebergCatalog:
         from pyiceberg.schema import Schema
 
         with self.answering(str(name)):
-            identifier = identifier_of(name)
+            identifier = identifier_of(self.options, name)
             self.opened.create_namespace_if_not_exists(identifier[:-1])
             try:
                 self.opened.create_table(
@@ -150,9 +153,9 @@ class IcebergCatalog:
         except refusals:
             return "no"
         except Exception as error:  # noqa: BLE001 - whatever it is: the commit may have been made
-            # So a SQL catalog refuses a sequence number that another branch has taken.
-            is_sql = self.options.get(TYPE) == SQL
-            return "no" if is_sql and type(error) is ValueError else "unknown"
+            # So these catalogs refuse a sequence number that another branch has taken.
+            is_number = self.options.get(TYPE) in (SQL, GLUE) and type(error) is ValueError
+            return "no" if is_number or is_refusal(error) else "unknown"
         return "yes"
 
     @contextmanager
@@ -169,11 +172,6 @@ class IcebergCatalog:
     def opened(self) -> Any:
         """Pyiceberg's catalog."""
         kind = require_catalog(self.options)
-        if kind == GLUE:
-            raise NotSupportedError(
-                "Catalogs of the type glue are not supported yet by jobs.",
-                "Use the REST interface of the catalog: type rest.",
-            )
         properties = properties_of(self.options)
         name = properties.pop(CATALOG_NAME, kind)
         user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
@@ -181,7 +179,7 @@ class IcebergCatalog:
             properties[URI] = _sql_uri(properties[URI], user, password)
             properties.setdefault("init_catalog_tables", "false")
         properties[FILE_IO] = _FILES
-        return _classes()[kind](name, **properties)
+        return _CLASSES[kind]()(name, **properties)
 
 
 def _refuse_signing(name: TableName, options: Mapping[str, str]) -> None:
@@ -210,18 +208,41 @@ def _sql_uri(uri: str, user: str | None, password: str | None) -> str:
     return str(url.render_as_string(hide_password=False))
 
 
+class _OwnFiles:
+    """A base before pyiceberg's catalogs that write metadata files themselves."""
+
+    properties: dict[str, str]
+
+    def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
+        del properties, location
+        return MetadataFiles(self.properties)
+
+
 @cache
-def _classes() -> dict[str, Any]:
-    """The catalogs by their type."""
+def _sql_class() -> Any:
     from pyiceberg.catalog.sql import SqlCatalog
 
-    class PlainSqlCatalog(SqlCatalog):
-        def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
-            return MetadataFiles(self.properties)
+    class PlainSqlCatalog(_OwnFiles, SqlCatalog):
+        pass
 
-    return {REST: _rest_class(), SQL: PlainSqlCatalog}
+    return PlainSqlCatalog
 
 
+@cache
+def _glue_class() -> Any:
+    try:
+        from pyiceberg.catalog.glue import GlueCatalog
+    except ModuleNotFoundError as error:
+        raise no_boto3("in the driver's environment") from error
+
+    class PlainGlueCatalog(_OwnFiles, OwnGlue, GlueCatalog):
+        def _session(self) -> Any:
+            return bounded_session(("glue.GetTable", "glue.GetTables", "glue.GetDatabase"))
+
+    return PlainGlueCatalog
+
+
+@cache
 def _rest_class() -> Any:
     from pyiceberg.catalog.rest import RestCatalog
 
@@ -235,6 +256,9 @@ def _rest_class() -> Any:
             return MetadataFiles({**self.properties, **(properties or {})})
 
     return TimedRestCatalog
+
+
+_CLASSES: Final = {REST: _rest_class, SQL: _sql_class, GLUE: _glue_class}
 
 
 def _answer_of(ask: Callable[..., Any], *asked: Any, **options: Any) -> Any:
@@ -254,6 +278,8 @@ def _failure(place: str, error: Exception) -> JobError:
     from requests import RequestException
     from sqlalchemy.exc import SQLAlchemyError
 
+    if failure := glue_failure(error, "The catalog"):
+        return failure
     kind = type(error).__name__
     denied = (exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
     if isinstance(error, exceptions.AuthorizationExpiredError):

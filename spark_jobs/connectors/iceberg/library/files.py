@@ -57,7 +57,7 @@ class MetadataFile:
 
 @dataclass(frozen=True, slots=True)
 class MetadataFiles:
-    """pyiceberg's ``FileIO``, for the table metadata files of SQL catalogs.
+    """pyiceberg's ``FileIO``, for metadata files that no server writes.
 
     ``properties`` hold secrets.
     """
