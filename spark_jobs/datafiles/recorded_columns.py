@@ -39,9 +39,9 @@ def require_recorded(
 
 
 def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
-    found = _plain(found)
-    if found.equals(recorded):
+    if found.equals(recorded) or _plain(found).equals(recorded):
         return
+    found = _plain(found)
     # Writers choose the unit of timestamps.
     if pa.types.is_timestamp(found) and pa.types.is_timestamp(recorded):
         return
