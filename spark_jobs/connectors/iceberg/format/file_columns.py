@@ -153,14 +153,11 @@ def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
                 for each, child in zip(kind.fields, children, strict=True)
             )
         stored = _nested(stored, parts)
-    source = pa.field(found.name, stored, found.nullable, _id_of(found))
-    return FieldMapping(arrow_field(field), source, parts)
-
-
-def _id_of(field: pa.Field) -> dict[bytes, bytes] | None:
-    """The id of a field of the file, without which it cannot be copied to a new file."""
-    found = (field.metadata or {}).get(FIELD_ID)
-    return None if found is None else {FIELD_ID: found}
+    new, number = arrow_field(field), (found.metadata or {}).get(FIELD_ID)
+    # Without its id, a field cannot be copied to a new file.
+    metadata = None if number is None else {**new.metadata, FIELD_ID: number}
+    source = pa.field(found.name, stored, found.nullable, metadata)
+    return FieldMapping(new, source, parts)
 
 
 def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
