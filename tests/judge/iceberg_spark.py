@@ -73,6 +73,13 @@ class IcebergSpark:
             "catalog-name": CATALOG,
         }
 
+    def library(self) -> Any:
+        """The catalog as pyiceberg opens it."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        options = self.options
+        return SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
+
     def sql(self, *statements: str) -> list[dict[str, Any]]:
         """Run statements; the rows of the last one.
 

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 from pyspark.sql import SparkSession
@@ -91,11 +90,6 @@ class Tables:
     judge: IcebergSpark
     spark: SparkSession
 
-    @property
-    def library(self) -> SqlCatalog:
-        options = self.judge.options
-        return SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
-
     def made(
         self,
         mode: str = MODES[0],
@@ -108,7 +102,7 @@ class Tables:
         name, schema = f"db.t{uuid.uuid4().hex[:8]}", schema_of(columns)
         modes = {f"write.{each}.mode": mode for each in ("merge", "update", "delete")}
         spec = spec_by(schema, *partition) if partition else UNPARTITIONED_PARTITION_SPEC
-        self.library.create_table(name, schema, partition_spec=spec, properties=modes)
+        self.judge.library().create_table(name, schema, partition_spec=spec, properties=modes)
         if rows:
             self.judge.append(name, [{each: found[each] for each in columns} for found in rows])
         return name
@@ -149,10 +143,14 @@ class Tables:
         )
         return run(request, self.spark)
 
+    def loaded(self, name: str) -> Any:
+        """The table as pyiceberg opens it."""
+        return self.judge.library().load_table(name)
+
     def assert_rows(self, name: str, wanted: Sequence[Row]) -> None:
         """Check the rows as Java and pyiceberg read them."""
         # pyiceberg fails on an empty table with a UUID.
-        found = self.library.load_table(name).scan().to_arrow().to_pylist() if wanted else []
+        found = self.loaded(name).scan().to_arrow().to_pylist() if wanted else []
         assert sorted(map(repr, map(_plain, found))) == sorted(map(repr, map(_plain, wanted)))
         by_java = self.judge.records(name)
         assert sorted(map(repr, by_java)) == sorted(map(repr, map(_java, wanted)))
@@ -163,7 +161,7 @@ class Tables:
         return [footers.items(each[footers.FileField.SCHEMA])[1:] for each in found]
 
     def paths(self, name: str) -> list[str]:
-        tasks = self.library.load_table(name).scan().plan_files()
+        tasks = self.loaded(name).scan().plan_files()
         return [urlsplit(task.file.file_path).path for task in tasks]
 
 
@@ -265,14 +263,17 @@ def test_uses_are_refused(tables: Tables) -> None:
             text.format(t=name), TableSource("src", TableName.parse(name)), query
         )
         assert any(f" {column} has the type {kind}" in message for column, kind in OPAQUE.items())
-    assert len(tables.library.load_table(name).metadata.snapshots) == 1
+    assert len(tables.loaded(name).metadata.snapshots) == 1
 
 
 def test_a_required_column_cannot_be_left_out(tables: Tables) -> None:
     name = tables.made(rows=ROWS[3:5])
-    with tables.library.load_table(name).update_schema(allow_incompatible_changes=True) as update:
-        update.make_column_optional("id")
-        update._set_column_requirement("u", required=True)
+    with (
+        tables.judge.library()
+        .load_table(name)
+        .update_schema(allow_incompatible_changes=True) as update
+    ):
+        update.update_column("u", required=True)
 
     error = tables.run(f"INSERT INTO {name} (id) SELECT 1").error
 
@@ -285,7 +286,7 @@ def test_a_required_column_cannot_be_left_out(tables: Tables) -> None:
 def test_columns_of_a_newer_schema(tables: Tables) -> None:
     """Files get the columns that they lack, under their new names, as Java writes them."""
     name = tables.made(columns=("id", "n", "t"))
-    with tables.library.load_table(name).update_schema() as update:
+    with tables.loaded(name).update_schema() as update:
         update.add_column("late", schema_of().find_type("u"))
         update.rename_column("t", "time")
     expected = [
@@ -421,16 +422,22 @@ def test_a_table_that_was_to_be_created(tables: Tables, source: str) -> None:
     assert "column u is uuid, not STRING" in caught.value.message
 
 
-def test_types_of_version_3(tables: Tables) -> None:
+def of_version_3(tables: Tables, column: str, *rows: str) -> str:
+    """The name of a table of Spark with Iceberg with ``id`` and another column."""
     name = f"db.t{uuid.uuid4().hex[:8]}"
     tables.judge.sql(
-        f"CREATE TABLE {CATALOG}.{name} (id INT, v BIGINT) USING iceberg"
+        f"CREATE TABLE {CATALOG}.{name} (id INT, {column}) USING iceberg"
         " TBLPROPERTIES ('format-version' = '3')",
-        f"INSERT INTO {CATALOG}.{name} VALUES (1, 1000), (2, 1000)",
-        f"DELETE FROM {CATALOG}.{name} WHERE id = 2",
+        *(f"INSERT INTO {CATALOG}.{name} SELECT {row}" for row in rows),
     )
+    return name
+
+
+def test_types_of_version_3(tables: Tables) -> None:
+    name = of_version_3(tables, "v BIGINT", "id, 1000 FROM VALUES (1), (2) AS r (id)")
+    tables.judge.sql(f"DELETE FROM {CATALOG}.{name} WHERE id = 2")
     # Spark has no statement for this type.
-    path = Path(urlsplit(tables.library.load_table(name).metadata_location).path)
+    path = Path(urlsplit(tables.loaded(name).metadata_location).path)
     text = path.read_text()
     assert text.count('"type":"long"') == 1
     path.write_text(text.replace('"type":"long"', '"type":"timestamp_ns"'))
@@ -444,12 +451,7 @@ def test_types_of_version_3(tables: Tables) -> None:
 
 
 def test_a_type_that_pyiceberg_does_not_know(tables: Tables) -> None:
-    name = f"db.t{uuid.uuid4().hex[:8]}"
-    tables.judge.sql(
-        f"CREATE TABLE {CATALOG}.{name} (id INT, v VARIANT) USING iceberg"
-        " TBLPROPERTIES ('format-version' = '3')",
-        f"INSERT INTO {CATALOG}.{name} SELECT 1, parse_json('{{\"a\": 1}}')",
-    )
+    name = of_version_3(tables, "v VARIANT")
 
     error = tables.query("SELECT id FROM s0", name).error
 
