@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+import pytest
 
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.parquet.annotations import ANNOTATION
 from spark_jobs.datafiles.parquet.options import Compression
-from spark_jobs.datafiles.parquet.writer import ParquetFileWriter
+from spark_jobs.datafiles.parquet.rewrite import rewrite, rewrite_whole
+from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
 
 KINDS = {"uuid": pa.binary(16), "time": pa.time64("us")}
+FILES = pafs.LocalFileSystem()
 TIME = "Time(isAdjustedToUTC=false, timeUnit=microseconds)"
 
 
@@ -35,12 +43,11 @@ SCHEMA = pa.schema(
 )
 
 
-def test_columns_and_nested_fields_are_annotated(tmp_path: Path) -> None:
-    path = tmp_path / "new.parquet"
-    keys = [bytes([n]) * 16 for n in range(200)]
-    times = [dt.time(n % 24, n % 60, 1, n) for n in range(200)]
+def rows_of(count: int) -> pa.Table:
+    keys = [random.Random(n).randbytes(16) for n in range(count)]
+    times = [dt.time(n % 24, n % 60, 1, n) for n in range(count)]
     columns = [
-        range(200),
+        range(count),
         keys,
         [{"t": time, "u": key} for time, key in zip(times, keys, strict=True)],
         [[key, None] for key in keys],
@@ -48,18 +55,33 @@ def test_columns_and_nested_fields_are_annotated(tmp_path: Path) -> None:
         keys,
         times,
     ]
-    rows = pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
-    writer = ParquetFileWriter(pafs.LocalFileSystem(), str(path), SCHEMA, Compression())
-    for start in (0, 50, 100):
-        writer.write_row_group(rows.slice(start, 50 if start < 100 else 100))
-    written = writer.finish()
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
-    assert written.size == path.stat().st_size
+
+def written(path: Path, *groups: pa.Table) -> WrittenFile:
+    writer = ParquetFileWriter(FILES, str(path), SCHEMA, Compression())
+    for group in groups:
+        writer.write_row_group(group)
+    return writer.finish()
+
+
+def annotations(path: Path) -> dict[str, str]:
+    schema = pq.ParquetFile(path).schema
+    leaves = [schema.column(i) for i in range(len(schema))]
+    return {leaf.path: str(leaf.logical_type) for leaf in leaves}
+
+
+def test_columns_and_nested_fields_are_annotated(tmp_path: Path) -> None:
+    path, rows = tmp_path / "new.parquet", rows_of(200)
+
+    found = written(path, rows.slice(0, 50), rows.slice(50, 50), rows.slice(100))
+
+    assert found.size == path.stat().st_size
     file = pq.ParquetFile(path)
     assert file.metadata.num_row_groups == 3
-    assert file.read().to_pylist() == rows.to_pylist()
-    leaves = [file.schema.column(i) for i in range(len(file.schema))]
-    assert {leaf.path: str(leaf.logical_type) for leaf in leaves} == {
+    assert file.read().equals(rows)
+    assert annotations(path) == {
         "id": "None",
         "u": "UUID",
         "s.t": TIME,
@@ -72,8 +94,29 @@ def test_columns_and_nested_fields_are_annotated(tmp_path: Path) -> None:
     }
 
 
-def test_a_file_without_rows(tmp_path: Path) -> None:
-    path = str(tmp_path / "new.parquet")
-    ParquetFileWriter(pafs.LocalFileSystem(), path, SCHEMA, Compression()).finish()
+@pytest.mark.parametrize("way", [rewrite, rewrite_whole])
+def test_a_rewritten_file_has_the_same(tmp_path: Path, way: Callable[..., WrittenFile]) -> None:
+    # So many that dictionaries are given up.
+    source, target, rows = tmp_path / "old.parquet", tmp_path / "new.parquet", rows_of(9000)
+    written(source, rows.slice(0, 6000), rows.slice(6000))
+    gone = np.arange(0, 9000, 3)
+    changes = FileChanges(gone, np.ones(len(gone), bool), {})
 
-    assert str(pq.ParquetFile(path).schema.column(1).logical_type) == "UUID"
+    way(
+        FILES,
+        str(source),
+        str(target),
+        changes,
+        Compression(),
+        [FieldMapping(f, f) for f in SCHEMA],
+    )
+
+    assert pq.read_table(target).equals(rows.take(np.setdiff1d(np.arange(9000), gone)))
+    assert annotations(target) == annotations(source)
+
+
+def test_a_file_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "new.parquet"
+    written(path)
+
+    assert annotations(path)["u"] == "UUID"
