@@ -2,189 +2,27 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
-
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
-from pyiceberg.schema import Schema
-from pyspark.sql import SparkSession
 
-from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
-from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.request import (
-    JobRequest,
-    Source,
-    SqlSource,
-    TableName,
-    TableSource,
-)
-from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.request import SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.datafiles.parquet import footer as footers
-from spark_jobs.engine.source.open_source import open_source
 from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.run import run
-from tests.connectors.iceberg.tables import catalog_of, opened
-from tests.judge.iceberg_spark import CATALOG, IcebergSpark
-from tests.support.iceberg_files import spec_by
+from tests.connectors.iceberg.opaque_tables import (
+    MODES,
+    OPAQUE,
+    ROWS,
+    Tables,
+    new,
+    schema_of,
+    tables,
+)
+from tests.connectors.iceberg.tables import opened
+from tests.judge.iceberg_spark import CATALOG
 
-MODES = ("copy-on-write", "merge-on-read")
-NESTED = {
-    "type": "struct",
-    "fields": [
-        {"id": 7, "name": "a", "type": "uuid", "required": False},
-        {"id": 8, "name": "b", "type": "time", "required": False},
-    ],
-}
-TYPES: Mapping[str, Any] = {
-    "id": "int",
-    "u": "uuid",
-    "n": "int",
-    "t": "time",
-    "f": "fixed[3]",
-    "s": NESTED,
-}
-OPAQUE = {"u": "uuid", "t": "time", "f": "fixed[3]", "s": "uuid"}
-Row = dict[str, Any]
-
-
-def schema_of(columns: Sequence[str] = tuple(TYPES)) -> Schema:
-    fields = [
-        {"id": number, "name": name, "type": TYPES[name], "required": name == "id"}
-        for number, name in enumerate(columns, 1)
-    ]
-    return Schema.model_validate({"type": "struct", "schema-id": 0, "fields": fields})
-
-
-def row(number: int) -> Row:
-    """Each third one has NULL in all columns but ``id``."""
-    if number % 3 == 2:
-        return {**dict.fromkeys(TYPES), "id": number}
-    key = uuid.UUID(int=(number * 0x1F << 120) + number)
-    time = dt.time(number, 59, 7, 123456 + number)
-    nested = {"a": uuid.UUID(int=number), "b": time} if number else None
-    fixed = bytes([number, 255, 0])
-    return {"id": number, "u": key, "n": number * 10, "t": time, "f": fixed, "s": nested}
-
-
-ROWS = [row(number) for number in range(9)]
-
-
-def new(number: int, n: int | None = None) -> Row:
-    return {**dict.fromkeys(TYPES), "id": number, "n": n}
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Tables that Java fills, and statements of this project on them."""
-
-    judge: IcebergSpark
-    spark: SparkSession
-
-    def made(
-        self,
-        mode: str = MODES[0],
-        *,
-        columns: Sequence[str] = tuple(TYPES),
-        rows: Sequence[Row] = ROWS,
-        partition: tuple[str, str] | None = None,
-    ) -> str:
-        """The name of a new table."""
-        name, schema = f"db.t{uuid.uuid4().hex[:8]}", schema_of(columns)
-        modes = {f"write.{each}.mode": mode for each in ("merge", "update", "delete")}
-        spec = spec_by(schema, *partition) if partition else UNPARTITIONED_PARTITION_SPEC
-        self.judge.library().create_table(name, schema, partition_spec=spec, properties=modes)
-        if rows:
-            self.judge.append(name, [{each: found[each] for each in columns} for found in rows])
-        return name
-
-    def run(self, text: str, *sources: Source, dry_run: bool = False) -> JobResult:
-        parsed = parse_statement(text, [each.name for each in sources])
-        request = JobRequest(
-            operation_id=uuid.uuid4().hex,
-            target=parsed.target,
-            catalog=catalog_of(self.judge),
-            statement=parsed.statement,
-            sources=(*sources, *parsed.sources),
-            dry_run=dry_run,
-        )
-        return run(request, self.spark)
-
-    def done(self, text: str, *sources: Source, dry_run: bool = False) -> JobResult:
-        result = self.run(text, *sources, dry_run=dry_run)
-        assert result.error is None, (text, result.error)
-        return result
-
-    def refused(self, text: str, *sources: Source) -> str:
-        """The message."""
-        error = self.run(text, *sources).error
-        assert error is not None, text
-        assert error.code == ErrorCode.NOT_SUPPORTED.name, (text, error)
-        return error.message
-
-    def query(self, text: str, *tables: str) -> JobResult:
-        """Run a query over tables, which it calls ``s0``, ``s1`` …"""
-        sources = [TableSource(f"s{i}", TableName.parse(each)) for i, each in enumerate(tables)]
-        request = JobRequest(
-            operation_id=uuid.uuid4().hex,
-            target=None,
-            catalog=catalog_of(self.judge),
-            statement=QuerySpec("q", 100),
-            sources=(*sources, SqlSource("q", text)),
-        )
-        return run(request, self.spark)
-
-    def loaded(self, name: str) -> Any:
-        """The table as pyiceberg opens it."""
-        return self.judge.library().load_table(name)
-
-    def assert_rows(self, name: str, wanted: Sequence[Row]) -> None:
-        """Check the rows as Java and pyiceberg read them."""
-        # pyiceberg fails on an empty table with a UUID.
-        found = self.loaded(name).scan().to_arrow().to_pylist() if wanted else []
-        assert sorted(map(repr, map(_plain, found))) == sorted(map(repr, map(_plain, wanted)))
-        by_java = self.judge.records(name)
-        assert sorted(map(repr, by_java)) == sorted(map(repr, map(_java, wanted)))
-
-    def elements(self, name: str) -> list[Any]:
-        """What the footer of each data file says of the columns."""
-        found = [footers.read_footer(pa.OSFile(path)).fields for path in self.paths(name)]
-        return [footers.items(each[footers.FileField.SCHEMA])[1:] for each in found]
-
-    def paths(self, name: str) -> list[str]:
-        tasks = self.loaded(name).scan().plan_files()
-        return [urlsplit(task.file.file_path).path for task in tasks]
-
-
-def _plain(value: Any) -> Any:
-    """pyiceberg has bytes for a UUID."""
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return value.bytes if isinstance(value, uuid.UUID) else value
-
-
-def _java(found: Row) -> Row:
-    return {name: _java_text(value) for name, value in found.items()}
-
-
-def _java_text(value: Any) -> Any:
-    if isinstance(value, dict):
-        return f"Record({', '.join(map(str, value.values()))})"
-    return str(value) if isinstance(value, uuid.UUID | dt.time) else value
-
-
-@pytest.fixture(scope="module")
-def tables(iceberg_spark: IcebergSpark, spark: SparkSession) -> Tables:
-    return Tables(iceberg_spark, spark)
+__all__ = ["tables"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -355,106 +193,12 @@ def test_partitions_of_such_a_column(tables: Tables, transform: str) -> None:
     assert "column u has the type uuid, and partitions are or were made of it" in message
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("SELECT id, n FROM s0 WHERE id < 2 ORDER BY id", ((0, 0), (1, 10))),
-        ("SELECT count(*) FROM s0", ((9,),)),
-        ("WITH c AS (SELECT id FROM s0) SELECT * FROM c WHERE id = 3", ((3,),)),
-        ("SELECT a.id FROM s0 a JOIN s0 b ON a.id = b.n", ((0,),)),
-    ],
-)
-def test_queries_of_other_columns(
-    tables: Tables, source: str, text: str, rows: tuple[tuple[int, ...], ...]
-) -> None:
-    result = tables.query(text, source)
-
-    assert result.query is not None, result.error
-    assert result.query.rows == rows
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SELECT * FROM s0",
-        "TABLE s0",
-        "SELECT u FROM s0",
-        "SELECT id FROM s0 WHERE t IS NULL",
-        "SELECT id FROM s0 ORDER BY f",
-        "SELECT count(s) FROM s0",
-        "SELECT id FROM (SELECT * FROM s0)",
-        "SELECT a.id FROM s0 a JOIN s0 b USING (u)",
-        "SELECT id FROM s0 WHERE EXISTS (SELECT 1 FROM s0 b WHERE b.u = s0.u)",
-        "SELECT * FROM s0 WHERE false",
-    ],
-)
-def test_queries_that_use_them(tables: Tables, source: str, text: str) -> None:
-    error = tables.query(text, source).error
-
-    assert error is not None
-    assert error.code == ErrorCode.NOT_SUPPORTED.name
-    assert "has the type" in error.message
-
-
-@pytest.fixture(scope="module")
-def source(tables: Tables) -> str:
-    return tables.made()
-
-
-def test_a_use_that_was_not_seen_ends_the_statement(tables: Tables, source: str) -> None:
-    connector, name = opened(tables.judge), TableName.parse(source)
-    frame = open_source(tables.spark, TableSource("s0", name), connector, {}).frame
-
-    assert frame.where("id = 3").select("n").collect()[0].n == 30
-    with pytest.raises(Exception, match="column u has the type uuid"):
-        frame.selectExpr("count(u)").collect()
-
-
-def test_a_table_that_was_to_be_created(tables: Tables, source: str) -> None:
+def test_a_table_that_was_to_be_created(tables: Tables) -> None:
+    name = TableName.parse(tables.made(rows=()))
     columns = (ColumnSpec("id", "INT", nullable=False), ColumnSpec("u", "STRING"))
 
     with pytest.raises(JobError) as caught:
-        opened(tables.judge).metadata.create_table(
-            TableName.parse(source), CreateTableSpec(columns)
-        )
+        opened(tables.judge).metadata.create_table(name, CreateTableSpec(columns))
 
     assert caught.value.code is ErrorCode.TABLE_DIFFERS
     assert "column u is uuid, not STRING" in caught.value.message
-
-
-def of_version_3(tables: Tables, column: str, *rows: str) -> str:
-    """The name of a table of Spark with Iceberg with ``id`` and another column."""
-    name = f"db.t{uuid.uuid4().hex[:8]}"
-    tables.judge.sql(
-        f"CREATE TABLE {CATALOG}.{name} (id INT, {column}) USING iceberg"
-        " TBLPROPERTIES ('format-version' = '3')",
-        *(f"INSERT INTO {CATALOG}.{name} SELECT {row}" for row in rows),
-    )
-    return name
-
-
-def test_types_of_version_3(tables: Tables) -> None:
-    name = of_version_3(tables, "v BIGINT", "id, 1000 FROM VALUES (1), (2) AS r (id)")
-    tables.judge.sql(f"DELETE FROM {CATALOG}.{name} WHERE id = 2")
-    # Spark has no statement for this type.
-    path = Path(urlsplit(tables.loaded(name).metadata_location).path)
-    text = path.read_text()
-    assert text.count('"type":"long"') == 1
-    path.write_text(text.replace('"type":"long"', '"type":"timestamp_ns"'))
-
-    found, refused = (tables.query(f"SELECT {each} FROM s0", name) for each in ("id", "*"))
-
-    assert found.query is not None, found.error
-    assert found.query.rows == ((1,),)
-    assert refused.error is not None
-    assert "column v has the type timestamp_ns" in refused.error.message
-
-
-def test_a_type_that_pyiceberg_does_not_know(tables: Tables) -> None:
-    name = of_version_3(tables, "v VARIANT")
-
-    error = tables.query("SELECT id FROM s0", name).error
-
-    assert error is not None
-    assert error.code == ErrorCode.NOT_SUPPORTED.name
-    assert "fields.1.type: Value error, Unsupported field type: 'variant'" in error.message
