@@ -39,7 +39,7 @@ def require_recorded(
 
 
 def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
-    if found.equals(recorded) or _plain(found).equals(recorded):
+    if without_extension(found).equals(recorded) or _plain(found).equals(recorded):
         return
     found = _plain(found)
     # Writers choose the unit of timestamps.
@@ -56,9 +56,15 @@ def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
         raise pa.ArrowInvalid(f"column {path} holds {found}, but its schema says {recorded}")
 
 
+def without_extension(kind: pa.DataType) -> pa.DataType:
+    """The type as which a file stores one of Arrow's extensions, such as its UUID."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
 def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
+    kind = without_extension(kind)
     return pa.binary() if pa.types.is_fixed_size_binary(kind) else _ALIKE.get(kind, kind)
 
 

@@ -21,6 +21,7 @@ from spark_jobs.connectors.iceberg.format.schema import (
 )
 from spark_jobs.connectors.iceberg.format.values import default_value
 from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.recorded_columns import without_extension
 from spark_jobs.errors import NotSupportedError
 
 NameMapping = Sequence[Mapping[str, Any]]
@@ -177,6 +178,7 @@ def _is_list(kind: pa.DataType) -> bool:
 def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
+    kind = without_extension(kind)
     return _PLAIN.get(kind, kind)
 
 
