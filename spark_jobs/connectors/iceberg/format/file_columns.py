@@ -21,17 +21,11 @@ from spark_jobs.connectors.iceberg.format.schema import (
 )
 from spark_jobs.connectors.iceberg.format.values import default_value
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.recorded_columns import without_extension
+from spark_jobs.datafiles.recorded_columns import plain_type
 from spark_jobs.errors import NotSupportedError
 
 NameMapping = Sequence[Mapping[str, Any]]
 Constants = Mapping[int, pa.Scalar]
-_PLAIN: Final = {
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
-}
 # Types whose values are read as those of the other one.
 _PROMOTED: Final = {
     "int": (pa.int8(), pa.int16(), pa.int32()),
@@ -136,7 +130,7 @@ def _mapping(
 def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
     kind = field.type
     parts: tuple[FieldMapping, ...] = ()
-    stored = _plain(found.type)
+    stored = plain_type(found.type)
     if kind.is_primitive:
         stored = _leaf(field.name, kind, stored)
     else:
@@ -173,13 +167,6 @@ def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    kind = without_extension(kind)
-    return _PLAIN.get(kind, kind)
 
 
 def _leaf(name: str, kind: IcebergType, stored: pa.DataType) -> pa.DataType:
