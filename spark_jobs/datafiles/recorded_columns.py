@@ -39,8 +39,9 @@ def require_recorded(
 
 
 def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
-    found = _plain(found)
-    if found.equals(recorded):
+    found = plain_type(found)
+    is_binary = pa.types.is_fixed_size_binary(found) and recorded.equals(pa.binary())
+    if is_binary or found.equals(recorded):
         return
     # Writers choose the unit of timestamps.
     if pa.types.is_timestamp(found) and pa.types.is_timestamp(recorded):
@@ -56,10 +57,13 @@ def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
         raise pa.ArrowInvalid(f"column {path} holds {found}, but its schema says {recorded}")
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type with the same values that is no dictionary, extension, view or large type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return pa.binary() if pa.types.is_fixed_size_binary(kind) else _ALIKE.get(kind, kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return _ALIKE.get(kind, kind)
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -69,6 +69,8 @@ class TableHandle:
     ``partition_keys`` are columns by which all files are partitioned. A table for which that does
     not hold has none, and ``partition_fields`` instead: statements that replace partitions go by
     them, others only by the ranges of files.
+    ``opaque_columns`` are further ones, of types that Spark does not have, with the format's own
+    names of these: no statement uses them, rows keep their values there, and new rows have NULL.
     """
 
     name: TableName
@@ -81,6 +83,7 @@ class TableHandle:
     fixed_columns: tuple[str, ...] = ()
     has_identities: bool = False
     partition_fields: tuple[PartitionField, ...] = ()
+    opaque_columns: tuple[Column, ...] = ()
 
     @property
     def partitioned_by(self) -> tuple[PartitionField, ...]:

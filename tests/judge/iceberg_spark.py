@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import multiprocessing
 import traceback
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from multiprocessing.connection import Connection
@@ -71,6 +73,13 @@ class IcebergSpark:
             "catalog-name": CATALOG,
         }
 
+    def library(self) -> Any:
+        """The catalog as pyiceberg opens it."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        options = self.options
+        return SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
+
     def sql(self, *statements: str) -> list[dict[str, Any]]:
         """Run statements; the rows of the last one.
 
@@ -87,7 +96,23 @@ class IcebergSpark:
         """
         self._asked("expire", table)
 
-    def _asked(self, *request: str) -> list[dict[str, Any]]:
+    def append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Let Iceberg's library, without Spark, write rows to a new file, but none with BIGINT.
+
+        Raises:
+            IcebergSparkError: it failed.
+        """
+        self._asked("append", table, rows)
+
+    def records(self, table: str) -> list[dict[str, Any]]:
+        """The rows as Iceberg's library, without Spark, reads them, with some values as texts.
+
+        Raises:
+            IcebergSparkError: it failed.
+        """
+        return self._asked("records", table)
+
+    def _asked(self, *request: Any) -> list[dict[str, Any]]:
         with self._turn:
             self._pipe.send(request)
             return self._answer()
@@ -150,7 +175,12 @@ def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> Non
     session.sparkContext.setLogLevel("OFF")
     session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
     pipe.send((False, []))
-    acts = {"sql": partial(_rows, session), "expire": partial(_expire, session)}
+    acts = {
+        "sql": partial(_rows, session),
+        "expire": partial(_expire, session),
+        "append": partial(_append, session),
+        "records": partial(_records, session),
+    }
     while True:
         try:
             act, *arguments = pipe.recv()
@@ -171,7 +201,59 @@ def _rows(session: Any, *statements: str) -> list[dict[str, Any]]:
 
 
 def _expire(session: Any, name: str) -> list[dict[str, Any]]:
-    util = session._jvm.org.apache.iceberg.spark.Spark3Util
-    table = util.loadIcebergTable(session._jsparkSession, f"{CATALOG}.{name}")
-    table.expireSnapshots().expireOlderThan(_FAR_AWAY).retainLast(1).commit()
+    _table(session, name).expireSnapshots().expireOlderThan(_FAR_AWAY).retainLast(1).commit()
     return []
+
+
+def _append(session: Any, name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    table, java = _table(session, name), session._jvm
+    iceberg = java.org.apache.iceberg
+    path = f"{table.location()}/data/java-{uuid.uuid4()}.parquet"
+    output = iceberg.encryption.EncryptedFiles.plainAsEncryptedOutput(
+        table.io().newOutputFile(path)
+    )
+    builder = getattr(iceberg.data, "GenericFileWriterFactory$Builder")
+    writer = builder(table).build().newDataWriter(output, table.spec(), None)
+    for row in rows:
+        writer.write(_record(java, table.schema().asStruct(), row))
+    writer.close()
+    table.newAppend().appendFile(writer.toDataFile()).commit()
+    return []
+
+
+def _record(java: Any, struct: Any, values: Mapping[str, Any]) -> Any:
+    record = java.org.apache.iceberg.data.GenericRecord.create(struct)
+    for name, value in values.items():
+        record.setField(name, _java_value(java, struct.fieldType(name), value))
+    return record
+
+
+def _java_value(java: Any, kind: Any, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _record(java, kind.asStructType(), value)
+    if isinstance(value, uuid.UUID):
+        return java.java.util.UUID.fromString(str(value))
+    if isinstance(value, dt.time):
+        return java.java.time.LocalTime.parse(value.isoformat())
+    return value
+
+
+def _records(session: Any, name: str) -> list[dict[str, Any]]:
+    table = _table(session, name)
+    columns = [each.name() for each in table.schema().columns()]
+    found = session._jvm.org.apache.iceberg.data.IcebergGenerics.read(table).build()
+    records, rows = found.iterator(), []
+    while records.hasNext():
+        record = records.next()
+        rows.append({column: _python_value(record.getField(column)) for column in columns})
+    found.close()
+    return rows
+
+
+def _python_value(value: Any) -> Any:
+    return value.toString() if hasattr(value, "getClass") else value
+
+
+def _table(session: Any, name: str) -> Any:
+    util = session._jvm.org.apache.iceberg.spark.Spark3Util
+    return util.loadIcebergTable(session._jsparkSession, f"{CATALOG}.{name}")

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from spark_jobs.connectors.iceberg.format.schema import (
-    IcebergField,
-    UnknownTypeError,
-    all_fields,
-    arrow_type,
-    spark_type,
-)
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -87,11 +81,12 @@ class IcebergMetadata(ConnectorMetadata):
             pinned = PinnedTable(loaded.table, loaded.storage, branch, snapshot, fields)
             return TableHandle(
                 name=name,
-                columns=tuple(_columns(fields)),
+                columns=tuple(_columns(pinned.columns)),
                 partition_keys=(),
                 snapshot_id=snapshot_id,
                 native=pinned,
                 partition_fields=partition_fields(pinned),
+                opaque_columns=tuple(_columns(pinned.opaque)),
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
@@ -137,6 +132,24 @@ class IcebergMetadata(ConnectorMetadata):
         """
         refuse_unwritable(table.name, pinned_table(table))
 
+    def require_supported(
+        self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
+    ) -> None:
+        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns.
+
+        Raises:
+            NotSupportedError: names the columns.
+        """
+        del deletes
+        derived = insert_layout(pinned_table(table)).derived
+        moving = sorted(assigned.intersection(derived.inputs if derived else ()))
+        for column in table.opaque_columns if moving else ():
+            raise NotSupportedError(
+                f"{table.name}: an UPDATE of {moving[0]}, a source of partitions, moves rows, whose"
+                f" values of {column.name}, of the type {column.type}, cannot be carried.",
+                "Run this statement with Iceberg's own engines.",
+            )
+
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """An UPDATE needs only the assigned columns: others are read from the file."""
         del table
@@ -161,8 +174,7 @@ def _refuse_name(name: TableName) -> None:
     table, mark, branch = name.table.partition(BRANCH_MARK)
     if "$" in table or (mark and not branch):
         raise NotSupportedError(
-            f"{name} is a metadata table.",
-            "Name the table itself, or a branch: table$branch_name.",
+            f"{name} is a metadata table.", "Name the table itself, or a branch: table$branch_name."
         )
 
 
@@ -179,8 +191,6 @@ def _refuse_unreadable(name: TableName, metadata: object, fields: tuple[IcebergF
                 f"{name}: names of columns that begin with {RESERVED_PREFIX} are reserved.",
                 f"Rename column {field.name}.",
             )
-        for each in all_fields([field]):
-            _refuse_type(name, field, each)
     counts = Counter(each.name.lower() for each in fields)
     doubled = next((each for each, count in counts.items() if count > 1), None)
     if doubled is not None:
@@ -190,18 +200,7 @@ def _refuse_unreadable(name: TableName, metadata: object, fields: tuple[IcebergF
         )
 
 
-def _refuse_type(name: TableName, column: IcebergField, field: IcebergField) -> None:
-    try:
-        spark_type(field.type)
-        arrow_type(field.type)
-    except UnknownTypeError as error:
-        raise NotSupportedError(
-            f"{name}: column {column.name} has the type {error}, which is not supported, whether a "
-            "statement uses it or not: new files could not hold its values as they are.",
-            "Change its type, or run the statement with the engine that made the table.",
-        ) from None
-
-
-def _columns(fields: tuple[IcebergField, ...]) -> Iterator[Column]:
+def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:
     for each in fields:
-        yield Column(each.name, spark_type(each.type), not each.required, each.comment)
+        kind = opaque_type(each.type) or spark_type(each.type)
+        yield Column(each.name, kind, not each.required, each.comment)

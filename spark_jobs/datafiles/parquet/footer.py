@@ -17,7 +17,7 @@ from spark_jobs.datafiles.parquet import thrift
 from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, Value, i64, list_of
 
 MAGIC: Final = b"PAR1"
-_TRAILER: Final = 8
+TRAILER: Final = 8
 _GUESS: Final = 64 * 1024
 _MAX_GROUP_ROWS: Final = 2**26
 
@@ -127,14 +127,14 @@ def read_footer(file: pa.NativeFile) -> Footer:
     """
     size = file.size()
     tail = file.read_at(min(size, _GUESS), max(size - _GUESS, 0))
-    if tail[-4:] != MAGIC or size < len(MAGIC) + _TRAILER:
+    if tail[-4:] != MAGIC or size < len(MAGIC) + TRAILER:
         raise NotSpliceableError("its footer is encrypted, or it is not a parquet file")
-    length = int.from_bytes(tail[-_TRAILER:-4], "little")
-    if length + _TRAILER > size:
+    length = int.from_bytes(tail[-TRAILER:-4], "little")
+    if length + TRAILER > size:
         raise NotSpliceableError("its footer would be longer than the file")
-    if length + _TRAILER > len(tail):
-        tail = file.read_at(length + _TRAILER, size - length - _TRAILER)
-    return parse_footer(tail[-_TRAILER - length : -_TRAILER])
+    if length + TRAILER > len(tail):
+        tail = file.read_at(length + TRAILER, size - length - TRAILER)
+    return parse_footer(tail[-TRAILER - length : -TRAILER])
 
 
 def parse_footer(raw: bytes) -> Footer:

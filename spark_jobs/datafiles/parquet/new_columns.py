@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet import thrift
+from spark_jobs.datafiles.parquet.annotations import annotated
 from spark_jobs.datafiles.parquet.footer import (
     ElementField,
     FileField,
@@ -62,7 +63,8 @@ def new_columns(footer: Footer, mappings: Sequence[FieldMapping] | None) -> list
         if source is not None and mapping.is_copy:
             stored = _renamed(source, mapping.field.name)
         leaves = range(leaf, leaf + len(stored.leaves))
-        column = TopColumn(stored.name, stored.elements, leaves, stored.field)
+        elements = tuple(annotated(stored.elements, [mapping.field]))
+        column = TopColumn(stored.name, elements, leaves, stored.field)
         columns.append(NewColumn(column, source, mapping, tuple(leaf_paths(column.elements))))
         leaf = leaves.stop
     return columns

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from spark_jobs.datafiles.parquet.annotations import AnnotatingStream
 from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
 from spark_jobs.datafiles.statistics import ColumnStatistics, StatisticsCollector
 from spark_jobs.storage.files import make_folder
@@ -49,6 +50,9 @@ class ParquetFileWriter:
         self._compression = compression
         self._options = options
         self._writer: pq.ParquetWriter | None = None
+        self._annotating: AnnotatingStream | None = None
+        if AnnotatingStream.needed(schema):
+            self._annotating = AnnotatingStream(self._stream, schema)
 
     @property
     def bytes_written(self) -> int:
@@ -66,7 +70,13 @@ class ParquetFileWriter:
 
     def finish(self) -> WrittenFile:
         """Write the footer and close the file."""
-        self._opened(self._schema.empty_table()).close()
+        writer = self._opened(self._schema.empty_table())
+        if self._annotating is None:
+            writer.close()
+        else:
+            self._annotating.begin_end()
+            writer.close()
+            self._annotating.finish()
         size = self.bytes_written
         self._stream.close()
         return WrittenFile(self._path, size, self._rows, self._statistics.result())
@@ -83,5 +93,6 @@ class ParquetFileWriter:
         if self._writer is None:
             options = self._options or ParquetOptions.for_rows(first)
             arguments = options.writer_arguments(self._compression)
-            self._writer = pq.ParquetWriter(self._stream, self._schema, **arguments)
+            sink = self._annotating or self._stream
+            self._writer = pq.ParquetWriter(sink, self._schema, **arguments)
         return self._writer

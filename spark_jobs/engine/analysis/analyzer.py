@@ -24,6 +24,7 @@ from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer
 from spark_jobs.engine.analysis.char_columns import char_lengths, noted_lengths, without_lengths
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
+from spark_jobs.engine.analysis.opaque_columns import opaque_fields, opaque_types
 from spark_jobs.engine.analysis.read_set import filtered_read_set, target_read_set
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.runtime.older_spark import parsed_type
@@ -45,21 +46,21 @@ _EVERY_ROW = Expression("TRUE", frozenset(), frozenset(), BooleanType(), determi
 
 
 def target_frame(spark: SparkSession, table: TableHandle) -> DataFrame:
-    """An empty frame with the table's columns."""
+    """An empty frame with the table's columns, opaque ones behind the others."""
     fields = [StructField(column.name, frame_type(column.type)) for column in table.columns]
-    return spark.createDataFrame([], StructType(fields))
+    return spark.createDataFrame([], StructType([*fields, *opaque_fields(table)]))
 
 
 def target_side(spark: SparkSession, alias: str, table: TableHandle) -> Side:
     """The table as expressions see it."""
-    lengths = char_lengths(declared_types(table))
-    return Side(alias, target_frame(spark, table), lengths, table.added_columns)
+    lengths, frame = char_lengths(declared_types(table)), target_frame(spark, table)
+    return Side(alias, frame, lengths, table.added_columns, opaque_types(frame.schema))
 
 
 def source_side(spark: SparkSession, alias: str, schema: StructType) -> Side:
     """The columns of a source as expressions see them."""
     frame = spark.createDataFrame([], without_lengths(schema))
-    return Side(alias, frame, noted_lengths(schema))
+    return Side(alias, frame, noted_lengths(schema), opaque=opaque_types(schema))
 
 
 def analyze_merge(
@@ -90,7 +91,7 @@ def analyze_merge(
         on=on,
         cases=cases,
         strict=spec.cardinality == "strict",
-        target_types={field.name: field.dataType for field in target.frame.schema},
+        target_types=_frame_types(target),
         stored_types=types,
         read_set=target_read_set(expressions, spec),
     )
@@ -138,7 +139,7 @@ def analyze_filtered(
         on=on,
         cases=(case,),
         strict=False,
-        target_types={field.name: field.dataType for field in target.frame.schema},
+        target_types=_frame_types(target),
         stored_types=types,
         read_set=filtered_read_set(on),
     )
@@ -147,6 +148,12 @@ def analyze_filtered(
 def declared_types(table: TableHandle) -> dict[str, DataType]:
     """The declared types of the table's columns, including string lengths."""
     return {column.name: parsed_type(column.type) for column in table.columns}
+
+
+def _frame_types(target: Side) -> dict[str, DataType]:
+    """The types in frames of the target's columns that statements can use."""
+    fields = target.frame.schema.fields
+    return {each.name: each.dataType for each in fields if each.name not in target.opaque}
 
 
 def refuse_reserved_names(names: Sequence[str], side: str) -> None:

@@ -21,6 +21,7 @@ from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
 from spark_jobs.engine.analysis.missing_fields import completed
 from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
+from spark_jobs.engine.analysis.opaque_columns import refuse_all_columns, refuse_opaque
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
 from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
@@ -69,6 +70,7 @@ class AssignmentAnalyzer:
         return self._all(self.source, isinstance(action, UpdateAllAction), where)
 
     def _all(self, source: Side, is_update: bool, where: str) -> dict[str, Expression]:
+        refuse_all_columns(self.table, "*", where)
         values: dict[str, Expression] = {}
         for column in self.table.columns:
             if not self.evolves or find_name(column.name, source.columns):
@@ -113,6 +115,8 @@ class AssignmentAnalyzer:
 
     def _inserted(self, action: InsertAction, sees: str, where: str) -> dict[str, Expression]:
         known = [name for name in self.table.column_names if name not in self.table.added_columns]
+        if not action.columns:
+            refuse_all_columns(self.table, "an INSERT without columns", where)
         names = action.columns or tuple(map(quote, known))
         if len(names) != len(action.values):
             raise AnalysisError(
@@ -139,6 +143,8 @@ class AssignmentAnalyzer:
             place = f"value of {column.name} in {where}"
             found = self._value(column, value, sees, place)
             given[column.name] = self._completed(found, (column.name,), None)
+        for column in self.table.opaque_columns:
+            self._left_out(column, where)
         return {
             column.name: given.get(column.name) or self._left_out(column, where)
             for column in self.table.columns
@@ -182,6 +188,7 @@ class AssignmentAnalyzer:
         return replace(self.expressions.column_of(self.target, column), type=declared)
 
     def _same_name(self, name: str, source: Side, where: str) -> Expression:
+        refuse_opaque(source.opaque, [name], where)
         found = [each for each in source.columns if each.lower() == name.lower()]
         if len(found) == 1:
             return self.expressions.column_of(source, found[0])
@@ -208,6 +215,7 @@ class AssignmentAnalyzer:
                 column = next(each for each in self.table.columns if each.name == found)
                 fields = field_path(found, self.stored_types[found], names[1:], where)
                 return column, fields
+            refuse_opaque(self.target.opaque, names[:1], where)
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
             f"{where}: {text} is not a column of {self.table.name}",

@@ -7,7 +7,7 @@ PySpark version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,16 +84,30 @@ def _reading(expression: Any) -> ReadingExpression:
     others: set[str] = set()
     for plan in subquery_plans(expression):
         _collect_subquery(plan, used, views, others)
+    return ReadingExpression(
+        attributes=ids(expression.references()),
+        deterministic=bool(expression.deterministic()),
+        view_columns=_columns_by_view(views, used),
+        other_relations=frozenset(others),
+    )
+
+
+def _columns_by_view(
+    views: Iterable[tuple[str, dict[int, str]]], used: set[int]
+) -> dict[str, frozenset[str]]:
     columns: dict[str, frozenset[str]] = {}
     for name, output in views:
         read = {column for key, column in output.items() if key in used}
         columns[name] = columns.get(name, frozenset()) | read
-    return ReadingExpression(
-        attributes=ids(expression.references()),
-        deterministic=bool(expression.deterministic()),
-        view_columns=columns,
-        other_relations=frozenset(others),
-    )
+    return columns
+
+
+def view_columns(frame: DataFrame) -> dict[str, frozenset[str]]:
+    """The columns that the query of ``frame`` reads, also by ``*``, by the name of the view."""
+    used: set[int] = set()
+    views: list[tuple[str, dict[int, str]]] = []
+    _collect_subquery(frame._jdf.queryExecution().analyzed(), used, views, set())
+    return _columns_by_view(views, used)
 
 
 def compared_in_value(frame: DataFrame) -> list[tuple[Operand, ...]]:

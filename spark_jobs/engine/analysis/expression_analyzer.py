@@ -33,6 +33,7 @@ from spark_jobs.engine.analysis.expression_parser import (
     parse_expression,
 )
 from spark_jobs.engine.analysis.expressions import Expression, JoinKey, Side
+from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.runtime.names import column_of, find_name, qualify
 from spark_jobs.errors import AnalysisError, ErrorCode, RequestError
@@ -85,7 +86,7 @@ class ExpressionAnalyzer:
         found = qualified_column(text, self._sides[sees])
         if found is None or not self._is_name(found.alias):
             return None
-        self._refuse_added([(found.side.alias, found.column)], where)
+        self._refuse_unusable([(found.side.alias, found.column)], where)
         return replace(self.column_of(found.side, found.column), text=text)
 
     def _is_name(self, alias: str) -> bool:
@@ -108,13 +109,14 @@ class ExpressionAnalyzer:
             frame = self._frames[sees].selectExpr(f"{text}\n\n AS value")
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
+            self._refuse_opaque_names(parsed, sees, where)
             raise self._errors.translated(error, text, where) from None
         selected = selected_expression(frame)
         for operator in selected.operators:
             if operator in NOT_A_ROW_EXPRESSION:
                 raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
-        self._refuse_added(owned, where)
+        self._refuse_unusable(owned, where)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
         return Expression(
@@ -175,6 +177,8 @@ class ExpressionAnalyzer:
                 f"{where}: {text!r} reads data that is not a source of the statement",
                 "Add the table or the files to the sources and read them by that name.",
             )
+        self._refuse_unusable([self._owners[key] for key in found.attributes], where)
+        refuse_opaque_reads(self._spark, found.view_columns, where)
         return Expression(
             text=text,
             target_columns=frozenset(self._owners[key][1] for key in found.attributes),
@@ -258,7 +262,16 @@ class ExpressionAnalyzer:
             source_column=None if target else name,
         )
 
-    def _refuse_added(self, owned: Sequence[tuple[str, str]], where: str) -> None:
+    def _refuse_opaque_names(self, parsed: ParsedExpression, sees: str, where: str) -> None:
+        """Refuse what fails because of a column that is not what it is in the frame."""
+        names = [part for name in parsed.names for part in name.parts[:2]]
+        for side in self._sides[sees]:
+            refuse_opaque(side.opaque, names, where)
+
+    def _refuse_unusable(self, owned: Sequence[tuple[str, str]], where: str) -> None:
+        """Refuse columns that the statement adds, and those of types that Spark does not have."""
+        for side in self._sides["both" if self._source else "target"]:
+            refuse_opaque(side.opaque, [name for a, name in owned if a == side.alias], where)
         for alias, name in owned:
             if alias == self._target.alias and name in self._target.added:
                 raise AnalysisError(

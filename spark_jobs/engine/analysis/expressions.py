@@ -16,13 +16,15 @@ class Side:
     """One input of the join as expressions see it: its alias and an empty frame of its columns.
 
     ``char_lengths``: the lengths of its CHAR columns. ``added``: columns that the statement adds; a
-    bare name that the other side has too does not mean them.
+    bare name that the other side has too does not mean them. ``opaque``: the types of the columns
+    that no expression may use, by name.
     """
 
     alias: str
     frame: DataFrame
     char_lengths: Mapping[str, int] = field(default_factory=dict)
     added: tuple[str, ...] = ()
+    opaque: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:

@@ -15,10 +15,15 @@ from spark_jobs.contract.inserts import (
     InsertStatement,
 )
 from spark_jobs.contract.statements import InsertAction
-from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_frame
+from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_side
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
+from spark_jobs.engine.analysis.opaque_columns import (
+    opaque_types,
+    refuse_all_columns,
+    refuse_opaque,
+)
 from spark_jobs.engine.analysis.partition_specs import Constants
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of, find_name
@@ -94,11 +99,13 @@ def analyze_insert(
     """
     refuse_reserved_names(table.column_names, "target")
     types = declared_types(table)
-    target = Side(_TARGET, target_frame(spark, table))
+    refuse_opaque(opaque_types(schema), schema.names, f"{_LABEL}: the source")
+    target = target_side(spark, _TARGET, table)
     source = Side(_SOURCE, by_index(spark.createDataFrame([], schema)))
     expressions = ExpressionAnalyzer(spark, target, source)
     columns = _source_columns(schema.names)
     if spec.by_name:
+        refuse_opaque(target.opaque, [column.name for column in columns], f"{_LABEL} BY NAME")
         names = _by_name(table, [column.name for column in columns])
     else:
         names = _by_position(spec, table, len(columns))
@@ -165,6 +172,7 @@ def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[
     if spec.columns:
         wanted = list(spec.columns)
     else:
+        refuse_all_columns(table, "leaving out the list of columns", _LABEL)
         _require_added_last(table)
         named_fields = {split_name(name)[0].lower() for name in spec.partition}
         fixed = {

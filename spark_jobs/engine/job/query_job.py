@@ -12,6 +12,7 @@ from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.query import MOST_BYTES, QueryColumn, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
@@ -84,6 +85,7 @@ class QueryJob:
         return replace(OperationLog.ended(self.request, "unchanged", metrics), query=report)
 
     def _report(self, frame: DataFrame, lease: Lease) -> QueryReport:
+        refuse_opaque(opaque_types(frame.schema), frame.columns, self.spec.source)
         columns = tuple(QueryColumn(f.name, f.dataType.simpleString()) for f in frame.schema)
         output = query_output(self.spark, self.connector, self.spec, self.request.operation_id)
         if output is not None:

@@ -13,7 +13,9 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.analysis.analyzer import declared_types
+from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
+from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
@@ -72,6 +74,7 @@ def open_source(
     Raises:
         CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
         RequestError, NotSupportedError: an option or a type of landed files.
+        NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
         opened = _open(spark, source, connector, pinned)
@@ -90,7 +93,10 @@ def _open(
     if isinstance(source, FileSource):
         return _open_files(spark, source, connector)
     if isinstance(source, SqlSource):
-        return OpenSource(spark.sql(source.query), is_pinned=False)
+        frame = spark.sql(source.query)
+        if any(table.opaque_columns for table in pinned.values()):
+            refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
+        return OpenSource(frame, is_pinned=False)
     if source.table not in pinned:
         pinned[source.table] = connector.metadata.load_table(source.table)
     table = pinned[source.table]
@@ -98,7 +104,7 @@ def _open(
     frame = connector.scan.read(spark, table, files, table.column_names)
     frame = frame.select(*map(quote, table.column_names))
     frame = padded(frame, char_lengths(declared_types(table)))
-    return OpenSource(frame, is_pinned=True, table=table)
+    return OpenSource(with_opaque_columns(frame, table), is_pinned=True, table=table)
 
 
 def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -> OpenSource:

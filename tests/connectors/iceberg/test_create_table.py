@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from spark_jobs.contract.request import TableName
@@ -125,10 +124,8 @@ def test_fields_have_the_names_that_java_gives_them(iceberg_spark: IcebergSpark)
         "c0 TIMESTAMP, c1 TIMESTAMP, c2 TIMESTAMP, c3 TIMESTAMP) "
         f"USING iceberg PARTITIONED BY ({', '.join((*units, *others))})"
     )
-    options = iceberg_spark.options
-    by_java = SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
 
-    fields = _fields(by_java.load_table(("db", "named")))
+    fields = _fields(iceberg_spark.library().load_table(("db", "named")))
 
     plain = [
         (f"c{i}", each, f"c{i}_{each}") for i, each in enumerate(("year", "month", "day", "hour"))

@@ -9,14 +9,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
-from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
 from spark_jobs.connectors.iceberg.format.transforms import unscaled
 from spark_jobs.connectors.iceberg.format.values import bound_bytes, signed
-from spark_jobs.connectors.iceberg.table.manifests import (
-    DATA,
-    POSITION_DELETES,
-    ManifestEntry,
-)
+from spark_jobs.connectors.iceberg.table.manifests import DATA, POSITION_DELETES, ManifestEntry
 from spark_jobs.connectors.iceberg.table.partition_ranges import text_after
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.datafiles.statistics import ColumnStatistics
@@ -114,7 +110,7 @@ def _bounds(
 ) -> tuple[bytes | None, bytes | None]:
     low, high = found.minimum, found.maximum
     truncated = _TRUNCATE.fullmatch(mode)
-    if mode == "counts" or low is None or high is None:
+    if mode == "counts" or low is None or high is None or opaque_type(field.type):
         return None, None
     if truncated and field.type.name == "string":
         width = int(truncated[1])
@@ -122,10 +118,7 @@ def _bounds(
     elif truncated and field.type.name == "binary":
         width = int(truncated[1])
         low, high = low[:width], high if len(high) <= width else None
-    return (
-        bound_bytes(field.type, low),
-        None if high is None else bound_bytes(field.type, high),
-    )
+    return (bound_bytes(field.type, low), None if high is None else bound_bytes(field.type, high))
 
 
 def avro_value(kind: Any, value: Any) -> Any:

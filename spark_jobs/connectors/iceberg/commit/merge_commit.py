@@ -126,10 +126,7 @@ class MergeCommit:
     ) -> Any:
         from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
-        new = [
-            *files.manifests(changes.added, DATA),
-            *files.manifests(changes.deletes, DELETES),
-        ]
+        new = [*files.manifests(changes.added, DATA), *files.manifests(changes.deletes, DELETES)]
         kept = _kept(latest, files, changes)
         with reading_metadata(latest.place):
             entries = files.merged([*new, *kept])

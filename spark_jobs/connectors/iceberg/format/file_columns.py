@@ -21,16 +21,11 @@ from spark_jobs.connectors.iceberg.format.schema import (
 )
 from spark_jobs.connectors.iceberg.format.values import default_value
 from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.recorded_columns import plain_type
 from spark_jobs.errors import NotSupportedError
 
 NameMapping = Sequence[Mapping[str, Any]]
 Constants = Mapping[int, pa.Scalar]
-_PLAIN: Final = {
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
-}
 # Types whose values are read as those of the other one.
 _PROMOTED: Final = {
     "int": (pa.int8(), pa.int16(), pa.int32()),
@@ -135,7 +130,7 @@ def _mapping(
 def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
     kind = field.type
     parts: tuple[FieldMapping, ...] = ()
-    stored = _plain(found.type)
+    stored = plain_type(found.type)
     if kind.is_primitive:
         stored = _leaf(field.name, kind, stored)
     else:
@@ -153,14 +148,11 @@ def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
                 for each, child in zip(kind.fields, children, strict=True)
             )
         stored = _nested(stored, parts)
-    source = pa.field(found.name, stored, found.nullable, _id_of(found))
-    return FieldMapping(arrow_field(field), source, parts)
-
-
-def _id_of(field: pa.Field) -> dict[bytes, bytes] | None:
-    """The id of a field of the file, without which it cannot be copied to a new file."""
-    found = (field.metadata or {}).get(FIELD_ID)
-    return None if found is None else {FIELD_ID: found}
+    new, number = arrow_field(field), (found.metadata or {}).get(FIELD_ID)
+    # Without its id, a field cannot be copied to a new file.
+    metadata = None if number is None else {**new.metadata, FIELD_ID: number}
+    source = pa.field(found.name, stored, found.nullable, metadata)
+    return FieldMapping(new, source, parts)
 
 
 def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
@@ -175,12 +167,6 @@ def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
 
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return _PLAIN.get(kind, kind)
 
 
 def _leaf(name: str, kind: IcebergType, stored: pa.DataType) -> pa.DataType:

@@ -6,13 +6,14 @@ Follows the Iceberg specification, "Schemas and Data Types".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.datafiles.parquet.annotations import ANNOTATION
 
 # How pyarrow names the ids of a parquet file's fields.
 FIELD_ID: Final = b"PARQUET:field_id"
@@ -42,11 +43,14 @@ _ARROW: Final = {
     "string": pa.string(),
     "binary": pa.binary(),
 }
+# Types that Spark does not have; pyarrow does not annotate their values as Java does.
+_CARRIED: Final = {"time": pa.time64("us"), "uuid": pa.binary(16)}
+_FIXED: Final = re.compile(r"fixed\[(\d{1,9})\]")
 _DEEPEST: Final = 100
 
 
 class UnknownTypeError(ValueError):
-    """A type that cannot be read here; the message is the type."""
+    """A type that Spark does not have, or that new files cannot have; the message is the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,15 @@ def spark_type(kind: IcebergType) -> str:
     return f"DECIMAL({precision},{scale})"
 
 
+def opaque_type(kind: IcebergType) -> str | None:
+    """The type, ``kind`` or one nested in it, that Spark does not have; None: it has all."""
+    try:
+        spark_type(kind)
+    except UnknownTypeError as error:
+        return str(error)
+    return None
+
+
 _NESTED: Final = {"list": "ARRAY", "map": "MAP"}
 
 
@@ -160,7 +173,7 @@ def arrow_type(kind: IcebergType) -> pa.DataType:
     """The type of its values in Arrow; nested fields have the table's names.
 
     Raises:
-        UnknownTypeError: as ``spark_type``.
+        UnknownTypeError: new files cannot hold its values as they are.
     """
     if kind.name == "struct":
         return pa.struct([arrow_field(each) for each in kind.fields])
@@ -168,17 +181,15 @@ def arrow_type(kind: IcebergType) -> pa.DataType:
         return pa.list_(arrow_field(kind.fields[0]))
     if kind.name == "map":
         return pa.map_(*(arrow_field(each) for each in kind.fields))
-    return _ARROW.get(kind.name) or pa.decimal128(*decimal_of(kind))
+    if found := _FIXED.fullmatch(kind.name):
+        return pa.binary(int(found[1]))
+    known = _ARROW.get(kind.name) or _CARRIED.get(kind.name)
+    return known or pa.decimal128(*decimal_of(kind))
 
 
 def arrow_field(field: IcebergField) -> pa.Field:
     """The field in Arrow, with its id, as parquet files store it; raises as ``arrow_type``."""
     metadata = {FIELD_ID: str(field.id).encode()}
+    if field.type.name in _CARRIED:
+        metadata[ANNOTATION] = field.type.name.encode()
     return pa.field(field.name, arrow_type(field.type), not field.required, metadata)
-
-
-def all_fields(fields: Sequence[IcebergField]) -> Iterator[IcebergField]:
-    """The fields and all that are nested in them."""
-    for field in fields:
-        yield field
-        yield from all_fields(field.type.fields)

@@ -292,18 +292,20 @@ def _failure(place: str, error: Exception) -> JobError:
         )
     if isinstance(error, exceptions.RESTError | RequestException | SQLAlchemyError):
         return _unavailable(kind)
-    if isinstance(error, ValidationError):
-        return CatalogError(
-            ErrorCode.METADATA_UNREADABLE,
-            f"The metadata of {place} cannot be read: {_problem(error)}",
-            "Check who wrote it; types of a later version of the format are not known here.",
-        )
+    invalid = error.__cause__ if isinstance(error, exceptions.ValidationError) else error
+    if isinstance(invalid, ValidationError):
+        return _invalid(place, invalid)
     return file_error(place, error)
 
 
-def _problem(error: Any) -> str:
+def _invalid(place: str, error: Any) -> JobError:
     first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:500]
+    way = ".".join(map(str, first["loc"]))
+    text = f"The metadata of {place} cannot be read: {way}: {first['msg'][:400]}"
+    remedy = "Check who wrote it; types of a later version of the format are not known here."
+    if way.endswith(".type") and ".fields." in way:
+        return NotSupportedError(text, remedy)
+    return CatalogError(ErrorCode.METADATA_UNREADABLE, text, remedy)
 
 
 def _unavailable(problem: str) -> JobError:

@@ -7,20 +7,12 @@ from struct import error as StructError
 from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
-from spark_jobs.connectors.iceberg.format.transforms import (
-    VOID,
-    field_value,
-    is_known,
-    keeps_type,
-)
+from spark_jobs.connectors.iceberg.format.transforms import VOID, field_value, is_known, keeps_type
 from spark_jobs.connectors.iceberg.format.values import bound
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.partition_ranges import (
-    PartitionPart,
-    partition_ranges,
-)
+from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart, partition_ranges
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange, PlannedFile
@@ -132,7 +124,7 @@ class FileRanges(Mapping[str, ColumnRange]):
             self._of_partition[name] = known if before is None else before.narrowed(known)
 
     def __getitem__(self, column: str) -> ColumnRange:
-        field = next((each for each in self._table.fields if each.name == column), None)
+        field = next((each for each in self._table.columns if each.name == column), None)
         if field is None:
             raise KeyError(column)
         try:
@@ -158,7 +150,7 @@ class FileRanges(Mapping[str, ColumnRange]):
         return None if data is None else bound(field.type, data)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(each.name for each in self._table.fields)
+        return iter(each.name for each in self._table.columns)
 
     def __len__(self) -> int:
-        return len(self._table.fields)
+        return len(self._table.columns)

@@ -32,13 +32,7 @@ from spark_jobs.datafiles.marked_rows import most_words
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
-from spark_jobs.spark_reads.parquet_rows import (
-    ORDINAL,
-    POSITION,
-    ROW_ID_TYPE,
-    parquet_rows,
-    row_id,
-)
+from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -169,7 +163,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _columns(pinned: PinnedTable, names: Sequence[str]) -> tuple[IcebergField, ...]:
-    by_name = {each.name: each for each in pinned.fields}
+    by_name = {each.name: each for each in pinned.columns}
     return tuple(by_name[name] for name in names)
 
 

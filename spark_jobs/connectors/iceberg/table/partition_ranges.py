@@ -25,7 +25,7 @@ _TIMES: Final = ("timestamp", "timestamptz")
 
 @dataclass(frozen=True, slots=True)
 class PartitionPart:
-    """A field of a partition spec; ``source`` is None if the table has no such column any more."""
+    """A field of a partition spec; ``source`` is None if statements cannot use such a column."""
 
     id: int
     name: str

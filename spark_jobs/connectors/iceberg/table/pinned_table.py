@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
 
-from spark_jobs.connectors.iceberg.format.schema import IcebergField, parse_fields
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, parse_fields
 from spark_jobs.connectors.iceberg.format.transforms import named
 from spark_jobs.connectors.iceberg.table.live_files import (
     LiveFile,
@@ -30,7 +30,7 @@ class PinnedTable:
     """What the connector keeps of a table; ``table`` is pyiceberg's.
 
     ``snapshot`` is pyiceberg's, of the head of ``branch``; None for a table without one. ``fields``
-    are the columns of the current schema.
+    are all columns of the current schema.
     """
 
     table: Any
@@ -55,9 +55,19 @@ class PinnedTable:
         return f"{'.'.join(self.table.name())} in {self.metadata.location}"
 
     @cached_property
+    def opaque(self) -> tuple[IcebergField, ...]:
+        """The columns of types that Spark does not have: statements cannot use them."""
+        return tuple(each for each in self.fields if opaque_type(each.type) is not None)
+
+    @cached_property
+    def columns(self) -> tuple[IcebergField, ...]:
+        """The other columns."""
+        return tuple(each for each in self.fields if each not in self.opaque)
+
+    @cached_property
     def specs(self) -> Mapping[int, tuple[PartitionPart, ...]]:
         """The partition specs by id."""
-        sources = {each.id: each for each in self.fields}
+        sources = {each.id: each for each in self.columns}
         return {
             spec.spec_id: tuple(
                 PartitionPart(

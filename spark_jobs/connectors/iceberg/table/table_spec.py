@@ -9,6 +9,7 @@ from typing import Any, Final
 from spark_jobs.connectors.iceberg.format.schema import (
     IcebergField,
     IcebergType,
+    opaque_type,
     parse_fields,
     spark_type,
 )
@@ -176,4 +177,5 @@ def differences(wanted: Mapping[str, Any], spec: CreateTableSpec, found: PinnedT
 
 def _columns(fields: Sequence[IcebergField]) -> list[Column]:
     """The columns without comments, which may differ."""
-    return [Column(each.name, spark_type(each.type), not each.required) for each in fields]
+    kinds = [opaque_type(each.type) or spark_type(each.type) for each in fields]
+    return [Column(f.name, kind, not f.required) for f, kind in zip(fields, kinds, strict=True)]

@@ -21,12 +21,8 @@ from spark_jobs.connectors.iceberg.format.deletes import (
     deleted_positions,
     write_deletes,
 )
-from spark_jobs.connectors.iceberg.format.file_columns import (
-    Constants,
-    NameMapping,
-    file_mappings,
-)
-from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_type, opaque_type
 from spark_jobs.connectors.iceberg.write.new_rows import NewFileLayout, NewRowsWriter
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
@@ -91,10 +87,7 @@ class IcebergMergeSink:
         self._filesystem = factory.layout.files.filesystem
         self._new_rows = NewRowsWriter(factory.layout, self._new_path)
         self._rows = RowPositionSink(
-            factory.layout.files.schema,
-            factory.assigned_columns,
-            self._change_file,
-            self._new_rows.write,
+            factory.layout.files.schema, factory.assigned_columns, self._change_file, self._insert
         )
 
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
@@ -146,6 +139,14 @@ class IcebergMergeSink:
             return
         self._append_updated(source, changes)
         self._mark(ordinal, source, changes)
+
+    def _insert(self, rows: pa.RecordBatch) -> None:
+        """Store new rows, with NULL in the columns that statements cannot use."""
+        for field in self._factory.fields:
+            if opaque_type(field.type) is not None:
+                values = pa.nulls(rows.num_rows, arrow_type(field.type))
+                rows = rows.append_column(field.name, values)
+        self._new_rows.write(rows)
 
     def _append_updated(self, source: SourceFile, changes: FileChanges) -> None:
         """Write the new versions of updated rows to new files."""

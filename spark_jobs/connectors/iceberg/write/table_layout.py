@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.iceberg.format.schema import arrow_field
+from spark_jobs.connectors.iceberg.format.schema import UnknownTypeError, arrow_field, opaque_type
 from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_known
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.new_rows import (
@@ -81,13 +81,30 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
     for option in _NEVER:
         if option in properties:
             raise NotSupportedError(f"{name}: property {option} is not supported.", _OTHER)
+    _refuse_opaque(name, table)
     refuse_spec(name, table, table.metadata.default_spec_id)
     for part in table.specs[table.metadata.default_spec_id]:
-        if part.transform == VOID:
-            continue
-        if part.source is None or not is_known(part.source.type, part.transform):
+        is_usable = part.source is not None and is_known(part.source.type, part.transform)
+        if part.transform != VOID and not is_usable:
             raise NotSupportedError(
                 f"{name}: its partition field {part.name} ({part.transform}) is not supported.",
+                _OTHER,
+            )
+
+
+def _refuse_opaque(name: TableName, table: PinnedTable) -> None:
+    """Refuse columns that statements cannot use where their values are needed."""
+    numbers = {each.source_id for spec in table.metadata.partition_specs for each in spec.fields}
+    for column in table.opaque:
+        problem = "partitions are or were made of it" if column.id in numbers else ""
+        try:
+            arrow_field(column)
+        except UnknownTypeError as error:
+            problem = f"new files cannot hold values of the type {error} as they are"
+        if problem:
+            raise NotSupportedError(
+                f"{name}: column {column.name} has the type {opaque_type(column.type)}, and "
+                f"{problem}, which is not supported.",
                 _OTHER,
             )
 

@@ -77,11 +77,7 @@ class History:
 
     def library(self) -> Any:
         """The table now, as pyiceberg opens it."""
-        from pyiceberg.catalog.sql import SqlCatalog
-
-        options = self.java.options
-        catalog = SqlCatalog(CATALOG, uri=options["uri"], warehouse=options["warehouse"])
-        return catalog.load_table(("db", self.name))
+        return self.java.library().load_table(("db", self.name))
 
     def step(self) -> None:
         """Change the table, and the model likewise.
