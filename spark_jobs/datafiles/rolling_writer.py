@@ -96,6 +96,11 @@ class RollingWriter(Generic[K, W]):
         if self._pending.size >= self._files.row_group_bytes:
             self._write_row_group(place)
 
+    def end_file(self) -> None:
+        """Close the open file: further rows go to another one."""
+        self._close_file()
+        self._place = None
+
     def finish(self) -> list[tuple[K, W]]:
         """Close the open file; returns all written files with their places."""
         self._close_file()

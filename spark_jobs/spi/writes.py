@@ -47,7 +47,7 @@ class InsertedKeys(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DerivedColumns:
-    """Columns that the engine computes for INSERT rows before they are shuffled.
+    """Columns that the engine computes for INSERT rows before it shuffles or sorts them by these.
 
     ``columns`` are names that start with ``rows.RESERVED_PREFIX``, with Spark types in DDL form.
     ``function`` is picklable and runs on executors: from the table columns ``inputs``, looked up by
@@ -58,6 +58,33 @@ class DerivedColumns:
     inputs: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
     function: Callable[[pa.RecordBatch], Sequence[pa.Array]]
+
+    def added_to(self, new_rows: pa.RecordBatch) -> pa.RecordBatch:
+        """``new_rows`` of the table, followed by the columns; in executors."""
+        for (name, _), values in zip(self.columns, self.function(new_rows), strict=True):
+            new_rows = new_rows.append_column(name, values)
+        return new_rows
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """A column of new rows that are sorted, and where its NULLs are in either direction."""
+
+    column: str
+    ascending: bool = True
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """How the rows of a new file are sorted: by ``keys``, which are table columns or ``derived``.
+
+    Whatever a row has in ``derived``, it is stored where it would be otherwise. Keys are of types
+    that Spark and Arrow compare alike, so not FLOAT or DOUBLE.
+    """
+
+    keys: tuple[SortKey, ...]
+    derived: DerivedColumns | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +99,8 @@ class WriteLayout:
     ``keeps_clusters``: a task has all rows of its clusters, in order; otherwise, new rows of a
     cluster may be spread over tasks. If one layout is for all rows, it keeps clusters, and among
     rows that are equal in ``order_by``, INSERT rows come last. ``adds_files``: tasks with UPDATE
-    rows may add files, so that fewer tasks leave fewer files.
+    rows may add files, so that fewer tasks leave fewer files. ``row_order``: that of INSERT rows
+    that are equal in ``order_by``; a layout for all rows has none.
     """
 
     cluster_by: tuple[str, ...]
@@ -81,6 +109,7 @@ class WriteLayout:
     derived: DerivedColumns | None = None
     keeps_clusters: bool = False
     adds_files: bool = False
+    row_order: RowOrder | None = None
 
     @property
     def deciding_columns(self) -> frozenset[str]:

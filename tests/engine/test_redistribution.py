@@ -23,7 +23,7 @@ from spark_jobs.engine.write.redistribution import (
 from spark_jobs.errors import DataError, ErrorCode, from_marker
 from spark_jobs.spi import rows
 from spark_jobs.spi.packing import packed
-from spark_jobs.spi.writes import DerivedColumns, WriteLayout
+from spark_jobs.spi.writes import DerivedColumns, RowOrder, SortKey, WriteLayout
 
 pytestmark = pytest.mark.slow
 
@@ -162,6 +162,24 @@ def test_derived_columns_decide_where_new_rows_go(spark: SparkSession) -> None:
             ("not looked at", None, None)
         }
     assert sum(map(len, tasks.values())) == 170
+
+
+def test_new_rows_of_a_place_are_in_their_row_order(spark: SparkSession) -> None:
+    order = RowOrder((SortKey("__merge_length", False, False), SortKey("p")), _DERIVED.derived)
+    texts = ["", "a", "bb", None, "aa", "b"]
+    new = [(rows.INSERT, None, n, text) for n, text in enumerate(texts * 4)]
+    old = [(rows.UPDATE, (n % 2, n), 0, "any") for n in range(20)]
+    frame = spark.createDataFrame([*new, *old], _SCHEMA).repartition(7, F.rand(1))
+    layout = WriteLayout((), (), row_order=order)
+
+    tasks = by_task(redistribute(frame, _PACKED, layout, size()))
+
+    by_place = (
+        [row["p"] for row in each if row[rows.OPERATION] == rows.INSERT] for each in tasks.values()
+    )
+    (found,) = filter(None, by_place)
+    assert found == [each for text in ("aa", "bb", "a", "b", "", None) for each in [text] * 4]
+    assert len(tasks_of(tasks, inserts=False, key=lambda row: row[rows.ROW_ID]["position"])) == 20
 
 
 def test_an_error_while_deriving_is_the_job_s_error(spark: SparkSession) -> None:

@@ -265,13 +265,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     chosen = parser.parse_args()
     left, problems, number = chosen.minutes * 60, 0, 0
+    # At least one race of each kind.
+    longest = min(left / 2, _LONGEST_SECONDS)
     with (
         iceberg_rest_catalog(iceberg_toolchain()) as server,
         tempfile.TemporaryDirectory() as folder,
         Writers.ready(server, Path(folder)) as writers,
     ):
         while left > 0:
-            seconds = min(left, _LONGEST_SECONDS)
+            seconds = min(left, longest)
             race = IcebergRace(writers, number % 2 == 1, 2, chosen.seed + number)
             report = race.run(seconds)
             kind = "merge-on-read" if race.marks else "copy-on-write"

@@ -23,9 +23,7 @@ def inserted(
     batch = pa.RecordBatch.from_pylist(list(new), schema=schema)
     derived = connector.metadata.insert_layout(table).derived
     if derived is not None:
-        arrays = derived.function(batch)
-        for (name, _), array in zip(derived.columns, arrays, strict=True):
-            batch = batch.append_column(name, array)
+        batch = derived.added_to(batch)
     return batch.append_column(rows.OPERATION, pa.array([rows.INSERT] * len(new), pa.int8()))
 
 

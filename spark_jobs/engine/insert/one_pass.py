@@ -115,7 +115,8 @@ class OnePass:
 
     @property
     def _is_possible(self) -> bool:
-        return not self.insert.order_by and self.layout.derived is None
+        is_free = self.layout.derived is None and self.layout.row_order is None
+        return is_free and not self.insert.order_by
 
     def _tasks(self, size: int) -> int:
         """The number of tasks that write ``size`` bytes: one per file, at least one per core."""

@@ -49,7 +49,8 @@ class UnmatchedRows:
         """The change rows as they reach the sink tasks."""
         general, layout = self.general, self.general.insert_layout
         size = replace(general.write_size, file_sizes={}, new_rows=count)
-        makes_one_file = not layout.cluster_by and size.files_for(count) == 1
+        is_free = not layout.cluster_by and layout.row_order is None
+        makes_one_file = is_free and size.files_for(count) == 1
         tasks = 1 if makes_one_file else size.parallelism
         changes = general.processor.only("not_matched").change_rows(self._frame(count, tasks))
         if makes_one_file:

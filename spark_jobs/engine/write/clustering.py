@@ -21,7 +21,7 @@ from pyspark.sql.types import AtomicType
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.write.derivation import with_derived_columns
-from spark_jobs.engine.write.redistribution import keys_of_partitions
+from spark_jobs.engine.write.redistribution import keys_of_partitions, with_sort_keys
 from spark_jobs.spi import rows
 from spark_jobs.spi.packing import packed
 from spark_jobs.spi.writes import WriteLayout
@@ -100,13 +100,15 @@ def distribute(
 ) -> DataFrame:
     """``new_rows`` in the tasks that write them, with the rows of a cluster together in each task.
 
-    ``order_by`` sorts the rows of a cluster: columns as SQL, with ASC or DESC.
+    ``order_by`` sorts the rows of a cluster that are equal in the layout's ``row_order``: columns
+    as SQL, with ASC or DESC.
     """
     placement = Placement.of(clusters, size)
     task = placement.task(layout.cluster_by, _seed(new_rows))
     placed = new_rows.withColumn(_TASK, task).repartition(placement.tasks, _TASK)
-    if placement.shares_tasks or order_by or layout.keeps_clusters:
-        keys = [F.col(quote(name)) for name in layout.order_by]
+    placed, sort_keys = with_sort_keys(placed, layout.row_order)
+    if placement.shares_tasks or sort_keys or order_by or layout.keeps_clusters:
+        keys = [*(F.col(quote(name)) for name in layout.order_by), *sort_keys]
         placed = placed.sortWithinPartitions(*keys, *map(_sort_column, order_by))
     return placed.drop(_TASK)
 

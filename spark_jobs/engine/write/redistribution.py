@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.identifiers import quote
@@ -18,7 +18,7 @@ from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.spi import rows
 from spark_jobs.spi.packing import packed
-from spark_jobs.spi.writes import WriteLayout
+from spark_jobs.spi.writes import RowOrder, WriteLayout
 
 SPREAD_SEED = "__merge_spread_seed"
 _TASK = "__merge_task"
@@ -76,9 +76,10 @@ def redistribute(
     """``changes`` clustered over ``size.sink_tasks`` tasks and sorted within each.
 
     A task sees its UPDATE and DELETE rows first, in the order of ``update_layout``, then its INSERT
-    rows in the order of ``insert_layout``. New rows that ``insert_layout`` clusters together spread
-    over as many tasks as they fill files of the target size. Its derived columns are added. Without
-    ``update_layout``, ``insert_layout`` is for all rows.
+    rows in the order of ``insert_layout``, and of its ``row_order``. New rows that
+    ``insert_layout`` clusters together spread over as many tasks as they fill files of the target
+    size. Its derived columns are added. Without ``update_layout``, ``insert_layout`` is for all
+    rows.
     """
     if update_layout is None:
         return _in_one_layout(changes, insert_layout, size)
@@ -91,8 +92,23 @@ def redistribute(
     clustered = changes.selectExpr("*", named(key, _TASK))
     order = [_IS_INSERT, *_columns(update_layout.order_by), *_columns(insert_layout.order_by)]
     tasks = clustered.repartition(size.sink_tasks, _TASK)
-    redistributed = tasks.sortWithinPartitions(*map(F.expr, order))
+    tasks, keys = with_sort_keys(tasks, insert_layout.row_order)
+    redistributed = tasks.sortWithinPartitions(*map(F.expr, order), *keys)
     return redistributed.drop(_TASK, SPREAD_SEED)
+
+
+def with_sort_keys(new_rows: DataFrame, order: RowOrder | None) -> tuple[DataFrame, list[Column]]:
+    """``new_rows`` with the columns that ``order`` derives, and what Spark sorts them by."""
+    if order is None:
+        return new_rows, []
+    if order.derived is not None:
+        new_rows = with_derived_columns(new_rows, order.derived, of_all=True)
+    keys = []
+    for key in order.keys:
+        direction = "asc" if key.ascending else "desc"
+        nulls = "first" if key.nulls_first else "last"
+        keys.append(getattr(F.col(quote(key.column)), f"{direction}_nulls_{nulls}")())
+    return new_rows, keys
 
 
 def _in_one_layout(changes: DataFrame, layout: WriteLayout, size: WriteSize) -> DataFrame:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +14,9 @@ from spark_jobs.connectors.iceberg.library import catalogs
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_retry_knows
 from tests.connectors.iceberg.plain_tables import NAME
+from tests.connectors.iceberg.rest_tables import RestTables
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
 from tests.support.proxy import Fault, Proxy, proxy_before
 from tests.support.small_server import Answer, serving
@@ -29,32 +27,11 @@ _COMMITS = "/tables/t"
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
 
-@dataclass(frozen=True)
-class RestTables:
-    """The table ``db.t`` on a server."""
-
-    server: IcebergRest
-
-    def open(self, uri: str = "") -> Connector:
-        options = {"type": "rest", "uri": uri or self.server.uri}
-        spec = CatalogSpec("iceberg", str(self.server.folder), options)
-        return open_connector(spec, {"token": self.server.secret})
-
-    def library(self) -> Any:
-        from pyiceberg.catalog import load_catalog
-
-        return load_catalog("rest", **self.server.properties)
-
-
 @pytest.fixture
 def tables(iceberg_rest: IcebergRest) -> RestTables:
     """A file with the ids 0 to 4."""
     made = RestTables(iceberg_rest)
-    catalog = made.library()
-    catalog.create_namespace_if_not_exists("db")
-    if catalog.table_exists(("db", "t")):
-        catalog.drop_table(("db", "t"))
-    table = catalog.create_table(("db", "t"), SCHEMA, properties={"format-version": "2"})
+    table = made.emptied().create_table(("db", "t"), SCHEMA, properties={"format-version": "2"})
     rows = [{"id": each, "s": "x"} for each in range(5)]
     table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
     return made

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from spark_jobs.connectors.iceberg.commit.data_files import (
     NewDataFile,
+    kept_order,
     new_data_file,
     new_delete_file,
 )
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.write.table_layout import partition_columns
+from spark_jobs.connectors.iceberg.write.table_layout import insert_layout, partition_columns
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.spi.writes import Fragment
 
@@ -103,6 +104,7 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
     its own deletes in a new file.
     """
     spec_id, columns = table.metadata.default_spec_id, partition_columns(table)
+    new_order = table.metadata.default_sort_order_id if insert_layout(table).row_order else 0
     added, deletes, marked = [], [], []
     removed: dict[str, ManifestEntry] = {}
     for document in (fragment.document for fragment in fragments):
@@ -119,9 +121,10 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
             continue
         if place is not None:
             values, spec = place.entry.partition, place.entry.spec_id
+            order = kept_order(table, place.entry, document["assigned"])
         else:
             new = [decode_value(each) for each in document["added"]["partition"]]
             values = {each.field_id: value for each, value in zip(columns, new, strict=True)}
-            spec = spec_id
-        added.append(new_data_file(table, document["added"], spec, values))
+            spec, order = spec_id, new_order
+        added.append(new_data_file(table, document["added"], spec, values, order))
     return Changes(added, deletes, removed, marked, overwrites)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
-from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, all_fields, opaque_type
 from spark_jobs.connectors.iceberg.format.transforms import unscaled
 from spark_jobs.connectors.iceberg.format.values import bound_bytes, signed
 from spark_jobs.connectors.iceberg.table.manifests import DATA, POSITION_DELETES, ManifestEntry
@@ -22,12 +22,15 @@ _TRUNCATE: Final = re.compile(r"truncate\((\d+)\)")
 _DEFAULT_MODE: Final = "truncate(16)"
 
 
+Values = Mapping[int, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class NewDataFile:
     """A new file of the partition ``partition`` (Avro's values by field id, but decimals)."""
 
     spec_id: int
-    partition: Mapping[int, Any]
+    partition: Values
     record: Mapping[str, Any]
 
     @property
@@ -41,8 +44,16 @@ class NewDataFile:
         return int(self.record["file_size_in_bytes"])
 
 
+def kept_order(table: PinnedTable, entry: ManifestEntry, assigned: Collection[str]) -> int:
+    """The sort order of the file of ``entry`` if columns ``assigned`` get new values; 0: none."""
+    same = {each.id for each in all_fields(f for f in table.fields if f.name not in assigned)}
+    orders = {each.order_id: each for each in table.metadata.sort_orders}
+    order = orders.get(entry.record.get("sort_order_id"))
+    return order.order_id if order and same.issuperset(f.source_id for f in order.fields) else 0
+
+
 def new_data_file(
-    table: PinnedTable, document: Mapping[str, Any], spec_id: int, partition: Mapping[int, Any]
+    table: PinnedTable, document: Mapping[str, Any], spec_id: int, partition: Values, order_id: int
 ) -> NewDataFile:
     """The file that a sink has written, from its fragment's ``document``."""
     statistics = {
@@ -60,7 +71,7 @@ def new_data_file(
         ),
         "lower_bounds": _pairs((key, low) for key, (low, _) in bounds.items() if low is not None),
         "upper_bounds": _pairs((key, top) for key, (_, top) in bounds.items() if top is not None),
-        "sort_order_id": 0,
+        "sort_order_id": order_id,
     }
     return NewDataFile(spec_id, partition, record)
 
@@ -118,7 +129,7 @@ def _bounds(
     elif truncated and field.type.name == "binary":
         width = int(truncated[1])
         low, high = low[:width], high if len(high) <= width else None
-    return (bound_bytes(field.type, low), None if high is None else bound_bytes(field.type, high))
+    return bound_bytes(field.type, low), None if high is None else bound_bytes(field.type, high)
 
 
 def avro_value(kind: Any, value: Any) -> Any:

@@ -6,7 +6,7 @@ Follows the Iceberg specification, "Schemas and Data Types".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -193,3 +193,10 @@ def arrow_field(field: IcebergField) -> pa.Field:
     if field.type.name in _CARRIED:
         metadata[ANNOTATION] = field.type.name.encode()
     return pa.field(field.name, arrow_type(field.type), not field.required, metadata)
+
+
+def all_fields(fields: Iterable[IcebergField]) -> Iterator[IcebergField]:
+    """The fields and all that are nested in them."""
+    for field in fields:
+        yield field
+        yield from all_fields(field.type.fields)

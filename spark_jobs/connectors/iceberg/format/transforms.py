@@ -58,6 +58,11 @@ def is_known(kind: IcebergType, transform: str) -> bool:
     return transform == VOID or kind.name in _UNITS.get(transform, ())
 
 
+def is_sortable(kind: IcebergType, transform: str) -> bool:
+    """Whether rows can be sorted by transformed values of ``kind`` here."""
+    return is_known(kind, transform) or (transform == "identity" and kind.is_primitive)
+
+
 def field_type(kind: IcebergType, transform: str) -> str:
     """The Spark type of a partition field's values as people write them, in DDL form."""
     if keeps_type(transform):

@@ -9,18 +9,21 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.connectors.iceberg.format.schema import IcebergType
+from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.transforms import (
     field_values,
+    keeps_type,
     path_text,
     raw_value,
     transformed,
 )
 from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.loose_rows import sortable
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
 from spark_jobs.datafiles.runs import codes_of, runs_of_equal
 from spark_jobs.spi.rows import RESERVED_PREFIX
+from spark_jobs.spi.writes import WriteLayout
 
 _COLUMN = f"{RESERVED_PREFIX}partition_"
 
@@ -28,13 +31,28 @@ Partition = tuple[Any, ...]
 
 
 class PartitionColumn(NamedTuple):
-    """A field of the partition spec of new rows, and its source column."""
+    """A field of the partition spec or the sort order of new rows, and its source column."""
 
     field_id: int
     name: str
     transform: str
     source: str
     kind: IcebergType
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether its source column is FLOAT or DOUBLE."""
+        return self.kind.name in ("float", "double")
+
+    @property
+    def sort_type(self) -> str:
+        """The Spark type of its values as ``SortFunction`` makes them, in DDL form."""
+        kept = "BIGINT" if self.is_floating else spark_type(self.kind)
+        return kept if keeps_type(self.transform) else "INT"
+
+    def values(self, batch: pa.RecordBatch) -> pa.Array:
+        """Those of its rows, as Avro holds them."""
+        return transformed(batch.column(self.source), self.kind, self.transform)
 
 
 def derived_name(number: int) -> str:
@@ -50,11 +68,18 @@ class PartitionFunction:
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
         """The values of each partition field, as people write them."""
-        found = []
-        for each in self.columns:
-            raw = transformed(batch.column(each.source), each.kind, each.transform)
-            found.append(field_values(raw, each.transform))
-        return found
+        return [field_values(each.values(batch), each.transform) for each in self.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class SortFunction:
+    """Computes what rows are sorted by; for ``DerivedColumns``. Picklable."""
+
+    columns: tuple[PartitionColumn, ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
+        """The values of each field."""
+        return [sortable(each.values(batch)) for each in self.columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +102,16 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class NewFileLayout:
-    """The properties and folders of a table's new files; ``root`` is the folder of all."""
+    """The properties and folders of a table's new files, and how their rows come.
+
+    ``root`` is the folder of all.
+    """
 
     files: NewFiles
     root: str
     partition: tuple[PartitionColumn, ...]
+    rows: WriteLayout
     spread: Spread | None = None
-
-    def with_partition(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """``rows`` of the table with the columns of their partition."""
-        for number, values in enumerate(PartitionFunction(self.partition)(rows)):
-            rows = rows.append_column(derived_name(number), values)
-        return rows
 
     def folder(self, partition: Partition) -> str:
         """The folder for a new file of a partition."""
@@ -103,7 +126,7 @@ class NewFileLayout:
 
 
 class NewRowsWriter:
-    """Writes rows that arrive clustered by partition."""
+    """Writes rows that arrive clustered by partition, and sorted if the table has a sort order."""
 
     def __init__(self, layout: NewFileLayout, new_path: Callable[[str], str]) -> None:
         self._layout = layout
@@ -129,6 +152,10 @@ class NewRowsWriter:
                 for column, each in zip(self._layout.partition, values, strict=True)
             )
             self._writer.write(place, table.slice(start, end - start))
+
+    def end_file(self) -> None:
+        """Close the open file: further rows go to another one."""
+        self._writer.end_file()
 
     def finish(self) -> list[tuple[Partition, WrittenFile]]:
         """Close the open file and return all written files with their partition."""

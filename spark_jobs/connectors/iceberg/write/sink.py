@@ -26,6 +26,7 @@ from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_type
 from spark_jobs.connectors.iceberg.write.new_rows import NewFileLayout, NewRowsWriter
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
+from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
@@ -84,11 +85,11 @@ class IcebergMergeSink:
         self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
         self._paths: list[str] = []
         self._fragments: list[Fragment] = []
-        self._filesystem = factory.layout.files.filesystem
-        self._new_rows = NewRowsWriter(factory.layout, self._new_path)
-        self._rows = RowPositionSink(
-            factory.layout.files.schema, factory.assigned_columns, self._change_file, self._insert
-        )
+        layout, assigned = factory.layout, factory.assigned_columns
+        schema, self._filesystem = layout.files.schema, layout.files.filesystem
+        self._new_rows = NewRowsWriter(layout, self._new_path)
+        self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._new_rows)
+        self._rows = RowPositionSink(schema, assigned, self._change_file, self._insert)
 
     def store_merged_rows(self, batch: pa.RecordBatch) -> None:
         """Take change rows: UPDATE and DELETE by file and position, then INSERT by partition."""
@@ -97,6 +98,7 @@ class IcebergMergeSink:
     def finish(self) -> list[Fragment]:
         """Write out what is pending; a fragment for each file added, removed or replaced."""
         self._rows.finish()
+        self._updated.finish()
         for partition, written in self._new_rows.finish():
             values = [encode_value(each) for each in partition]
             document = {"removed": None, "added": _document(written, values)}
@@ -150,12 +152,10 @@ class IcebergMergeSink:
 
     def _append_updated(self, source: SourceFile, changes: FileChanges) -> None:
         """Write the new versions of updated rows to new files."""
-        layout, mappings = self._factory.layout, self._mappings(source)
-        for table in updated_rows(
-            self._filesystem, source.path, changes, layout.files.schema, mappings
-        ):
+        schema, mappings = self._factory.layout.files.schema, self._mappings(source)
+        for table in updated_rows(self._filesystem, source.path, changes, schema, mappings):
             for batch in table.combine_chunks().to_batches():
-                self._new_rows.write(layout.with_partition(batch))
+                self._updated.take(batch)
 
     def _mark(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
         own = deleted_positions(self._filesystem, source.own)
@@ -167,27 +167,17 @@ class IcebergMergeSink:
         self._fragments.append(Fragment(document, bytes_added=size, deletion_vectors_added=1))
 
     def _rewrite(self, ordinal: int, source: SourceFile, gone: FileChanges) -> None:
-        files = self._factory.layout.files
-        written = rewrite(
-            self._filesystem,
-            source.path,
-            self._new_path(source.folder),
-            gone,
-            files.compression,
-            self._mappings(source),
-            files.schema,
-        )
+        files, mappings = self._factory.layout.files, self._mappings(source)
+        old, new, codec = source.path, self._new_path(source.folder), files.compression
+        written = rewrite(self._filesystem, old, new, gone, codec, mappings, files.schema)
         carried = source.deletes.row_count - len(gone.positions)
-        self._fragments.append(_replacement(ordinal, source, written, carried))
-
-
-def _replacement(
-    ordinal: int, source: SourceFile, written: WrittenFile | None, carried: int
-) -> Fragment:
-    if written is None:
-        return Fragment.without_file({"removed": ordinal, "added": None}, source.size)
-    document = {"removed": ordinal, "added": _document(written, None)}
-    return Fragment.rewritten_file(document, source.size, written.size, carried)
+        document: dict[str, Any] = {"removed": ordinal, "added": None}
+        if written is None:
+            found = Fragment.without_file(document, source.size)
+        else:
+            document |= {"added": _document(written, None), "assigned": list(gone.columns)}
+            found = Fragment.rewritten_file(document, source.size, written.size, carried)
+        self._fragments.append(found)
 
 
 def _document(written: WrittenFile, partition: list[Any] | None) -> dict[str, Any]:

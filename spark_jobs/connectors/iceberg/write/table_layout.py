@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.format.schema import UnknownTypeError, arrow_field, opaque_type
-from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_known
+from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_known, is_sortable
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.new_rows import (
     NewFileLayout,
     PartitionColumn,
     PartitionFunction,
+    SortFunction,
     Spread,
     derived_name,
 )
@@ -23,8 +24,9 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import PartitionField
-from spark_jobs.spi.writes import DerivedColumns, MergeWrite, WriteLayout
+from spark_jobs.spi.writes import DerivedColumns, MergeWrite, RowOrder, SortKey, WriteLayout
 
 _CODEC: Final = "write.parquet.compression-codec"
 _LEVEL: Final = "write.parquet.compression-level"
@@ -191,7 +193,7 @@ def partition_fields(table: PinnedTable) -> tuple[PartitionField, ...]:
 
 
 def insert_layout(table: PinnedTable) -> WriteLayout:
-    """New rows clustered by partition.
+    """New rows clustered by partition, and sorted by the table's sort order.
 
     An UPDATE that assigns a source column of any spec moves the row to another file: that of the
     old one belongs to its own partition.
@@ -203,18 +205,37 @@ def insert_layout(table: PinnedTable) -> WriteLayout:
         for part in parts
         if part.source is not None and part.transform != VOID
     }
-    if not inputs:
-        return WriteLayout((), ())
-    derived = DerivedColumns(
-        inputs=tuple(sorted(inputs)),
-        columns=tuple(
-            (derived_name(number), field_type(each.kind, each.transform))
-            for number, each in enumerate(columns)
-        ),
-        function=PartitionFunction(columns),
-    )
-    names = tuple(name for name, _ in derived.columns)
-    return WriteLayout(names, names, derived=derived)
+    names = tuple(derived_name(number) for number in range(len(columns)))
+    types = [field_type(each.kind, each.transform) for each in columns]
+    named = tuple(zip(names, types, strict=True))
+    derived = DerivedColumns(tuple(sorted(inputs)), named, PartitionFunction(columns))
+    order = _row_order(table)
+    return WriteLayout(names, names, derived=derived if inputs else None, row_order=order)
+
+
+def _row_order(table: PinnedTable) -> RowOrder | None:
+    """The table's sort order; None if it has none, or one that is not supported here."""
+    wanted = table.metadata.sort_order_by_id(table.metadata.default_sort_order_id)
+    sources = {each.id: each for each in table.columns}
+    keys, computed = list[SortKey](), list[PartitionColumn]()
+    for field in wanted.fields if wanted else ():
+        source, transform = sources.get(field.source_id), str(field.transform)
+        if transform == VOID:
+            continue
+        if source is None or not is_sortable(source.type, transform):
+            return None
+        name = f"{RESERVED_PREFIX}sort_{len(keys)}"
+        column = PartitionColumn(field.source_id, name, transform, source.name, source.type)
+        if transform == "identity" and not column.is_floating:
+            name = source.name
+        else:
+            computed.append(column)
+        nulls_first = field.null_order.value == "nulls-first"
+        keys.append(SortKey(name, field.direction.value == "asc", nulls_first))
+    inputs = tuple(dict.fromkeys(each.source for each in computed))
+    named = tuple((each.name, each.sort_type) for each in computed)
+    derived = DerivedColumns(inputs, named, SortFunction(tuple(computed))) if computed else None
+    return RowOrder(tuple(keys), derived) if keys else None
 
 
 def new_file_layout(
@@ -228,7 +249,8 @@ def new_file_layout(
         compression=_compression(table),
     )
     root = table.storage.path(data_location(table))
-    return NewFileLayout(files, root, partition_columns(table), _spread(table))
+    columns, rows = partition_columns(table), insert_layout(table)
+    return NewFileLayout(files, root, columns, rows, _spread(table))
 
 
 def data_location(table: PinnedTable) -> str:
