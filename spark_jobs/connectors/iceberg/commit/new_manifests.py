@@ -7,6 +7,7 @@ the fields that it has. Only the schemas come from pyiceberg.
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     opened,
     partition_fields,
 )
+from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 
 # Iceberg's defaults.
@@ -249,30 +251,35 @@ class SnapshotFiles:
     def _summary(
         self, spec_id: int, partitions: Sequence[Mapping[int, Any]]
     ) -> list[dict[str, Any]]:
-        found = []
-        for part in self._table.specs[spec_id]:
-            values = [each.get(part.id) for each in partitions]
-            some = [each for each in values if each is not None]
-            kind = IcebergType("int")
-            if part.source is not None and keeps_type(part.transform):
-                kind = part.source.type
-            if kind.name.startswith("decimal"):
-                # Those of files that there were before are as Avro has them.
-                some = [
-                    partition_value(kind, each) if isinstance(each, bytes) else each
-                    for each in some
-                ]
-            bounds = [bound_bytes(kind, each) for each in (min(some), max(some))] if some else ()
-            low, high = bounds or (None, None)
-            found.append(
-                {
-                    "contains_null": len(some) < len(values),
-                    "contains_nan": False,
-                    "lower_bound": low,
-                    "upper_bound": high,
-                }
-            )
-        return found
+        parts = self._table.specs[spec_id]
+        return [_field_summary(part, [each.get(part.id) for each in partitions]) for part in parts]
+
+
+def _field_summary(part: PartitionPart, values: Sequence[Any]) -> dict[str, Any]:
+    """What a manifest list tells of a field; of a column that is gone, no bounds."""
+    kind: IcebergType | None = IcebergType("int")
+    if keeps_type(part.transform):
+        kind = part.source and part.source.type
+    some = [each for each in values if each is not None]
+    known = [each for each in some if not (isinstance(each, float) and math.isnan(each))]
+    low = high = None
+    if kind is not None and known:
+        if kind.name.startswith("decimal"):
+            # Those of files that there were before are as Avro has them.
+            known = [partition_value(kind, v) if isinstance(v, bytes) else v for v in known]
+        low = bound_bytes(kind, min(known, key=_in_order))
+        high = bound_bytes(kind, max(known, key=_in_order))
+    return {
+        "contains_null": len(some) < len(values),
+        "contains_nan": len(known) < len(some),
+        "lower_bound": low,
+        "upper_bound": high,
+    }
+
+
+def _in_order(value: Any) -> tuple[Any, float]:
+    """What a value is sorted by: -0.0 comes before 0.0."""
+    return value, math.copysign(1, value) if isinstance(value, float) else 0
 
 
 def _bins(group: Sequence[Mapping[str, Any]], target: int) -> Iterator[Sequence[Mapping[str, Any]]]:
