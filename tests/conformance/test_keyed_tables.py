@@ -74,6 +74,7 @@ def _rows(behaviour: Behaviour, key: tuple[str, ...]) -> list[Row]:
     return list(rows.values())
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(("behaviour", "kind", "partitioned"), list(_cases()))
 def test_behaviour(
     behaviour: Behaviour, kind: str, partitioned: bool, make_table: MakeTable

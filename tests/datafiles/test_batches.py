@@ -78,6 +78,7 @@ def test_rows_of_any_type_in_any_layout(tmp_path: Path, data: Any) -> None:
 old_file = test_older_schemas.old_file
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("deleted", [[], [3, 299, 300], list(range(300, 600)), list(range(1000))])
 def test_files_of_older_schemas(old_file: str, deleted: list[int]) -> None:
     mappings = {each.field.name: each for each in test_older_schemas.MAPPINGS}

@@ -104,7 +104,7 @@ FAILING = {
 }
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)
 @pytest.mark.parametrize("kind", ["append-cow", "append-dv"])
 @pytest.mark.parametrize("name", [*STATEMENTS, *FAILING])
 def test_the_outcome_is_that_of_the_general_plan(

@@ -57,6 +57,7 @@ def table_of(warehouse, options, seed):
     return table
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_random_postponed_records(warehouse, number):
     table = table_of(warehouse, KINDS[number], number)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.datafiles.concatenate import InputFile
 from tests.datafiles.files_to_concatenate import LARGE, chunks, groups, put_together
-from tests.datafiles.test_splice_by_others import ROWS_OF_ALL_TYPES, WRITERS
+from tests.judge.test_splice_by_others import ROWS_OF_ALL_TYPES, WRITERS
 
 pytestmark = pytest.mark.slow
 
