@@ -14,7 +14,7 @@ import pytest
 from tests.property.cases import STATEMENTS_PER_TABLE
 from tests.property.runner import Runner
 
-TABLES = int(os.environ.get("MERGE_PROPERTY_TABLES", "14"))
+TABLES = int(os.environ.get("MERGE_PROPERTY_TABLES", "24"))
 QUICK_TABLES = 5
 FIRST_SEED = int(os.environ.get("MERGE_PROPERTY_SEED", "20240229"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + TABLES)
