@@ -259,7 +259,7 @@ def _field_summary(part: PartitionPart, values: Sequence[Any]) -> dict[str, Any]
     """What a manifest list tells of a field; of a column that is gone, no bounds."""
     kind: IcebergType | None = IcebergType("int")
     if keeps_type(part.transform):
-        kind = part.source and part.source.type
+        kind = part.source.type if part.source else None
     some = [each for each in values if each is not None]
     known = [each for each in some if not (isinstance(each, float) and math.isnan(each))]
     low = high = None
