@@ -22,7 +22,7 @@ from spark_jobs.connectors.iceberg.format.deletes import (
     write_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
-from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_type, opaque_type
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
 from spark_jobs.connectors.iceberg.write.new_rows import NewFileLayout, NewRowsWriter
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
@@ -87,6 +87,7 @@ class IcebergMergeSink:
         self._fragments: list[Fragment] = []
         layout, assigned = factory.layout, factory.assigned_columns
         schema, self._filesystem = layout.files.schema, layout.files.filesystem
+        self._opaque = [schema.field(f.name) for f in factory.fields if opaque_type(f.type)]
         self._new_rows = NewRowsWriter(layout, self._new_path)
         self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._new_rows)
         self._rows = RowPositionSink(schema, assigned, self._change_file, self._insert)
@@ -144,10 +145,8 @@ class IcebergMergeSink:
 
     def _insert(self, rows: pa.RecordBatch) -> None:
         """Store new rows, with NULL in the columns that statements cannot use."""
-        for field in self._factory.fields:
-            if opaque_type(field.type) is not None:
-                values = pa.nulls(rows.num_rows, arrow_type(field.type))
-                rows = rows.append_column(field.name, values)
+        for field in self._opaque:
+            rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
         self._new_rows.write(rows)
 
     def _append_updated(self, source: SourceFile, changes: FileChanges) -> None:
