@@ -14,7 +14,7 @@ from spark_jobs.connectors.iceberg.commit.data_files import (
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.write.table_layout import insert_layout, partition_columns
+from spark_jobs.connectors.iceberg.write.table_layout import partition_columns, row_order
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.spi.writes import Fragment
 
@@ -104,7 +104,7 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
     its own deletes in a new file.
     """
     spec_id, columns = table.metadata.default_spec_id, partition_columns(table)
-    new_order = table.metadata.default_sort_order_id if insert_layout(table).row_order else 0
+    new_order = table.metadata.default_sort_order_id if row_order(table) else 0
     added, deletes, marked = [], [], []
     removed: dict[str, ManifestEntry] = {}
     for document in (fragment.document for fragment in fragments):

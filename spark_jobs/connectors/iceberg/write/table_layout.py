@@ -209,11 +209,11 @@ def insert_layout(table: PinnedTable) -> WriteLayout:
     types = [field_type(each.kind, each.transform) for each in columns]
     named = tuple(zip(names, types, strict=True))
     derived = DerivedColumns(tuple(sorted(inputs)), named, PartitionFunction(columns))
-    order = _row_order(table)
+    order = row_order(table)
     return WriteLayout(names, names, derived=derived if inputs else None, row_order=order)
 
 
-def _row_order(table: PinnedTable) -> RowOrder | None:
+def row_order(table: PinnedTable) -> RowOrder | None:
     """The table's sort order; None if it has none, or one that is not supported here."""
     wanted = table.metadata.sort_order_by_id(table.metadata.default_sort_order_id)
     sources = {each.id: each for each in table.columns}
