@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from tests.judge.toolchain import Jar, JudgeMissingError, fetched_jar
+from tests.support.spark_session import INTERPRETED
 
 JARS: Final = (
     Jar(
@@ -156,9 +157,7 @@ def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> Non
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
-        # Thousands of small statements: compiling them costs more than it gains.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        **INTERPRETED,
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": (

@@ -2,6 +2,10 @@
 
 ``tests/conftest.py`` gives it to all suites; a program takes ``local_session``. PySpark is imported
 only when somebody asks for the session.
+
+Thousands of small statements take a fifth less time when Spark interprets their expressions instead
+of compiling them, so it compiles them where any behaviour may run (``_COMPILED``), in jobs, and in
+`make test-all`.
 """
 
 from __future__ import annotations
@@ -9,37 +13,54 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 import pytest
+
+from tests.support.turns import EVERYTHING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["local_session", "spark"]
+__all__ = ["INTERPRETED", "local_session", "spark"]
 
+# Settings with which Spark compiles no expression.
+INTERPRETED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 _ROOT = Path(__file__).resolve().parents[2]
+_COMPILED = [_ROOT / "tests" / folder for folder in ("conformance", "property", "object_store")]
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     """Spark for all tests of a run."""
-    with local_session(tmp_path_factory.mktemp("spark-warehouse")) as session:
+    compiled = EVERYTHING or any(
+        folder in item.path.parents for item in request.session.items for folder in _COMPILED
+    )
+    warehouse = tmp_path_factory.mktemp("spark-warehouse")
+    with local_session(warehouse, settings={} if compiled else INTERPRETED) as session:
         yield session
 
 
 @contextmanager
-def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[SparkSession]:
+def local_session(
+    warehouse: Path, shuffle_partitions: int = 4, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[SparkSession]:
     """Spark on two local threads, whose Python workers can import this project."""
     from pyspark.sql import SparkSession
 
     from spark_jobs.engine.runtime.java_names import remember_java_names
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
+    all_settings = {
         # Thousands of small plans: compiling them well costs more than it gains.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
@@ -53,9 +74,10 @@ def local_session(warehouse: Path, shuffle_partitions: int = 4) -> Iterator[Spar
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.warehouse.dir": str(warehouse),
+        **settings,
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
-    for key, value in settings.items():
+    for key, value in all_settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     remember_java_names(session)

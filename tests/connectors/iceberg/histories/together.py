@@ -26,11 +26,6 @@ from tests.connectors.iceberg.tables import READERS, opened
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
 
 _JSON: Final = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS"}
-# Thousands of small plans, which are compiled in other tests.
-_SETTINGS: Final = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 _AT_A_TIME: Final = 2
 Found = Mapping[str, list[str]]
 
@@ -53,7 +48,7 @@ class Histories:
 
         This project reads the rows in the end, by one of its readers; before, its statements do.
         """
-        histories = [History(self._session(), self.java, seed) for seed in self.seeds]
+        histories = [History(self.spark.newSession(), self.java, seed) for seed in self.seeds]
         self._going = list(histories)
         self._compare_others()
         for act in (*[History.step] * steps, History.end):
@@ -63,12 +58,6 @@ class Histories:
         for reader, half in zip(READERS, halves, strict=True):
             self._compare(f"this project, by {reader}", self._here(reader, half), half)
         self.kinds.update(kind for each in histories for kind in each.kinds)
-
-    def _session(self) -> SparkSession:
-        session = self.spark.newSession()
-        for key, value in _SETTINGS.items():
-            session.conf.set(key, value)
-        return session
 
     def _all(self, act: Callable[[History], None]) -> None:
         """Let one history run here while another one waits for Java."""
@@ -121,9 +110,8 @@ class Histories:
         return _by_name((row["name"], row["row"]) for row in rows)
 
     def _here(self, reader: Reader, histories: Sequence[History]) -> Found:
-        settings = {**meaningful_settings("UTC"), **_SETTINGS}
         metadata = opened(self.java).metadata
-        with fixed_settings(self.spark, settings):
+        with fixed_settings(self.spark, meaningful_settings("UTC")):
             frames = [self._frame(metadata, each.name, reader) for each in histories]
             rows = reduce(DataFrame.union, frames).collect()
         assert len({(name, row_id) for name, _, row_id in rows}) == len(rows)
