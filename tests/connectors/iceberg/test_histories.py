@@ -22,7 +22,7 @@ from tests.support.turns import part
 
 pytestmark = pytest.mark.slow
 
-_HISTORIES = 40
+_HISTORIES = 24
 _STEPS = 4
 _TURNS = 1000
 _KINDS = {
@@ -44,7 +44,8 @@ def test_histories(
     with capsys.disabled():
         sys.stdout.write(f"\n{dict(histories.kinds.most_common())}\n")
     assert histories.problems == []
-    assert histories.kinds.keys() >= _KINDS
+    # Few histories of another part may lack a kind.
+    assert first or histories.kinds.keys() >= _KINDS
 
 
 def test_odd_names(spark: SparkSession, iceberg_spark: IcebergSpark) -> None:
