@@ -33,11 +33,12 @@ from airflow.sdk import DAG, BaseOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
 
 class Busy(BaseOperator):
-    template_fields = ("catalog_conn_id", "target")
+    template_fields = ("catalog_conn_id", "target", "on", "expected_partitions")
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.catalog_conn_id, self.target = "paimon_default", "shop.{name}"
+        self.on, self.expected_partitions = "t.id = s.id", [{{"day": "2026-01-29"}}]
 
     def execute(self, context):
         while not Path({folder!r}, "enough").exists():
@@ -121,6 +122,9 @@ def test_the_pages_about_a_table(table, server, browser, tmp_path):
     error = dict(zip(("code", "message", "remedy"), hostile_texts(3), strict=True))
     server.client.add_xcom(NAME, "run", "fails", "merge_dry_run_error", error)
     why_a_dry_run_fails(browser, url, error)
+    error = {"code": "PARTITION_NOT_EXPECTED", "message": "Another day.", "remedy": "Look."}
+    server.client.add_xcom(f"{NAME}_open", "run", "busy", "merge_dry_run_error", error)
+    which_guard_would_trip(browser, url)
 
 
 def hostile_rows_are_shown_as_text(browser: Browser, url: str, table: HostileRows) -> None:
@@ -174,6 +178,16 @@ def why_a_dry_run_fails(browser: Browser, url: str, error: dict[str, str]) -> No
     assert browser.text("//h1") == f"What the statement would do to shop.{NAME}"
     assert browser.text("//div[@role='alert']").split("\n") == list(error.values())
     assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
+
+
+def which_guard_would_trip(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/lakehouse/preview?dag_id={NAME}_open&run_id=run&task_id=busy")
+    states = {
+        guard: browser.text(f"//td[.='{guard}']/following-sibling::td")
+        for guard in ("expected_partitions", "cardinality")
+    }
+    assert states == {"expected_partitions": "would trip", "cardinality": "not known"}
+    assert browser.run("return document.querySelectorAll('[aria-label^=Guards] td').length") == 6
 
 
 def from_a_failed_run_to_the_snapshot_before(browser: Browser, url: str) -> None:
