@@ -13,10 +13,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -46,13 +45,13 @@ def spark(
         folder in item.path.parents for item in request.session.items for folder in _COMPILED
     )
     warehouse = tmp_path_factory.mktemp("spark-warehouse")
-    with local_session(warehouse, settings={} if compiled else INTERPRETED) as session:
+    with local_session(warehouse, interpreted=not compiled) as session:
         yield session
 
 
 @contextmanager
 def local_session(
-    warehouse: Path, shuffle_partitions: int = 4, settings: Mapping[str, str] = MappingProxyType({})
+    warehouse: Path, shuffle_partitions: int = 4, *, interpreted: bool = False
 ) -> Iterator[SparkSession]:
     """Spark on two local threads, whose Python workers can import this project."""
     from pyspark.sql import SparkSession
@@ -60,7 +59,7 @@ def local_session(
     from spark_jobs.engine.runtime.java_names import remember_java_names
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    all_settings = {
+    settings = {
         # Thousands of small plans: compiling them well costs more than it gains.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.ui.enabled": "false",
@@ -74,10 +73,10 @@ def local_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.sql.warehouse.dir": str(warehouse),
-        **settings,
+        **(INTERPRETED if interpreted else {}),
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
-    for key, value in all_settings.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     remember_java_names(session)

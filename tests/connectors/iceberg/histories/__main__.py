@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.connectors.iceberg.histories.together import Histories
 from tests.judge.iceberg_spark import IcebergSpark
-from tests.support.spark_session import INTERPRETED, local_session
+from tests.support.spark_session import local_session
 
 _TOGETHER = 20
 
@@ -32,7 +32,7 @@ def main() -> int:
     problems = 0
     with (
         tempfile.TemporaryDirectory() as folder,
-        local_session(Path(folder, "spark"), 2, INTERPRETED) as spark,
+        local_session(Path(folder, "spark"), shuffle_partitions=2, interpreted=True) as spark,
         closing(IcebergSpark(Path(folder))) as java,
     ):
         for first in seeds[::_TOGETHER]:
