@@ -1,4 +1,4 @@
-"""Lists what is stored in a folder itself, not what symbolic links lead to. Used by executors too."""
+"""Lists what a folder itself holds, not what symbolic links lead to. Used by executors too."""
 
 from __future__ import annotations
 
