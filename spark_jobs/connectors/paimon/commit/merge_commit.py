@@ -23,6 +23,7 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
 from spark_jobs.connectors.paimon.commit.store_schema import (
     after_evolution,
+    require_same_table,
     require_schema,
     store_schema,
 )
@@ -79,6 +80,7 @@ class MergeCommit:
         """Store the evolved schema unless the change conflicts; False if it is stored already."""
         with before_publication():
             latest = pinned_table(self.metadata.load_table(self.table.name))
+            require_same_table(self.table.name, latest, pinned_table(self.table))
             gap.read_up_to(latest.snapshot)
             self._without_conflict(changes, gap, latest)
             self.merge.write.require_wanted()
@@ -100,10 +102,11 @@ class MergeCommit:
         """The table as it is now.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: its schema is no longer the one that files were made for.
+            CommitError: COMMIT_CONFLICT: files were made for another schema, or another table.
         """
         latest = pinned_table(self.metadata.load_table(self.table.name))
         require_schema(self.table.name, latest, self.merge.target)
+        require_same_table(self.table.name, latest, pinned_table(self.table))
         return latest
 
     def _without_conflict(self, changes: Changes, gap: Gap, latest: PinnedTable) -> Change:
