@@ -26,6 +26,8 @@ from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spark_jobs.spi.connector import Connector
 
 # How often a statement is tried on commit conflicts, and the base of the backoff in seconds.
@@ -127,7 +129,7 @@ class Job:
             scratch = new_scratch_folder(self.request.operation_id)
             log.lease(scratch).take()
         try:
-            result = self._changed(runs, table, scratch, attempt)
+            result = self._changed(runs, table, scratch, attempt, ended.operation_ids)
         finally:
             with self.progress.phase("clean"):
                 log.clear(scratch)
@@ -163,9 +165,14 @@ class Job:
         return result_of_snapshot(target, commit.snapshot_id, commit.properties)
 
     def _changed(
-        self, runs: StatementRuns, table: TableHandle, scratch: str, attempt: int
+        self,
+        runs: StatementRuns,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
+        ended: Sequence[str] = (),
     ) -> JobResult:
-        with runs.opened(table, scratch, attempt) as run:
+        with runs.opened(table, scratch, attempt, ended) as run:
             outcome = run.run()
             if outcome.snapshot_id is None and not self.request.dry_run:
                 run.store_schema()

@@ -368,3 +368,17 @@ def test_another_driver_of_the_same_operation(connector: Connector, table: Table
 
     assert "Operation op was committed as snapshot 2 by another driver" in message
     assert [row["id"] for row in read(connector)].count(99) == 1
+
+
+def test_an_ended_operation_of_the_same_task_that_published_late(
+    connector: Connector, table: TableHandle
+) -> None:
+    operation = Operation("op", "digest", {}, ended=frozenset({"ended"}))
+    handle = begun(connector, table, lambda _: (), operation=operation)
+    fragments = store(handle, inserts(table, [{"id": 99, "p": 3}]))
+    append(connector, [{"id": 99, "p": 3}], "ended")
+
+    message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert "Operation ended was committed as snapshot 2 by another driver" in message
+    assert [row["id"] for row in read(connector)].count(99) == 1
