@@ -1,4 +1,4 @@
-"""Whatever an expression of a statement raises stops it, also one whose value has no type (VOID)."""
+"""What an expression raises stops its statement, also one whose value has no type (VOID)."""
 
 from __future__ import annotations
 
