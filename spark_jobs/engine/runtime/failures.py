@@ -154,7 +154,8 @@ def _without_writer(text: str) -> str:
         cause = text.find(_CAUSE, place)
         if cause < 0:
             break
-        start = max(text.rfind(" ", 0, place - 1), text.rfind("\n", 0, place - 1)) + 1
+        before = text[: max(place - 1, 0)]
+        start = max(before.rfind(" "), before.rfind("\n")) + 1
         text = text[:start] + text[cause + len(_CAUSE) :]
     return text
 
