@@ -127,8 +127,7 @@ FROM_FIRST = {
     "FROM d.a, LATERAL (FROM d.b WHERE b.x = a.x)": (
         "SELECT * FROM d__a AS a, LATERAL (SELECT * FROM d__b AS b WHERE b.x = a.x)"
     ),
-    "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d.a": (
-        "FROM d.a WHERE t.dep = a.dep": "SELECT * FROM d__a AS a WHERE t.dep = a.dep",
+    "FROM d.a WHERE t.dep = a.dep": "SELECT * FROM d__a AS a WHERE t.dep = a.dep",
     "FROM d.a WHERE a.x NOT IN (FROM d.b WHERE b.y = t.z)": (
         "SELECT * FROM d__a AS a WHERE a.x NOT IN (SELECT * FROM d__b AS b WHERE b.y = t.z)"
     ),
@@ -138,7 +137,8 @@ FROM_FIRST = {
     "FROM d.a, LATERAL (FROM d.b WHERE b.x = a.x)": (
         "SELECT * FROM d__a AS a, LATERAL (SELECT * FROM d__b AS b WHERE b.x = a.x)"
     ),
-    "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d__a AS a"
+    "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d.a": (
+        "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d__a AS a"
     ),
 }
 
