@@ -127,16 +127,6 @@ FROM_FIRST = {
     "FROM d.a, LATERAL (FROM d.b WHERE b.x = a.x)": (
         "SELECT * FROM d__a AS a, LATERAL (SELECT * FROM d__b AS b WHERE b.x = a.x)"
     ),
-    "FROM d.a WHERE t.dep = a.dep": "SELECT * FROM d__a AS a WHERE t.dep = a.dep",
-    "FROM d.a WHERE a.x NOT IN (FROM d.b WHERE b.y = t.z)": (
-        "SELECT * FROM d__a AS a WHERE a.x NOT IN (SELECT * FROM d__b AS b WHERE b.y = t.z)"
-    ),
-    "FROM (FROM d.a) q JOIN (FROM d.b) r ON q.x = r.x": (
-        "SELECT * FROM (SELECT * FROM d__a AS a) q JOIN (SELECT * FROM d__b AS b) r ON q.x = r.x"
-    ),
-    "FROM d.a, LATERAL (FROM d.b WHERE b.x = a.x)": (
-        "SELECT * FROM d__a AS a, LATERAL (SELECT * FROM d__b AS b WHERE b.x = a.x)"
-    ),
     "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d.a": (
         "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d__a AS a"
     ),
