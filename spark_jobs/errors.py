@@ -27,6 +27,8 @@ from enum import Enum
 
 _MARKER_START = "<<job-error "
 _MARKER_END = ">>"
+# Characters: a message with a long value of a row must not make a result that nobody can read.
+_LONGEST_MESSAGE = 20_000
 
 
 class ErrorCode(Enum):
@@ -90,14 +92,22 @@ class ErrorCode(Enum):
         return bool(self.value[1])
 
 
+def excerpt(text: str, longest: int) -> str:
+    """``text``, or its start and end if it has more than ``longest`` characters."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]} … {text[-(longest // 2 - 3) :]}"
+
+
 class JobError(Exception):
     """An error with a stable code, a message that names the culprit, and a remedy.
 
     ``message`` says what is wrong and names the field, column, clause or value; ``remedy`` says
-    what the reader can do. Neither ever holds a secret.
+    what the reader can do. Neither ever holds a secret; long ones lose their middle.
     """
 
     def __init__(self, code: ErrorCode, message: str, remedy: str = "") -> None:
+        message, remedy = excerpt(message, _LONGEST_MESSAGE), excerpt(remedy, _LONGEST_MESSAGE)
         super().__init__(code, message, remedy)
         self.code = code
         self.message = message

@@ -19,6 +19,7 @@ from spark_jobs.contract.operation_files import (
     is_scratch_of,
     is_unfinished_result_of,
     result_path,
+    running_path,
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
@@ -111,6 +112,8 @@ def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) ->
             remove_folder(f"{folder}/{name}", storage_options)
         elif is_unfinished_result_of(request.operation_id, name):
             remove(f"{folder}/{name}", storage_options)
+    running = running_path(request.operation_id)
+    remove(f"{request.catalog.workspace_location}/{running}", storage_options)
 
 
 def forget_tries(request: JobRequest, storage_options: Mapping[str, Any]) -> None:

@@ -20,11 +20,11 @@ _RESULT: Final = ".json"
 _REFUSED: Final = ".refused.json"
 _NOTE: Final = ".tries"
 _BASE: Final = ".base"
+_RUNNING: Final = ".running"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
-_MEMORY: Final = re.compile(
-    rf"[\w-]+({re.escape(_RESULT)}|{re.escape(_REFUSED)}|{re.escape(_NOTE)}|{re.escape(_BASE)})"
-)
+_ENDINGS: Final = "|".join(map(re.escape, (_RESULT, _REFUSED, _NOTE, _BASE, _RUNNING)))
+_MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
 
 
 def result_path(operation_id: str, *, refused: bool = False) -> str:
@@ -53,6 +53,11 @@ def note_path(task_run: str) -> str:
 def base_path(operation_id: str) -> str:
     """The file that notes on which snapshot an operation builds, while it runs."""
     return f"{FOLDER}/{operation_id}{_BASE}"
+
+
+def running_path(operation_id: str) -> str:
+    """The file that is there from the first run of an operation until its result is stored."""
+    return f"{FOLDER}/{operation_id}{_RUNNING}"
 
 
 def new_scratch_folder(operation_id: str) -> str:

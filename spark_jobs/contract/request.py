@@ -184,6 +184,11 @@ class Origin:
     retries: int = 0
     statement: str = ""
 
+    @property
+    def is_retry(self) -> bool:
+        """Whether the task was tried before."""
+        return self.try_number > 1
+
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:

@@ -96,7 +96,7 @@ def test_an_unfinished_result_belongs_to_its_operation_alone(refused: bool) -> N
     assert not is_unfinished_result_of("op-1", whole)
 
 
-@pytest.mark.parametrize("name", ["op-1.json", "op-1.refused.json", "run.tries"])
+@pytest.mark.parametrize("name", ["op-1.json", "op-1.refused.json", "run.tries", "op-1.running"])
 def test_results_and_notes_are_memory(name: str) -> None:
     assert is_memory(name)
     assert is_memory(unfinished_name(name))

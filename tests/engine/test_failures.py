@@ -96,3 +96,51 @@ def test_long_traces_keep_both_ends() -> None:
 
     assert (short[0], short[-1]) == ("line 0", "line 99")
     assert len(short) <= 13
+
+
+_LONG = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * _LONG,
+        "a." * _LONG,
+        "[A" * _LONG,
+        "[" + "A" * _LONG,
+        "[A_B]" * _LONG,
+        "[A_B." * _LONG,
+        "[TASK_WRITE_FAILED]" * (_LONG // 10),
+        "[TASK_WRITE_FAILED]\nCaused by: " * (_LONG // 10),
+        "corrupted file" * (_LONG // 10),
+        " is not a Parquet file" * (_LONG // 10),
+        "SQLSTATE: " * (_LONG // 10),
+        "<<job-error " * (_LONG // 10),
+        "<<job-error {>>" * (_LONG // 10),
+        " " * _LONG,
+        " \n" * _LONG,
+        "  Suppressed: " + "x" * _LONG,
+        "  ... " + "1" * _LONG,
+    ],
+    ids=lambda text: text[:20].strip() or "blanks",
+)
+def test_texts_of_rows_cost_little(text: str) -> None:
+    """Each text is the worst for a search in errors; a search that is not linear never ends."""
+    error = translated(in_trace(text))
+
+    assert error.code in (ErrorCode.SPARK_FAILED, ErrorCode.DATA_FILE_UNREADABLE)
+    assert len(error.message) < 30_000
+
+
+def test_long_messages_keep_both_ends() -> None:
+    error = DataError(ErrorCode.VALUE_NOT_STORABLE, f"first {'x' * _LONG} last")
+
+    assert (error.message[:5], error.message[-4:]) == ("first", "last")
+    assert len(error.message) <= 20_000
+
+
+def test_a_state_behind_the_first_line_is_found() -> None:
+    error = translated(in_trace("[DUPLICATED_MAP_KEY] Found 1.\nIf you want … SQLSTATE: 23505"))
+
+    assert error.code is ErrorCode.EXPRESSION_FAILED
+    assert "[DUPLICATED_MAP_KEY] Found 1." in error.message

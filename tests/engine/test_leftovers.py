@@ -144,7 +144,7 @@ def test_results_are_kept_for_thirty_days(warehouse: Path, name: str) -> None:
         path.write_text("{}")
         stored(path, days)
 
-    log.clear_leftovers("op-1")
+    log.clear_leftovers("op-1", is_retry=True)
 
     assert not old.exists()
     assert kept.exists()
@@ -155,11 +155,24 @@ def test_a_run_removes_a_bounded_number_of_results(warehouse: Path) -> None:
     log = OperationLog(open_connector(CatalogSpec("paimon", str(warehouse)), {}).storage)
     folder = warehouse / "_operations"
     folder.mkdir(exist_ok=True)
-    for number in range(150):
+    for number in range(1_050):
         (folder / f"op-{number}.json").write_text("{}")
     stored(folder, days=31)
 
-    log.clear_leftovers("op-1000")
+    log.clear_leftovers("op-2000", is_retry=True)
     assert len(list(folder.iterdir())) == 50
-    log.clear_leftovers("op-1000")
+    log.clear_leftovers("op-2000", is_retry=True)
     assert not list(folder.iterdir())
+
+
+def test_now_and_then_a_first_try_removes_outdated_results(warehouse: Path) -> None:
+    log = OperationLog(open_connector(CatalogSpec("paimon", str(warehouse)), {}).storage)
+    folder = warehouse / "_operations"
+    folder.mkdir(exist_ok=True)
+    (folder / "op-1.json").write_text("{}")
+    stored(folder, days=31)
+
+    for number in range(1_000):
+        log.clear_leftovers(f"new-{number}", is_retry=False)
+
+    assert not (folder / "op-1.json").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_merge.sql.parser import parse_where
 from spark_jobs.contract.request import SqlSource, TableName, TableSource
 from tests.sql.reading import delete, merge, read, refusal
 
@@ -116,6 +117,16 @@ FROM_FIRST = {
     "WITH c AS (FROM d.a) FROM c WHERE x": (
         "WITH c AS (SELECT * FROM d__a AS a) SELECT * FROM c WHERE x"
     ),
+    "FROM d.a WHERE t.dep = a.dep": "SELECT * FROM d__a AS a WHERE t.dep = a.dep",
+    "FROM d.a WHERE a.x NOT IN (FROM d.b WHERE b.y = t.z)": (
+        "SELECT * FROM d__a AS a WHERE a.x NOT IN (SELECT * FROM d__b AS b WHERE b.y = t.z)"
+    ),
+    "FROM (FROM d.a) q JOIN (FROM d.b) r ON q.x = r.x": (
+        "SELECT * FROM (SELECT * FROM d__a AS a) q JOIN (SELECT * FROM d__b AS b) r ON q.x = r.x"
+    ),
+    "FROM d.a, LATERAL (FROM d.b WHERE b.x = a.x)": (
+        "SELECT * FROM d__a AS a, LATERAL (SELECT * FROM d__b AS b WHERE b.x = a.x)"
+    ),
     "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d.a": (
         "SELECT trim(FROM x), a IS NOT DISTINCT FROM b FROM d__a AS a"
     ),
@@ -126,6 +137,7 @@ FROM_FIRST = {
 def test_queries_that_begin_with_from(query, expected):
     where = delete(f"DELETE FROM d.t WHERE EXISTS ({query})").where
     assert where == f"EXISTS ({expected})"
+    assert parse_where(f"x NOT IN ({query})")[0] == f"x NOT IN ({expected})"
     assert read(MERGE.format(query)).sources[-1].query == expected
     assert read(f"INSERT INTO d.t {query}").sources[-1].query == expected
 

@@ -70,19 +70,22 @@ def selected_expression(frame: DataFrame) -> SelectedExpression:
 
 def filter_condition(frame: DataFrame) -> ReadingExpression:
     """The condition of the ``where`` that made ``frame``."""
-    return _reading(frame._jdf.queryExecution().analyzed().condition())
+    plan = frame._jdf.queryExecution().analyzed()
+    return _reading(plan, plan.condition())
 
 
 def selected_value(frame: DataFrame) -> ReadingExpression:
     """The only expression in the ``select`` that made ``frame``."""
-    return _reading(frame._jdf.queryExecution().analyzed().projectList().apply(0))
+    plan = frame._jdf.queryExecution().analyzed()
+    return _reading(plan, plan.projectList().apply(0))
 
 
-def _reading(expression: Any) -> ReadingExpression:
+def _reading(node: Any, expression: Any) -> ReadingExpression:
+    """``expression``, the only one of a plan's node."""
     used: set[int] = set()
     views: list[tuple[str, dict[int, str]]] = []
     others: set[str] = set()
-    for plan in subquery_plans(expression):
+    for plan in subquery_plans(node):
         _collect_subquery(plan, used, views, others)
     return ReadingExpression(
         attributes=ids(expression.references()),
@@ -142,8 +145,8 @@ def _collect_reads(
         return
     for expression in items(plan.expressions()):
         used.update(ids(expression.references()))
-        for subquery in subquery_plans(expression):
-            _collect_subquery(subquery, used, views, others)
+    for subquery in subquery_plans(plan):
+        _collect_subquery(subquery, used, views, others)
     children = list(items(plan.children()))
     if kind in _BY_POSITION:
         for child in children:

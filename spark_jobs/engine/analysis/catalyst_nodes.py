@@ -7,14 +7,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.runtime.java_names import java_class
+
 PLAN_EXPRESSIONS: Final = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
 SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
+# Members of Spark's TreePattern: what a tree contains is known without a walk.
+PLAN_EXPRESSION: Final = "PLAN_EXPRESSION"
+LAMBDA_FUNCTION: Final = "LAMBDA_FUNCTION"
+_PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # The metadata key under which Spark keeps the declared type of a STRING column.
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR: Final = re.compile(r"char\((\d+)\)")
 # How Spark writes an attribute: its name and id, and L for BIGINT.
 _ATTRIBUTE: Final = re.compile(r"(?P<name>.*)#(?P<id>\d+)L?", re.DOTALL)
 _BETWEEN: Final = "\0,\0"
+# How Spark writes an unresolved name; a string literal may look like one.
+_UNRESOLVED: Final = "'"
 _COMPARISONS: Final = (
     "EqualTo",
     "EqualNullSafe",
@@ -98,9 +108,28 @@ def _is_text(node: Any) -> bool:
     return str(node.dataType().simpleString()) == "string"
 
 
-def subquery_plans(expression: Any) -> Iterator[Any]:
-    """The plans of the subqueries in an expression."""
-    return (node.plan() for node in walk(expression) if class_name(node) in PLAN_EXPRESSIONS)
+def subquery_plans(plan: Any) -> Iterator[Any]:
+    """The plans of the subqueries in the expressions of a plan's node."""
+    return items(plan.subqueries())
+
+
+def contains(spark: SparkSession, node: Any, pattern: str) -> bool:
+    """Whether a node or one below it has ``pattern``, a member of ``TreePattern``."""
+    return bool(node.containsPattern(getattr(java_class(spark, _PATTERNS), pattern)()))
+
+
+def unresolved_names(node: Any) -> Iterator[Any]:
+    """The names in an expression without lambdas that was only parsed.
+
+    Names are leaves. One call tells which leaves look like names, so constants are not visited.
+    """
+    leaves = node.collectLeaves()
+    texts = str(leaves.mkString(_BETWEEN)).split(_BETWEEN)
+    if len(texts) != leaves.size():
+        found = items(leaves)  # a constant contains the separator
+    else:
+        found = (leaves.apply(i) for i, each in enumerate(texts) if each.startswith(_UNRESOLVED))
+    return (each for each in found if class_name(each) == "UnresolvedAttribute")
 
 
 def ids(attributes: Any) -> tuple[int, ...]:
@@ -119,13 +148,6 @@ def _id_and_name(text: str) -> tuple[int, str]:
     if found is None:
         raise ValueError(f"not an attribute of Spark: {text}")
     return int(found["id"]), found["name"]
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """A node and all its descendants."""
-    yield node
-    for child in items(node.children()):
-        yield from walk(child)
 
 
 def items(sequence: Any) -> Iterator[Any]:

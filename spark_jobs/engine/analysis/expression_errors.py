@@ -8,8 +8,17 @@ from typing import Final
 from pyspark.errors import AnalysisException, ParseException
 
 from spark_jobs.engine.runtime.older_spark import error_condition
-from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError, RequestError
+from spark_jobs.errors import (
+    AnalysisError,
+    CatalogError,
+    ErrorCode,
+    JobError,
+    RequestError,
+    excerpt,
+)
 
+# Characters of a statement's text, and of what Spark says about it.
+_LONGEST: Final = 2_000
 _CODES: Final = {
     "UNRESOLVED_COLUMN": ErrorCode.COLUMN_NOT_FOUND,
     "FIELD_NOT_FOUND": ErrorCode.COLUMN_NOT_FOUND,
@@ -47,6 +56,7 @@ class ExpressionErrors:
 
     def not_allowed(self, where: str, text: str, what: str) -> AnalysisError:
         """EXPRESSION_NOT_ALLOWED: ``text`` contains ``what``; ``where`` names the expression."""
+        text = excerpt(text, _LONGEST)
         remedy = "Write the statement as a MERGE, whose source can join and aggregate."
         if self.has_source:
             remedy = "Compute it in the source (a SQL source can join and aggregate)."
@@ -58,7 +68,8 @@ class ExpressionErrors:
         self, error: ParseException | AnalysisException, text: str, where: str
     ) -> JobError:
         """The error for what Spark raised about ``text``; ``where`` names the expression."""
-        summary = str(error).strip().splitlines()[0]
+        summary = excerpt(str(error).strip().splitlines()[0], _LONGEST)
+        text = excerpt(text, _LONGEST)
         if isinstance(error, ParseException):
             return RequestError(
                 ErrorCode.SYNTAX_ERROR,

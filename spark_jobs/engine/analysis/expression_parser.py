@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.analysis.catalyst_nodes import SUBQUERIES, class_name, items, walk
+from spark_jobs.engine.analysis.catalyst_nodes import (
+    LAMBDA_FUNCTION,
+    PLAN_EXPRESSION,
+    class_name,
+    contains,
+    items,
+    unresolved_names,
+)
 
 _AND = re.compile(r"\bAND\b", re.IGNORECASE)
 _EQUALS = re.compile(r"==?")
@@ -33,16 +41,29 @@ class Conjunct:
     sides: tuple[str, str] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ParsedExpression:
-    """What the parser alone finds in an expression.
+    """What the parser alone finds in an expression; ``root`` is its Catalyst tree."""
 
-    ``is_named``: it ends in a name (``a AS b``, ``a b``) that Spark takes for an alias.
-    """
+    spark: SparkSession
+    root: Any
 
-    names: tuple[NameReference, ...]
-    has_subquery: bool
-    is_named: bool
+    @cached_property
+    def names(self) -> tuple[NameReference, ...]:
+        """The names in it, except variables of lambdas."""
+        if contains(self.spark, self.root, LAMBDA_FUNCTION):
+            return tuple(_free_names(self.root, frozenset()))
+        return tuple(map(_reference, unresolved_names(self.root)))
+
+    @cached_property
+    def has_subquery(self) -> bool:
+        """Whether it contains a subquery."""
+        return contains(self.spark, self.root, PLAN_EXPRESSION)
+
+    @cached_property
+    def is_named(self) -> bool:
+        """Whether it ends in a name (``a AS b``, ``a b``) that Spark takes for an alias."""
+        return class_name(self.root) in _NAMED
 
 
 def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
@@ -52,12 +73,7 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
         ParseException: the text is not an expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    root = parser.parseExpression(text)
-    return ParsedExpression(
-        names=tuple(_free_names(root, frozenset())),
-        has_subquery=any(class_name(node) in SUBQUERIES for node in walk(root)),
-        is_named=class_name(root) in _NAMED,
-    )
+    return ParsedExpression(spark, parser.parseExpression(text))
 
 
 def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
@@ -146,8 +162,13 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
         bound = bound.union(str(each.nameParts().apply(0)).lower() for each in variables)
         children = [body]
     elif kind in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable"):
-        parts = tuple(items(node.nameParts()))
-        if kind == "UnresolvedAttribute" or parts[0].lower() not in bound:
-            yield NameReference(parts, int(node.origin().startIndex().get()))
+        name = _reference(node)
+        if kind == "UnresolvedAttribute" or name.parts[0].lower() not in bound:
+            yield name
     for child in children:
         yield from _free_names(child, bound)
+
+
+def _reference(node: Any) -> NameReference:
+    parts = tuple(items(node.nameParts()))
+    return NameReference(parts, int(node.origin().startIndex().get()))

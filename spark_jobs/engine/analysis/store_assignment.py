@@ -31,7 +31,7 @@ from pyspark.sql.types import (
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.engine.runtime.older_spark import parsed_type
-from spark_jobs.engine.runtime.sql_text import named, null_of, text_literal, type_text
+from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _DATETIME = (DateType, TimestampType, TimestampNTZType)
@@ -68,7 +68,8 @@ def stored(value: str, given: DataType, wanted: DataType, location: ErrorLocatio
             AMBIGUOUS_REFERENCE if the fields of a struct differ.
     """
     if isinstance(given, NullType):
-        return null_of(_without_length(wanted))
+        # Not a literal NULL: the value is evaluated, and may raise an error.
+        return f"CAST({value} AS {type_text(_without_length(wanted))})"
     if given == wanted:
         return value
     if isinstance(wanted, CharType | VarcharType):

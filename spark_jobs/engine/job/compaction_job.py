@@ -15,7 +15,6 @@ from spark_jobs.contract.compaction import (
     CompactSpec,
     require_named,
 )
-from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest
@@ -89,12 +88,12 @@ class CompactionJob:
         if self.request.dry_run:
             return self._foretold(compaction, table, wanted)
         with self.progress.phase("history"):
-            log.clear_leftovers(self.request.operation_id)
+            origin = self.request.origin
+            log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
             commits = compaction.commits(table, self.request.operation_id)
             tally = Tally.of(commits, table.partition_keys)
-        scratch = new_scratch_folder(self.request.operation_id)
+        scratch = log.begin(self.request.operation_id)
         lease = log.lease(scratch)
-        lease.take()
         run = self._run(compaction, table, wanted, tally, lease)
         try:
             rounds, error = run.run(table), None

@@ -66,7 +66,7 @@ class EndedTries:
         found = []
         log = OperationLog(self.connector.storage)
         for operation_id in self.operation_ids:
-            log.clear_leftovers(operation_id)
+            log.clear_leftovers(operation_id, is_retry=True)
             commit = self._commit(table, operation_id)
             if commit is not None:
                 target, properties = str(self.request.table), commit.properties

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.query import MOST_BYTES, QueryColumn, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
@@ -55,10 +54,10 @@ class QueryJob:
         return result
 
     def _done(self, log: OperationLog) -> JobResult:
-        log.clear_leftovers(self.request.operation_id)
-        scratch = new_scratch_folder(self.request.operation_id)
+        origin = self.request.origin
+        log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
+        scratch = log.begin(self.request.operation_id)
         lease = log.lease(scratch)
-        lease.take()
         sources = Sources(
             self.spark,
             self.connector,

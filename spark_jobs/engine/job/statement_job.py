@@ -116,7 +116,8 @@ class Job:
         if self.request.dry_run:
             return self._tried(log, runs, table)
         with self.progress.phase("history"):
-            log.clear_leftovers(self.request.operation_id)
+            origin = self.request.origin
+            log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
             earlier = self._earlier(log, table)
             if earlier is not None:
                 require_same_work(self.request, earlier)
@@ -126,8 +127,7 @@ class Job:
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
-            scratch = new_scratch_folder(self.request.operation_id)
-            log.lease(scratch).take()
+            scratch = log.begin(self.request.operation_id)
         try:
             result = self._changed(runs, table, scratch, attempt, ended.operation_ids)
         finally:

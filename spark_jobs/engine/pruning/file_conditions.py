@@ -187,9 +187,12 @@ class _Translator:
     bounds: Mapping[int, Bounds]
 
     def truth(self, node: BoundExpression) -> Truth:
-        kind, children = node.kind, node.children
+        kind = node.kind
         if self._is_constant(node):
             return Truth.exactly(node.column)
+        if kind == "In":
+            return self._membership(node)
+        children = node.children
         if kind == "And":
             return self.truth(children[0]) & self.truth(children[1])
         if kind == "Or":
@@ -207,8 +210,6 @@ class _Translator:
             return Truth.unknown() if bounds is None else compared("EqualTo", bounds, F.lit(True))
         if kind in _MIRRORED:
             return self._comparison(kind, *children)
-        if kind == "In":
-            return self._membership(children[0], children[1:])
         return Truth.unknown()
 
     def _comparison(self, kind: str, left: BoundExpression, right: BoundExpression) -> Truth:
@@ -219,10 +220,13 @@ class _Translator:
             return Truth.unknown()
         return compared(kind, bounds, right.column)
 
-    def _membership(self, value: BoundExpression, items: Sequence[BoundExpression]) -> Truth:
+    def _membership(self, node: BoundExpression) -> Truth:
+        if node.child_count > _IN_LIMIT:
+            return Truth.unknown()
+        value, *items = node.children
         bounds = self._bounds(value)
         fits = all(self._is_constant(i) and i.type_name == value.type_name for i in items)
-        if bounds is None or not fits or len(items) > _IN_LIMIT:
+        if bounds is None or not fits:
             return Truth.unknown()
         return is_among(bounds, [item.column for item in items])
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 from spark_jobs.errors import (
@@ -14,10 +17,13 @@ from spark_jobs.errors import (
     ErrorCode,
     InternalError,
     JobError,
+    excerpt,
     from_marker,
 )
 
-_USER_DATA_CONDITIONS = (
+# Conditions about data whose SQLSTATE does not tell it.
+_USER_DATA_CONDITIONS: Final = (
+    "_LEGACY_ERROR_TEMP_2128",  # arrays of keys and values of different lengths
     "ARITHMETIC_OVERFLOW",
     "BINARY_ARITHMETIC_OVERFLOW",
     "CAST_INVALID_INPUT",
@@ -27,6 +33,7 @@ _USER_DATA_CONDITIONS = (
     "DIVIDE_BY_ZERO",
     "INTERVAL_DIVIDED_BY_ZERO",
     "INVALID_ARRAY_INDEX",
+    "INVALID_FORMAT",
     "INVALID_FRACTION_OF_SECOND",
     "MAP_KEY_DOES_NOT_EXIST",
     "NUMERIC_VALUE_OUT_OF_RANGE",
@@ -34,46 +41,72 @@ _USER_DATA_CONDITIONS = (
     "SCALAR_SUBQUERY_TOO_MANY_ROWS",
     "USER_RAISED_EXCEPTION",
 )
-_FILE_CONDITIONS = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOUND")
-# Spark 3.5 has no error conditions for these failures.
-_FILE_FAILURE = re.compile(
-    r"SparkFileNotFoundException: ([^\n]+)|(corrupted file: [^\n]+|\S+ is not a Parquet file[^\n]*)"
-)
-# Further conditions about data have these SQLSTATEs: cardinality, data exception, constraint.
-_DATA_STATE = re.compile(r"SQLSTATE: 2[123]")
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
+_FILE_CONDITIONS: Final = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOUND")
+# Classes of SQLSTATEs about data: cardinality, data exception, constraint, limits of values.
+_DATA_STATES: Final = ("21", "22", "23", "54")
+# Spark 3.5 has no error conditions for these failures; the path stands behind or before them.
+_FILE_NOT_FOUND: Final = "SparkFileNotFoundException: "
+_CORRUPTED: Final = "corrupted file: "
+_NO_PARQUET: Final = " is not a Parquet file"
 # Spark's writer wraps what failed; the paths that it names are those of temporary files.
-_WRAPPED = re.compile(r"[\w.]+: \[TASK_WRITE_FAILED\].*?\nCaused by: ", re.DOTALL)
-_FRAME = re.compile(
+_WRITE_FAILED: Final = "[TASK_WRITE_FAILED]"
+_CAUSE: Final = "\nCaused by: "
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
+_STATE: Final = re.compile(r"SQLSTATE: (\w{5})")
+_FRAME: Final = re.compile(
     r"\s+at |\s+\.\.\. \d+ more|\s*Driver stacktrace|\s+Suppressed: \S+\$OriginalTryStackTrace"
 )
-_TRACE_LINES = 12
+_TRACE_LINES: Final = 12
+# Characters: values of rows stand in errors, and may be as long as they like.
+_SEARCHED: Final = 64_000
+_SHOWN: Final = 2_000
+_MOST_CAUSES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A failure that Spark has a name for; ``text`` is its message's first line."""
+
+    condition: str
+    state: str
+    text: str
+
+    @property
+    def is_of_data(self) -> bool:
+        """Whether the rows or the statement's values caused it, so that it stays."""
+        return self.condition in _USER_DATA_CONDITIONS or self.state[:2] in _DATA_STATES
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether a file could not be read."""
+        return self.condition in _FILE_CONDITIONS
 
 
 def translated(error: BaseException) -> JobError:
     """``error`` as a ``JobError``; a ``JobError`` is returned unchanged."""
     if isinstance(error, JobError):
         return error
-    text = _WRAPPED.sub("", str(error))
-    marked = from_marker(text)
+    whole = str(error)
+    marked = from_marker(whole)
     if marked is not None:
         return marked
-    for condition, rest in _CONDITION.findall(text):
-        if condition in _USER_DATA_CONDITIONS or _DATA_STATE.search(rest):
+    text = _without_writer(excerpt(whole, _SEARCHED))
+    for failure in list(_named_by_spark(error)) or _named_in(text):
+        if failure.is_of_data:
             return DataError(
                 ErrorCode.EXPRESSION_FAILED,
-                f"an expression of the statement failed: [{condition}]{rest}",
+                f"an expression of the statement failed: {failure.text}",
                 "Filter such rows out with a clause condition, or use the function's try_ form.",
             )
-        if condition in _FILE_CONDITIONS:
-            return _unreadable_file(rest)
-    failure = _FILE_FAILURE.search(text)
-    if failure:
-        return _unreadable_file(failure[1] or failure[2])
+        if failure.is_of_files:
+            return _unreadable_file(failure.text.partition("]")[2])
+    unreadable = _unnamed_file_failure(text)
+    if unreadable:
+        return _unreadable_file(unreadable)
     if isinstance(error, AnalysisException):
         return AnalysisError(
             ErrorCode.EXPRESSION_INVALID,
-            text.strip().splitlines()[0],
+            excerpt(text.strip().splitlines()[0], _SHOWN),
             "Correct the part of the statement or of its source that Spark names.",
         )
     if isinstance(error, PySparkException | Py4JError):
@@ -85,17 +118,72 @@ def translated(error: BaseException) -> JobError:
     )
 
 
+def _named_by_spark(error: BaseException) -> Iterator[_Failure]:
+    """What Spark's exception and its causes are called, from the outermost on."""
+    cause: Any = getattr(error, "_origin", None)
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+    for _ in range(_MOST_CAUSES):
+        if cause is None:
+            return
+        try:
+            condition = str(cause.getErrorClass() or "").partition(".")[0]
+            state = str(cause.getSqlState() or "")
+        except (Py4JError, TypeError):
+            condition = state = ""  # an exception of others
+        if condition:
+            yield _Failure(condition, state, _first_line(str(cause.getMessage())))
+        cause = cause.getCause()
+
+
+def _named_in(text: str) -> Iterator[_Failure]:
+    """The same from a text, where the exception itself is lost: it came through a Python task."""
+    for found in _CONDITION.finditer(text):
+        state = _STATE.search(text, found.start(), found.start() + _SHOWN)
+        first = _first_line(found[0])
+        yield _Failure(found[1], state[1] if state else "", first)
+
+
+def _first_line(text: str) -> str:
+    return excerpt(text.strip().partition("\n")[0], _SHOWN)
+
+
+def _without_writer(text: str) -> str:
+    """``text`` without what Spark's writer puts around the failure of a task."""
+    while (place := text.find(_WRITE_FAILED)) >= 0:
+        cause = text.find(_CAUSE, place)
+        if cause < 0:
+            break
+        before = text[: max(place - 1, 0)]
+        start = max(before.rfind(" "), before.rfind("\n")) + 1
+        text = text[:start] + text[cause + len(_CAUSE) :]
+    return text
+
+
+def _unnamed_file_failure(text: str) -> str:
+    """What Spark says of a file that it could not read, without a condition; may be empty."""
+    for line in text.splitlines():
+        if _FILE_NOT_FOUND in line:
+            return line.partition(_FILE_NOT_FOUND)[2]
+        if _CORRUPTED in line:
+            return line[line.index(_CORRUPTED) :]
+        before, found, after = line.partition(_NO_PARQUET)
+        if found and before and not before[-1].isspace():
+            return f"{before.split()[-1]}{found}{after}"
+    return ""
+
+
 def _unreadable_file(problem: str) -> CatalogError:
     return CatalogError(
         ErrorCode.DATA_FILE_UNREADABLE,
-        f"a file is missing or damaged: {problem.strip()}",
+        f"a file is missing or damaged: {excerpt(problem.strip(), _SHOWN)}",
         "Look for who removed or changed it; nothing was changed by this statement.",
     )
 
 
 def shortened(trace: str) -> str:
     """A trace without the frames of Spark's own code, cut to its first and last lines."""
-    lines = [line.rstrip() for line in trace.splitlines() if line.strip()]
+    lines = [excerpt(line.rstrip(), _SHOWN) for line in trace.splitlines() if line.strip()]
     useful = [line for line in lines if not _FRAME.match(line) and "/pyspark/" not in line]
     if len(useful) > _TRACE_LINES:
         half = _TRACE_LINES // 2

@@ -7,6 +7,7 @@ its id, so that a retry returns its result instead of applying the statement twi
 from __future__ import annotations
 
 import contextlib
+import zlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -20,7 +21,9 @@ from spark_jobs.contract.operation_files import (
     is_memory,
     is_scratch_of,
     is_unfinished_result_of,
+    new_scratch_folder,
     result_path,
+    running_path,
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
@@ -34,7 +37,9 @@ if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage
 
 # The maximum that one run removes, because it has a statement to run.
-_MOST_OUTDATED: Final = 100
+_MOST_OUTDATED: Final = 1_000
+# Listing 100,000 results takes seconds, so one of as many operations looks for outdated ones.
+_OPERATIONS_PER_SWEEP: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class OperationLog:
             return None
 
     def store(self, result: JobResult) -> None:
-        """Store ``result``, whole or not at all.
+        """Store ``result``, whole or not at all: its operation has ended.
 
         A failure never replaces the result of an earlier successful run: it is stored beside it, as
         ``<operation_id>.refused.json``.
@@ -66,6 +71,19 @@ class OperationLog:
         refused = result.error is not None and earlier is not None and earlier.error is None
         path = self._path(result.operation_id, refused=refused)
         replace_file(self.storage.filesystem, path, result.to_json().encode())
+        with contextlib.suppress(OSError):  # the note of a run that ended only costs a listing
+            self.storage.filesystem.delete_file(self._running(result.operation_id))
+
+    def begin(self, operation_id: str) -> str:
+        """A scratch folder for a new run, with a lease; the operation is noted as running.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+        """
+        replace_file(self.storage.filesystem, self._running(operation_id), b"")
+        scratch = new_scratch_folder(operation_id)
+        self.lease(scratch).take()
+        return scratch
 
     def lease(self, scratch: str) -> Lease:
         """The lease of the run whose temporary files are in ``scratch``."""
@@ -77,12 +95,22 @@ class OperationLog:
         lease.end()
         remove_folder(self.storage.filesystem, lease.scratch)
 
-    def clear_leftovers(self, operation_id: str) -> None:
+    def clear_leftovers(self, operation_id: str, *, is_retry: bool) -> None:
         """Remove the temporary files of runs of this operation that were killed.
 
-        A given-up run that is still alive fails because its lease is gone. Outdated results of any
-        operation are removed too.
+        A given-up run that is still alive fails because its lease is gone. The folder of all
+        operations is listed only if there may be such runs: ``is_retry`` says so, or the note of a
+        run whose result was never stored. Now and then, it is listed for outdated results of any
+        operation, too.
         """
+        if is_retry or self._is_running(operation_id) or _sweeps(operation_id):
+            self._clear_listed(operation_id)
+
+    def _is_running(self, operation_id: str) -> bool:
+        note = self.storage.filesystem.get_file_info(self._running(operation_id))
+        return bool(note.type == pafs.FileType.File)
+
+    def _clear_listed(self, operation_id: str) -> None:
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         found = self.storage.filesystem.get_file_info(folder)
         for info in found:
@@ -105,6 +133,9 @@ class OperationLog:
             # Other jobs may remove it too, or own a file that this job may not remove.
             with contextlib.suppress(OSError):
                 self.storage.filesystem.delete_file(path)
+
+    def _running(self, operation_id: str) -> str:
+        return f"{self.storage.root}/{running_path(operation_id)}"
 
     def _path(self, operation_id: str, *, refused: bool = False) -> str:
         return f"{self.storage.root}/{result_path(operation_id, refused=refused)}"
@@ -139,6 +170,11 @@ class OperationLog:
             try_number=request.origin.try_number,
             retries=request.origin.retries,
         )
+
+
+def _sweeps(operation_id: str) -> bool:
+    """Whether this operation is one of those that look for outdated results."""
+    return zlib.crc32(operation_id.encode()) % _OPERATIONS_PER_SWEEP == 0
 
 
 def require_same_work(request: JobRequest, earlier: JobResult) -> None:

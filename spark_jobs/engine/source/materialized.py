@@ -114,11 +114,13 @@ def materialize(
     refuse_unstorable(fields)
     # The constant carries the row count if no column is needed. Generated names avoid characters
     # that Parquet readers treat specially.
-    kept = [field for field in fields if not isinstance(field.dataType, NullType)]
-    renamed = [named(quote(field.name), f"c{i}") for i, field in enumerate(kept)]
+    stored_names = {field.name: f"c{i}" for i, field in enumerate(fields)}
+    renamed = [named(_storable(field), stored_names[field.name]) for field in fields]
     narrowed = source.selectExpr(named("TRUE", _ROW), *renamed)
     files = _written(narrowed, storage, folder)
-    stored_names = {field.name: f"c{i}" for i, field in enumerate(kept)}
+    for each in fields:
+        if isinstance(each.dataType, NullType):
+            del stored_names[each.name]
     return MaterializedSource(
         frame=spilled_frame(spark, storage, [each.name for each in files], fields, stored_names),
         row_count=sum(each.row_count for each in files),
@@ -127,6 +129,12 @@ def materialize(
         stored_names=stored_names,
         filesystem=storage.filesystem,
     )
+
+
+def _storable(field: StructField) -> str:
+    """A column as Parquet can hold it: one without a type is evaluated, because it may raise."""
+    name = quote(field.name)
+    return f"CAST({name} AS BOOLEAN)" if isinstance(field.dataType, NullType) else name
 
 
 def _written(rows: DataFrame, storage: WarehouseStorage, scratch: str) -> list[SpilledFile]:

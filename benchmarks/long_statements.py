@@ -1,0 +1,136 @@
+"""Statements with thousands of constants, terms or branches, beside plain Spark, and their checks.
+
+``.venv-spark/bin/python -m benchmarks.long_statements [--runs N] [--only WORD]``. The table has
+100,000 rows in one file, so nearly all time goes into the text. Plain Spark filters, joins or
+inserts with the same text, and writes Parquet files without a commit. The first run of each side,
+which warms the JVM up, does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from airflow_provider_merge.sql.parser import parse_statement
+from benchmarks.comparison import ROOT, append, copy_of, files_of, session, timed
+from spark_jobs.contract.request import TableName
+
+_TABLE = TableName("bench", "t")
+_ROWS = 100_000
+_SOURCE = "(SELECT id * 7 AS id, 'new' AS v FROM range(1000))"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A statement on ``bench.t``, and what plain Spark does instead, as a query over ``t``."""
+
+    name: str
+    statement: str
+    plain: str
+
+
+def _works() -> Iterator[Work]:
+    constants = ", ".join(str(number * 5) for number in range(20_000))
+    texts = ", ".join(f"'v{number * 5}'" for number in range(20_000))
+    terms = " OR ".join(f"(id = {number} AND v <> 'x{number}')" for number in range(1_000))
+    joined = " AND ".join(f"id <> {number}" for number in range(1_000))
+    branches = " ".join(f"WHEN id = {number} THEN 'n{number}'" for number in range(1_000))
+    rows = ", ".join(f"({number}, 'v{number}')" for number in range(10_000))
+    for name, condition in (
+        ("IN of 20,000 numbers", f"id IN ({constants})"),
+        ("NOT IN of 20,000 numbers", f"id NOT IN ({constants})"),
+        ("IN of 20,000 texts", f"v IN ({texts})"),
+        ("OR of 1,000 terms", terms),
+        ("AND of 1,000 terms", joined),
+    ):
+        kept = f"SELECT * FROM t WHERE NOT coalesce(({condition}), false)"
+        yield Work(f"DELETE, {name}", f"DELETE FROM {_TABLE} WHERE {condition}", kept)
+    case = f"CASE {branches} ELSE v END"
+    yield Work(
+        "UPDATE, CASE of 1,000 branches",
+        f"UPDATE {_TABLE} SET v = {case}",
+        f"SELECT id, {case} AS v FROM t",
+    )
+    merge = f"MERGE INTO {_TABLE} t USING {_SOURCE} s ON t.id = s.id"
+    join = f"SELECT t.id, %s AS v FROM t LEFT JOIN {_SOURCE} s ON t.id = s.id"
+    yield Work(
+        "MERGE, IN of 20,000 numbers in ON",
+        f"{merge} AND t.id IN ({constants}) WHEN MATCHED THEN UPDATE SET v = s.v",
+        f"{join % 'coalesce(s.v, t.v)'} AND t.id IN ({constants})",
+    )
+    yield Work(
+        "MERGE, IN of 20,000 numbers in a clause",
+        f"{merge} WHEN MATCHED AND t.id IN ({constants}) THEN UPDATE SET v = s.v",
+        join % f"IF(t.id IN ({constants}) AND s.v IS NOT NULL, s.v, t.v)",
+    )
+    yield Work(
+        "INSERT, 10,000 rows of VALUES",
+        f"INSERT INTO {_TABLE} VALUES {rows}",
+        f"SELECT * FROM VALUES {rows} AS s(id, v)",
+    )
+
+
+def _plain(spark: SparkSession, query: str) -> float:
+    out = ROOT / f"plain-{uuid.uuid4().hex}"
+    started = time.perf_counter()
+    spark.sql(query).write.parquet(str(out))
+    seconds = time.perf_counter() - started
+    shutil.rmtree(out)
+    return seconds
+
+
+def _ours(spark: SparkSession, master: Path, statement: str) -> float:
+    parsed = parse_statement(statement)
+    copy = copy_of(master)
+    seconds, _ = timed(spark, copy, _TABLE, parsed.statement, *parsed.sources)
+    shutil.rmtree(copy)
+    return seconds
+
+
+def _measured(runs: int, *sides: Callable[[], float]) -> list[float]:
+    """The median of each side's seconds; sides take turns."""
+    seconds = [[side() for side in sides] for _ in range(runs + 1)][1:]
+    return [statistics.median(each) for each in zip(*seconds, strict=True)]
+
+
+def main() -> None:
+    """Print the seconds of both sides and their ratio, and those of the parser in Airflow."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--only", default="", help="only works whose name has this word")
+    arguments = parser.parse_args()
+    master = ROOT / f"long-{uuid.uuid4().hex}"
+    ids = list(range(_ROWS))
+    append(master, _TABLE, pa.table({"id": ids, "v": [f"v{each}" for each in ids]}))
+    spark = session("2g", {"spark.sql.ansi.enabled": "true"})
+    spark.read.parquet(*files_of(master, _TABLE)).createOrReplaceTempView("t")
+    for work in _works():
+        if arguments.only not in work.name:
+            continue
+        started = time.perf_counter()
+        parse_statement(work.statement)
+        parsing = time.perf_counter() - started
+        plain, ours = _measured(
+            arguments.runs,
+            lambda work=work: _plain(spark, work.plain),  # type: ignore[misc]
+            lambda work=work: _ours(spark, master, work.statement),  # type: ignore[misc]
+        )
+        print(
+            f"{work.name}: {ours:.2f} s, plain Spark {plain:.2f} s, ratio {ours / plain:.2f}; "
+            f"parsed in Airflow in {parsing:.2f} s",
+            flush=True,
+        )
+    shutil.rmtree(master)
+
+
+if __name__ == "__main__":
+    main()
