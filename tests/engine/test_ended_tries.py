@@ -152,7 +152,7 @@ def test_a_try_that_still_runs_somewhere_loses_its_lease(harness: Harness) -> No
 def test_a_try_that_publishes_after_it_was_looked_for(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its job hangs between its last look and its publication; here, it is the test that commits."""
+    """Its job hangs between last look and publication; here, it is the test that commits."""
     run(harness, request(harness, "op-1", statement=delete_from("", "id = -1")))
     late = [{**harness.read()[0], "id": 1}]
     wanted = StatementRun._require_wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from spark_jobs.contract.request import (
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime import operations
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, DataError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
@@ -173,6 +175,27 @@ def test_a_later_try_finds_what_an_earlier_one_did(harness: Harness, *, lost: bo
     assert (second.metrics.updated, second.metrics.inserted) == (1, 1)
     assert (second.base_snapshot_id, second.try_number) == (first.base_snapshot_id, 1)
     assert JobResult.from_json(stored.read_text()) == second
+
+
+@pytest.mark.slow
+def test_files_that_cannot_be_removed_do_not_fail_what_was_committed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS keeps a file that somebody has open, and with it the folder."""
+
+    def busy(filesystem: pafs.FileSystem, path: str) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy", path)
+
+    monkeypatch.setattr(operations, "remove_folder", busy)
+    request = request_of(COUNT_UP, harness)
+
+    first, second = run(harness, request), run(harness, later(request))
+
+    assert (first.status, first.error) == ("committed", None)
+    assert (second.status, second.new_snapshot_id) == ("committed", first.new_snapshot_id)
+    scratch = [path for path in (harness.warehouse / "_operations").iterdir() if path.is_dir()]
+    assert len(scratch) == 1
+    assert not list(scratch[0].glob("lease")), "nothing may write there any more"
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Job:
             result = self._changed(runs, table, scratch, attempt, ended.operation_ids)
         finally:
             with self.progress.phase("clean"):
-                log.clear(scratch)
+                log.end(scratch)
         return replace(result, warnings=warnings_of(commits))
 
     def _tried(self, log: OperationLog, runs: StatementRuns, table: TableHandle) -> JobResult:
@@ -143,14 +143,19 @@ class Job:
         try:
             return self._changed(runs, table, scratch, 1)
         finally:
-            log.clear(scratch)
+            log.end(scratch)
 
     def _release_guard(self, result: JobResult) -> None:
         """Release the guard: with a stored result, no retry searches from the base snapshot."""
         # Also when nothing changed: an earlier try that was killed may have left a guard.
-        if result.error is None:
+        if result.error is not None:
+            return
+        try:
             table = self.connector.metadata.load_table(self.request.table)
             self.connector.writes.release_guard(table, self.request.operation_id)
+        except (OSError, JobError) as error:
+            # The statement is done; the next one on the table removes guards that are too old.
+            self.progress.say(f"the guard of the base snapshot is left: {error}")
 
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
         """The result of an earlier try of this operation that succeeded."""
