@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import pytest
 
+from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     JobRequest,
@@ -34,7 +35,7 @@ from tests.conformance.behaviour import (
     update_set,
 )
 from tests.conformance.check import request_of
-from tests.conformance.harness import Harness
+from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS
 
 REQUEST = JobRequest(
@@ -174,6 +175,27 @@ def test_a_later_try_finds_what_an_earlier_one_did(harness: Harness, *, lost: bo
     assert (second.status, second.new_snapshot_id) == ("committed", first.new_snapshot_id)
     assert (second.metrics.updated, second.metrics.inserted) == (1, 1)
     assert (second.base_snapshot_id, second.try_number) == (first.base_snapshot_id, 1)
+    assert JobResult.from_json(stored.read_text()) == second
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forged", [False, True])
+def test_a_result_whose_snapshot_is_gone_is_not_believed(harness: Harness, *, forged: bool) -> None:
+    request = request_of(COUNT_UP, harness)
+    base = harness.state().snapshot_id
+    first = run(harness, request)
+    stored = harness.warehouse / "_operations/operation-1.json"
+    if forged:
+        stored.write_text(replace(first, new_snapshot_id=99).to_json())
+    maintenance = harness.open().maintenance
+    assert maintenance is not None
+    spec = RollbackSpec(snapshot_id=base, force=True)
+    maintenance.roll_back(TARGET, spec, dag_id="", dry_run=False)
+
+    second = run(harness, later(request))
+
+    assert (second.status, second.error) == ("committed", None)
+    assert {row["id"]: row["n"] for row in harness.read()}[101] == 2
     assert JobResult.from_json(stored.read_text()) == second
 
 

@@ -160,10 +160,32 @@ class Job:
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
         """The result of an earlier try of this operation that succeeded."""
         stored = log.read(self.request.operation_id)
-        if stored is not None and stored.error is None:
+        if stored is not None and stored.error is None and self._is_in_history(stored, table):
             return stored
         commit = self.connector.writes.find_commit(table, self.request.operation_id)
         return None if commit is None else self._recorded(commit)
+
+    def _is_in_history(self, stored: JobResult, table: TableHandle) -> bool:
+        """Whether the table still has the snapshot of a result; True if it has expired.
+
+        The table is the memory, the result only what it says of it: after a rollback, its work is
+        not in the table any more.
+        """
+        snapshot_id = stored.new_snapshot_id
+        if snapshot_id is None:
+            return True
+        try:
+            commit = self.connector.writes.recall(table, snapshot_id)
+        except CommitError as error:
+            self.progress.say(f"{error.message} Its stored result is believed.")
+            return True
+        if commit is not None and self._recorded(commit).request_digest == stored.request_digest:
+            return True
+        self.progress.say(
+            f"the stored result names snapshot {snapshot_id}, which is not in the table's history: "
+            "it was rolled back, or the result is of another table"
+        )
+        return False
 
     def _recorded(self, commit: CommittedSnapshot) -> JobResult:
         target = str(self.request.table)
