@@ -24,7 +24,8 @@ from airflow_provider_merge.row_samples.documents import (
     Question,
     Row,
 )
-from airflow_provider_merge.storage.locations import is_local, local_path
+from airflow_provider_merge.storage.files import open_local
+from airflow_provider_merge.storage.locations import is_local
 from airflow_provider_merge.storage.remote import remote_files
 
 _NOT_INSTALLED: Final = 3
@@ -234,7 +235,7 @@ def _cut(value: bytes | None, family: str) -> str | None:
 @contextmanager
 def _stored_file(location: str, options: Mapping[str, Any]) -> Iterator[BinaryIO]:
     if is_local(location):
-        with local_path(location).open("rb") as local:
+        with open_local(location) as local:
             yield local
     else:
         with remote_files(location, options) as remote, remote.open(location, "rb") as file:

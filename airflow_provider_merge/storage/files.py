@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.locations import is_hdfs, is_local, local_path
@@ -18,7 +20,7 @@ def read_text(location: str, storage_options: Mapping[str, Any]) -> str | None:
     """The text of a file; None where there is none.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE: larger than ``MAX_BYTES``, or not UTF-8.
+        CatalogError: METADATA_UNREADABLE: larger than ``MAX_BYTES``, not UTF-8, or no regular file.
         RequestError: no file system of the location's scheme is installed beside Airflow.
     """
     content = read_bytes(location, storage_options, MAX_BYTES)
@@ -32,12 +34,12 @@ def read_bytes(location: str, storage_options: Mapping[str, Any], limit: int) ->
     """The content of a file; None where there is none.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE: larger than ``limit`` bytes.
+        CatalogError: METADATA_UNREADABLE: larger than ``limit`` bytes, or no regular file.
         RequestError: no file system of the location's scheme is installed beside Airflow.
     """
     try:
         if is_local(location):
-            with local_path(location).open("rb") as file:
+            with open_local(location) as file:
                 content = file.read(limit + 1)
         else:
             with (
@@ -50,6 +52,24 @@ def read_bytes(location: str, storage_options: Mapping[str, Any], limit: int) ->
     if len(content) > limit:
         raise unreadable(location, f"is larger than {limit} bytes")
     return content
+
+
+def open_local(location: str) -> BinaryIO:
+    """Open a local file for reading; a pipe or a device, on which a reader could wait, is refused.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: no regular file.
+        OSError: it cannot be opened.
+    """
+    # Without O_NONBLOCK, the opening itself would wait for a pipe's writer.
+    descriptor = os.open(local_path(location), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(kind):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(f"{location} is a folder")
+    raise unreadable(location, "is not a regular file")
 
 
 def list_names(folder: str, storage_options: Mapping[str, Any]) -> list[str]:

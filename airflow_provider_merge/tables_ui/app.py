@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from airflow_provider_merge.tables_ui.access import PageUser
@@ -17,6 +17,7 @@ from airflow_provider_merge.tables_ui.routes import Service, router
 
 _STATIC: Final = Path(__file__).parent / "static"
 PAGES: Final = ("", "table", "compare", "preview")
+_DESCRIPTION: Final = "/v1/openapi.json"
 _PLOTS: Final = "plotly/package_data/plotly.min.js"
 _HEADERS: Final = {
     # Plots set styles of their own; no text of a table is ever taken for one.
@@ -36,7 +37,7 @@ def tables_app() -> FastAPI:
         title="Lakehouse tables",
         version="1",
         description="What the metadata of tables tells. Read-only.",
-        openapi_url="/v1/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
     )
@@ -44,11 +45,17 @@ def tables_app() -> FastAPI:
     app.middleware("http")(_with_headers)
     handle_failures(app)
     app.include_router(router)
+    app.add_api_route(_DESCRIPTION, _described, include_in_schema=False)
     for name in PAGES:
         app.add_api_route(f"/{name}", _page, include_in_schema=False)
     app.add_api_route("/static/plotly.min.js", _plots, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     return app
+
+
+def _described(request: Request, _: PageUser) -> JSONResponse:
+    """FastAPI's own would be open to everybody."""
+    return JSONResponse(request.app.openapi())
 
 
 def _page(_: PageUser) -> FileResponse:

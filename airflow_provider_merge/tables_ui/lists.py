@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotDoneError
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook_once
@@ -16,6 +16,7 @@ from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.tables_ui.answers import ListedTable, Problem, Tables
 from airflow_provider_merge.tables_ui.reads import Readable, problem_of
+from airflow_provider_merge.tables_ui.threads import spread
 from airflow_provider_merge.tables_ui.told import dag_of, told_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError
@@ -139,9 +140,8 @@ def _listed(seen: _Seen, allowed: frozenset[str]) -> ListedTable:
 
 
 def _seen(hook: CatalogHook, names: Sequence[TableName], deadline: float) -> list[_Seen]:
-    readers = ThreadPoolExecutor(_READERS, thread_name_prefix="tables-list")
+    waiting = spread(partial(_look, hook), names, _READERS)
     try:
-        waiting = [readers.submit(_look, hook, name) for name in names]
         seen = []
         for name, each in zip(names, waiting, strict=True):
             try:
@@ -151,7 +151,8 @@ def _seen(hook: CatalogHook, names: Sequence[TableName], deadline: float) -> lis
                 seen.append(_Seen(name, problem=late))
         return seen
     finally:
-        readers.shutdown(wait=False, cancel_futures=True)
+        for each in waiting:
+            each.cancel()
 
 
 def _look(hook: CatalogHook, name: TableName) -> _Seen:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +16,7 @@ from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.storage.locations import is_local
+from airflow_provider_merge.tables_ui.threads import spread
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 
@@ -158,9 +158,10 @@ class OpenTable:
         if len(self.changes) + len(snapshots) > _MOST_COUNTED:
             self.changes.clear()
         missing = [each for each in snapshots if each.snapshot_id not in self.changes]
-        with ThreadPoolExecutor(1 if is_local(self.table.location) else _READERS) as readers:
-            found = readers.map(self.facts.change, missing)
-            self.changes.update(zip((each.snapshot_id for each in missing), found, strict=True))
+        readers = 1 if is_local(self.table.location) else _READERS
+        found = spread(self.facts.change, missing, readers)
+        for snapshot, change in zip(missing, found, strict=True):
+            self.changes[snapshot.snapshot_id] = change.result()
 
 
 @dataclass

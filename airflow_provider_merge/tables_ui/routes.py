@@ -99,12 +99,12 @@ class Asked:
             self.service.tables.give_back(table)
             return found
 
-        return await self.in_worker(work)
+        return await self.in_worker(work, self.name)
 
-    async def in_worker(self, work: Callable[[], T]) -> T:
-        """What a worker thread does; raises as ``answer`` does."""
+    async def in_worker(self, work: Callable[[], T], table: TableName | None = None) -> T:
+        """What a worker thread does, alone with ``table``; raises as ``answer`` does."""
         return await self.service.workers.run(
-            self.connection, lambda: without_secrets(self.connection, work)
+            self.connection, lambda: without_secrets(self.connection, work), table
         )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from airflow_provider_merge.tables_ui.threads import settle, start
 
 T = TypeVar("T")
 
@@ -15,48 +18,114 @@ T = TypeVar("T")
 TIME_LIMIT: Final = 25.0
 _WAITING: Final = 24
 _THREADS: Final = 4
-_POOLS: Final = 32
+# Threads of one connection that exceeded the limit and have not ended yet.
+_MOST_LOST: Final = 16
+_LANES: Final = 32
 
 
 class BusyError(Exception):
-    """Too many requests of a connection are waiting."""
+    """Too many requests of a connection are waiting, or are lost in a store that hangs."""
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    """``table``: of one table, one job at a time has a thread; the others wait without one."""
+
+    table: Hashable | None
+    work: Callable[[], Any]
+    future: Future[Any] = field(default_factory=Future)
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What is asked of one connection; all under the lock of ``Workers``."""
+
+    waiting: list[_Job] = field(default_factory=list)
+    running: list[_Job] = field(default_factory=list)
+    lost: list[_Job] = field(default_factory=list)
+
+    def add(self, job: _Job) -> None:
+        """Let a job wait.
+
+        Raises:
+            BusyError: too many are waiting or lost.
+        """
+        if len(self.waiting) >= _WAITING or len(self.lost) >= _MOST_LOST:
+            raise BusyError
+        self.waiting.append(job)
+
+    def ready(self) -> list[_Job]:
+        """The jobs that can have a thread now; they are running from here on."""
+        tables = {job.table for job in (*self.running, *self.lost)}
+        found = []
+        for job in list(self.waiting):
+            if len(self.running) == _THREADS:
+                break
+            if job.table is None or job.table not in tables:
+                tables.add(job.table)
+                self.waiting.remove(job)
+                self.running.append(job)
+                found.append(job)
+        return found
+
+    def give_up(self, job: _Job) -> None:
+        """Nobody waits for the job any more: another one may have its place."""
+        if job in self.waiting:
+            self.waiting.remove(job)
+        elif job in self.running:
+            self.running.remove(job)
+            self.lost.append(job)
+
+    def end(self, job: _Job) -> None:
+        """The job's thread has come to its end."""
+        for jobs in (self.running, self.lost):
+            if job in jobs:
+                jobs.remove(job)
 
 
 @dataclass
 class Workers:
     """A few threads for each connection: a store that hangs delays only its own tables.
 
-    A thread that exceeds the limit goes on until its store answers; nobody waits for it.
+    A thread that exceeds the limit goes on until its store answers. It has neither the place of
+    another one nor the server's end to wait for it, but its table is not read meanwhile.
     """
 
     seconds: float = TIME_LIMIT
-    _pools: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
-    _waiting: dict[str, int] = field(default_factory=dict)
+    _lanes: dict[str, _Lane] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    async def run(self, connection: str, work: Callable[[], T]) -> T:
-        """What ``work`` returns.
+    async def run(self, connection: str, work: Callable[[], T], table: Hashable | None = None) -> T:
+        """What ``work`` returns; of one ``table``, only one work at a time is done.
 
         Raises:
             BusyError: too many requests are waiting.
             TimeoutError: it took too long.
         """
-        key, pool = self._pool(connection)
+        job = _Job(table, work)
         with self._lock:
-            if self._waiting.get(key, 0) >= _WAITING:
-                raise BusyError
-            self._waiting[key] = self._waiting.get(key, 0) + 1
-        future = pool.submit(work)
-        future.add_done_callback(lambda _: self._ended(key))
-        return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
+            lane = self._lane(connection)
+            lane.add(job)
+        self._start(lane)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(job.future), self.seconds)
+        finally:
+            with self._lock:
+                lane.give_up(job)
+            self._start(lane)
 
-    def _pool(self, connection: str) -> tuple[str, ThreadPoolExecutor]:
+    def _start(self, lane: _Lane) -> None:
         with self._lock:
-            key = connection if connection in self._pools or len(self._pools) < _POOLS else ""
-            if key not in self._pools:
-                self._pools[key] = ThreadPoolExecutor(_THREADS, thread_name_prefix="tables")
-            return key, self._pools[key]
+            ready = lane.ready()
+        for job in ready:
+            start(partial(self._do, lane, job))
 
-    def _ended(self, key: str) -> None:
+    def _do(self, lane: _Lane, job: _Job) -> None:
+        settle(job.future, job.work)
         with self._lock:
-            self._waiting[key] -= 1
+            lane.end(job)
+        self._start(lane)
+
+    def _lane(self, connection: str) -> _Lane:
+        key = connection if connection in self._lanes or len(self._lanes) < _LANES else ""
+        return self._lanes.setdefault(key, _Lane())

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from spark_jobs.errors import NotSupportedError
 
+# The table's option that names the parent directory of the partitions.
+DIRECTORY: Final = "data-file.path-directory"
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\{}[]^\x7f")
 # Blank in Python and pypaimon, but not in Java.
 _BLANK_FOR_SOME: Final = frozenset("\x85\xa0\u2007\u202f")
@@ -97,8 +99,8 @@ class PartitionLayout:
 
 
 def data_root(table: str, options: Mapping[str, str]) -> str:
-    """The parent directory of the partitions (option ``data-file.path-directory``)."""
-    directory = options.get("data-file.path-directory", "").strip("/")
+    """The parent directory of the partitions (option ``DIRECTORY``)."""
+    directory = options.get(DIRECTORY, "").strip("/")
     return f"{table}/{directory}" if directory else table
 
 

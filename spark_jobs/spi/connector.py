@@ -255,6 +255,14 @@ class ConnectorMergeWrites(Protocol):
         """
         ...
 
+    def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
+        """The snapshot of this id in the history of the table; None: it is not part of it.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED: it may have been, and has expired.
+        """
+        ...
+
 
 class NoMergeWrites(ConnectorMergeWrites):
     """The writes of a read-only connector, in which no operation has ever committed."""
@@ -263,6 +271,10 @@ class NoMergeWrites(ConnectorMergeWrites):
         """Do nothing: no guard is ever set."""
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
+        """Always None."""
+        return None
+
+    def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
         """Always None."""
         return None
 

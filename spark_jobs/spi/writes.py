@@ -120,11 +120,21 @@ class WriteLayout:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The identity of an operation, as its snapshot records it."""
+    """The identity of an operation, as its snapshot records it.
+
+    ``ended`` are earlier operations of the same task run. One that is still publishing may commit
+    after it was looked for: its commit, like one of the operation itself, is a conflict.
+    """
 
     operation_id: str
     request_digest: str
     properties: Mapping[str, str]
+    ended: frozenset[str] = frozenset()
+
+    @property
+    def same_work(self) -> frozenset[str]:
+        """The operations whose commits may have done this one's work."""
+        return self.ended | {self.operation_id}
 
 
 @dataclass(frozen=True, slots=True)

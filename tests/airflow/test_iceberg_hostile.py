@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from airflow_provider_merge.storage.failures import reaching
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from tests.airflow.test_iceberg_tables import DAY
 from tests.support.iceberg_tables import IcebergTable
+from tests.support.small_server import serving
 
 TABLE = "shop.orders"
 
@@ -97,6 +99,69 @@ def test_parents_in_a_circle(orders: IcebergTable) -> None:
     rewritten(orders, change)
     assert len(IcebergHook().snapshots(TABLE)) == 2
     read_all()
+
+
+def leading_to(orders: IcebergTable, place: str) -> None:
+    """Let the newest snapshot name this list of manifests."""
+    newest = orders.head
+
+    def change(document: dict[str, Any]) -> None:
+        for each in document["snapshots"]:
+            if each["snapshot-id"] == newest:
+                each["manifest-list"] = place
+
+    rewritten(orders, change)
+
+
+def test_metadata_leads_to_no_server(orders: IcebergTable) -> None:
+    asked = []
+
+    def answer(path: str) -> tuple[int, bytes]:
+        asked.append(path)
+        return 200, b"found"
+
+    with serving(answer) as server:
+        leading_to(orders, f"{server}/latest/meta-data")
+        with pytest.raises(CatalogError, match="not on the storage of its table") as error:
+            read_all()
+        rewritten(orders, lambda each: each.update({"location": f"{server}/table"}))
+        with pytest.raises(CatalogError, match="not on the storage of its table"):
+            read_all()
+    assert (error.value.code, asked) == (ErrorCode.METADATA_UNREADABLE, [])
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3://another/list.avro",
+        "hdfs://name:8020/list.avro",
+        "memory://list.avro",
+        "file://another-host/list.avro",
+        "list.avro",
+        "/warehouse/../../etc/passwd",
+    ],
+)
+def test_metadata_leads_to_no_other_store(orders: IcebergTable, place: str) -> None:
+    leading_to(orders, place)
+    with pytest.raises(CatalogError, match="not on the storage of its table") as error:
+        read_all()
+    assert error.value.code is ErrorCode.METADATA_UNREADABLE
+
+
+def test_files_of_a_table_in_a_bucket_are_in_that_bucket() -> None:
+    files_of_table = files.StorageFiles({}).of_table("s3a://lake/db/t", "s3://lake/db/t/metadata")
+    assert files_of_table.options("s3n://lake/elsewhere/list.avro")
+    for place in ("s3://other/list.avro", "/proc/self/environ", "file:///proc/self/environ"):
+        with pytest.raises(CatalogError, match="not on the storage of its table"):
+            files_of_table.read(place)
+
+
+def test_a_pipe_is_not_waited_for(orders: IcebergTable, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "list.avro")
+    leading_to(orders, str(tmp_path / "list.avro"))
+    with pytest.raises(CatalogError, match="not a regular file") as error:
+        read_all()
+    assert error.value.code is ErrorCode.METADATA_UNREADABLE
 
 
 def test_names_of_classes_in_properties(orders: IcebergTable) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
@@ -109,26 +112,58 @@ def test_secrets_are_in_no_answer_and_no_log(orders, users, warehouse, monkeypat
     assert PASSWORD not in caplog.text + "".join(capfd.readouterr())
 
 
-def test_a_store_that_hangs_delays_only_its_own_tables(orders, users, warehouse, monkeypatch):
-    import threading
-
+@pytest.fixture
+def slow(users, warehouse, monkeypatch) -> Iterator[Workers]:
+    """The workers; tables of the connection ``slow`` hang until the test ends."""
     connection(monkeypatch, "slow", conn_type="paimon", extra={"warehouse": str(warehouse)})
     held, look = threading.Event(), routes.OpenTable.look
 
     def hang(table: routes.OpenTable) -> None:
-        if table.connection == "slow":
-            held.wait(30)
+        if table.connection == "slow" and table.name.table == "orders":
+            held.wait(60)
         look(table)
 
     monkeypatch.setattr(routes.OpenTable, "look", hang)
     workers = Workers(seconds=0.2)
     monkeypatch.setattr(users["ADMIN"].client.app.state.service, "workers", workers)
-    try:
+    yield workers
+    held.set()
+
+
+def test_a_store_that_hangs_delays_only_its_own_tables(orders, users, slow):
+    assert users["ADMIN"].get("table", connection="slow")[1]["code"] == "TIMED_OUT"
+    slow.seconds = 25  # a busy machine reads slowly; the slow store is held for longer
+    assert users["ADMIN"].get("table")[0] == 200
+
+
+def test_a_table_that_hangs_takes_one_thread_of_its_connection(orders, users, warehouse, slow):
+    TableFiles(warehouse, "others").create().add({"2026-01-30": 5})
+    for _ in range(10):
         assert users["ADMIN"].get("table", connection="slow")[1]["code"] == "TIMED_OUT"
-        workers.seconds = 25  # a busy machine reads slowly; the slow store is held for longer
-        assert users["ADMIN"].get("table")[0] == 200
-    finally:
-        held.set()
+    slow.seconds = 25
+    assert users["ADMIN"].get("table", connection="slow", table="others")[0] == 200
+    assert sum(each.name == "tables" for each in threading.enumerate()) == 1
+
+
+def test_no_thread_of_the_pages_keeps_the_server_from_ending(orders, users, slow):
+    users["ADMIN"].get("table", connection="slow")
+    (hanging,) = (each for each in threading.enumerate() if each.name == "tables")
+    assert hanging.daemon
+
+
+def test_a_pipe_in_place_of_a_snapshot(orders, users, warehouse):
+    (path,) = warehouse.rglob("snapshot-1")
+    path.unlink()
+    os.mkfifo(path)
+    status, told = users["ADMIN"].get("table")
+    assert (status, told["code"]) == (502, "METADATA_UNREADABLE")
+    listed = users["ADMIN"].told("tables")["tables"]
+    assert [each["problem"]["code"] for each in listed] == ["METADATA_UNREADABLE"]
+
+
+def test_who_is_not_logged_in_reads_no_description_of_the_api(users):
+    assert users[""].raw("v1/openapi.json").status_code == 401
+    assert users["ADMIN"].raw("v1/openapi.json").json()["paths"].keys() >= {"/v1/tables"}
 
 
 def test_pages_are_for_those_who_are_logged_in(users):

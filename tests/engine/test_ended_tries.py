@@ -14,10 +14,12 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.task_notes import note_file, noted_operations
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.write.statement_run import StatementRun
 from tests.conformance.behaviour import Behaviour, delete_from, insert, matched, not_matched, update
 from tests.conformance.check import request_of
-from tests.conformance.harness import Harness
+from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS
+from tests.support.paimon_tables import append
 
 ORIGIN = Origin("dag", "run", "merge", -1, try_number=1)
 NOTE = str(note_file(ORIGIN))
@@ -144,6 +146,29 @@ def test_a_try_that_still_runs_somewhere_loses_its_lease(harness: Harness) -> No
     assert run(harness, request(harness, "op-2")).error is None
 
     assert not lease.is_held()
+
+
+@pytest.mark.slow
+def test_a_try_that_publishes_after_it_was_looked_for(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its job hangs between last look and publication; here, it is the test that commits."""
+    run(harness, request(harness, "op-1", statement=delete_from("", "id = -1")))
+    late = [{**harness.read()[0], "id": 1}]
+    wanted = StatementRun._require_wanted
+
+    def commit_late(statement: StatementRun) -> None:
+        wanted(statement)
+        if late:
+            append(harness.open(), [late.pop()], "op-1", TARGET)
+
+    monkeypatch.setattr(StatementRun, "_require_wanted", commit_late)
+    result = run(harness, request(harness, "op-2"))
+
+    assert result.error is not None
+    assert result.error.code == "ENDED_TRY_COMMITTED"
+    assert "Operation op-1 of this task was ended, but had committed" in result.error.message
+    assert [row["id"] for row in harness.read()].count(1) == 1
 
 
 @pytest.mark.slow

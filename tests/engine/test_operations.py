@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import pytest
 
+from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     JobRequest,
@@ -19,6 +21,7 @@ from spark_jobs.contract.request import (
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime import operations
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, DataError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
@@ -32,7 +35,7 @@ from tests.conformance.behaviour import (
     update_set,
 )
 from tests.conformance.check import request_of
-from tests.conformance.harness import Harness
+from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS
 
 REQUEST = JobRequest(
@@ -173,6 +176,48 @@ def test_a_later_try_finds_what_an_earlier_one_did(harness: Harness, *, lost: bo
     assert (second.metrics.updated, second.metrics.inserted) == (1, 1)
     assert (second.base_snapshot_id, second.try_number) == (first.base_snapshot_id, 1)
     assert JobResult.from_json(stored.read_text()) == second
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forged", [False, True])
+def test_a_result_whose_snapshot_is_gone_is_not_believed(harness: Harness, *, forged: bool) -> None:
+    request = request_of(COUNT_UP, harness)
+    base = harness.state().snapshot_id
+    first = run(harness, request)
+    stored = harness.warehouse / "_operations/operation-1.json"
+    if forged:
+        stored.write_text(replace(first, new_snapshot_id=99).to_json())
+    maintenance = harness.open().maintenance
+    assert maintenance is not None
+    spec = RollbackSpec(snapshot_id=base, force=True)
+    maintenance.roll_back(TARGET, spec, dag_id="", dry_run=False)
+
+    second = run(harness, later(request))
+
+    assert (second.status, second.error) == ("committed", None)
+    assert {row["id"]: row["n"] for row in harness.read()}[101] == 2
+    assert JobResult.from_json(stored.read_text()) == second
+
+
+@pytest.mark.slow
+def test_files_that_cannot_be_removed_do_not_fail_what_was_committed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS keeps a file that somebody has open, and with it the folder."""
+
+    def busy(filesystem: pafs.FileSystem, path: str) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy", path)
+
+    monkeypatch.setattr(operations, "remove_folder", busy)
+    request = request_of(COUNT_UP, harness)
+
+    first, second = run(harness, request), run(harness, later(request))
+
+    assert (first.status, first.error) == ("committed", None)
+    assert (second.status, second.new_snapshot_id) == ("committed", first.new_snapshot_id)
+    scratch = [path for path in (harness.warehouse / "_operations").iterdir() if path.is_dir()]
+    assert len(scratch) == 1
+    assert not list(scratch[0].glob("lease")), "nothing may write there any more"
 
 
 @pytest.mark.slow

@@ -78,7 +78,9 @@ class IcebergCatalog:
             found = _found(catalog, identifier)
             own, of_table = dict(catalog.properties), found.metadata.properties
             given = {k: v for k, v in found.io.properties.items() if of_table.get(k) != v}
-            return LoadedTable(found.metadata, StorageFiles({**own, **found.config, **given}))
+            files = StorageFiles({**own, **found.config, **given})
+            places = found.metadata_location, found.metadata.location
+            return LoadedTable(found.metadata, files.of_table(*filter(None, places)))
 
     def namespaces(self) -> list[str]:
         """The names of the top namespaces, sorted; raises as ``load`` does."""

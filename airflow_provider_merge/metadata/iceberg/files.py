@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import read_bytes
+from airflow_provider_merge.storage.locations import store_of
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.iceberg_options import storage_options
+from spark_jobs.contract.locations import FILE_SCHEME, WAREHOUSE_SCHEMES
 
 MAX_FILE: Final = 64 * 1024 * 1024
 _PACKED: Final = (".gz.metadata.json", ".metadata.json.gz")
@@ -31,15 +33,24 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class StorageFiles:
-    """What pyiceberg calls a FileIO, for reading; ``properties`` hold secrets."""
+    """What pyiceberg calls a FileIO, for reading; ``properties`` hold secrets.
+
+    ``stores`` are those of one table: its metadata leads nowhere else. None as long as the table is
+    not known.
+    """
 
     properties: Mapping[str, Any] = field(repr=False)
+    stores: frozenset[tuple[str, str]] | None = None
+
+    def of_table(self, *locations: str) -> StorageFiles:
+        """The files of a table that is at ``locations``."""
+        return replace(self, stores=frozenset(map(store_of, locations)))
 
     def new_input(self, location: str) -> StoredFile:
         """A file of metadata.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: it is gone, damaged or too large.
+            CatalogError: METADATA_UNREADABLE: it is gone, damaged, too large, or not of the table.
             OSError: the storage refused.
         """
         content = self.read(location)
@@ -48,20 +59,35 @@ class StorageFiles:
         return StoredFile(location.replace(".gz", ""), _unpacked(location, content))
 
     def options(self, location: str) -> dict[str, Any]:
-        """How fsspec opens a file; holds secrets."""
+        """How fsspec opens a file; holds secrets.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: no file of the table can be there.
+        """
+        is_known = self.stores is None or store_of(location) in self.stores
+        if not is_known or not _is_storage(location):
+            raise unreadable(location, "is not on the storage of its table")
         return storage_arguments(location, storage_options(self.properties))
 
     def read(self, location: str) -> bytes:
         """The content of a file.
 
         Raises:
-            CatalogError: METADATA_UNREADABLE: it is gone, or too large.
+            CatalogError: METADATA_UNREADABLE: it is gone, too large, or not of the table.
             OSError: the storage refused.
         """
         content = read_bytes(location, self.options(location), MAX_FILE)
         if content is None:
             raise unreadable(location, "is gone")
         return content
+
+
+def _is_storage(location: str) -> bool:
+    """Whether tables can have files there: a path on this machine, or a URI of a known scheme."""
+    scheme, host = store_of(location)
+    if ".." in location.split("/") or scheme not in WAREHOUSE_SCHEMES:
+        return False
+    return scheme != FILE_SCHEME or (location.startswith(("/", "file:/")) and not host)
 
 
 def _unpacked(location: str, content: bytes) -> bytes:

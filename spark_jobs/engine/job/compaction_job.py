@@ -101,7 +101,7 @@ class CompactionJob:
             rounds, error = 1, failure
         finally:
             with self.progress.phase("clean"):
-                log.clear(scratch)
+                log.end(scratch)
         return self._result(table, tally, rounds, error or self._incomplete(tally), wanted)
 
     def _wanted(self, table: TableHandle) -> WantedPartitions:

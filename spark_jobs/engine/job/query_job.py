@@ -77,7 +77,7 @@ class QueryJob:
         finally:
             sources.close()
             with self.progress.phase("clean"):
-                log.clear(scratch)
+                log.end(scratch)
         metrics = Metrics(
             source_rows=report.row_count, sources=sources.metrics, seconds=self.progress.seconds
         )

@@ -22,10 +22,12 @@ from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spark_jobs.spi.connector import Connector
 
 # How often a statement is tried on commit conflicts, and the base of the backoff in seconds.
@@ -127,10 +129,10 @@ class Job:
                 return taken
             scratch = log.begin(self.request.operation_id)
         try:
-            result = self._changed(runs, table, scratch, attempt)
+            result = self._changed(runs, table, scratch, attempt, ended.operation_ids)
         finally:
             with self.progress.phase("clean"):
-                log.clear(scratch)
+                log.end(scratch)
         return replace(result, warnings=warnings_of(commits))
 
     def _tried(self, log: OperationLog, runs: StatementRuns, table: TableHandle) -> JobResult:
@@ -141,31 +143,63 @@ class Job:
         try:
             return self._changed(runs, table, scratch, 1)
         finally:
-            log.clear(scratch)
+            log.end(scratch)
 
     def _release_guard(self, result: JobResult) -> None:
         """Release the guard: with a stored result, no retry searches from the base snapshot."""
         # Also when nothing changed: an earlier try that was killed may have left a guard.
-        if result.error is None:
+        if result.error is not None:
+            return
+        try:
             table = self.connector.metadata.load_table(self.request.table)
             self.connector.writes.release_guard(table, self.request.operation_id)
+        except (OSError, JobError) as error:
+            # The statement is done; the next one on the table removes guards that are too old.
+            self.progress.say(f"the guard of the base snapshot is left: {error}")
 
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
         """The result of an earlier try of this operation that succeeded."""
         stored = log.read(self.request.operation_id)
-        if stored is not None and stored.error is None:
+        if stored is not None and stored.error is None and self._is_in_history(stored, table):
             return stored
         commit = self.connector.writes.find_commit(table, self.request.operation_id)
         return None if commit is None else self._recorded(commit)
+
+    def _is_in_history(self, stored: JobResult, table: TableHandle) -> bool:
+        """Whether the table still has the snapshot of a result; True if it has expired.
+
+        The table is the memory, the result only what it says of it: after a rollback, its work is
+        not in the table any more.
+        """
+        snapshot_id = stored.new_snapshot_id
+        if snapshot_id is None:
+            return True
+        try:
+            commit = self.connector.writes.recall(table, snapshot_id)
+        except CommitError as error:
+            self.progress.say(f"{error.message} Its stored result is believed.")
+            return True
+        if commit is not None and self._recorded(commit).request_digest == stored.request_digest:
+            return True
+        self.progress.say(
+            f"the stored result names snapshot {snapshot_id}, which is not in the table's history: "
+            "it was rolled back, or the result is of another table"
+        )
+        return False
 
     def _recorded(self, commit: CommittedSnapshot) -> JobResult:
         target = str(self.request.table)
         return result_of_snapshot(target, commit.snapshot_id, commit.properties)
 
     def _changed(
-        self, runs: StatementRuns, table: TableHandle, scratch: str, attempt: int
+        self,
+        runs: StatementRuns,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
+        ended: Sequence[str] = (),
     ) -> JobResult:
-        with runs.opened(table, scratch, attempt) as run:
+        with runs.opened(table, scratch, attempt, ended) as run:
             outcome = run.run()
             if outcome.snapshot_id is None and not self.request.dry_run:
                 run.store_schema()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,10 +49,13 @@ class StatementRuns:
 
     @contextmanager
     def opened(
-        self, table: TableHandle, scratch: str, attempt: int = 1
+        self, table: TableHandle, scratch: str, attempt: int = 1, ended: Iterable[str] = ()
     ) -> Iterator[MergeRun | OverwriteRun | ClearingRun]:
-        """The run of an attempt on ``table``; its sources are open within the block."""
-        common = self._common(table, scratch, attempt)
+        """The run of an attempt on ``table``; its sources are open within the block.
+
+        ``ended`` are earlier operations of the request's task run.
+        """
+        common = self._common(table, scratch, attempt, frozenset(ended))
         if isinstance(self.request.statement, ClearingStatement):
             yield ClearingRun(specs=self._specs(table), **common)
             return
@@ -92,14 +95,17 @@ class StatementRuns:
         assert self.spark is not None  # noqa: S101 - see spark_jobs.run
         return StatementTime(self.spark)
 
-    def _common(self, table: TableHandle, scratch: str, attempt: int) -> dict[str, Any]:
+    def _common(
+        self, table: TableHandle, scratch: str, attempt: int, ended: frozenset[str]
+    ) -> dict[str, Any]:
         request = self.request
         properties = operation_properties(request, table.snapshot_id)
+        operation = Operation(request.operation_id, request.digest(), properties, ended)
         return {
             "connector": self.connector,
             "table": table,
             "spec": request.statement,
-            "operation": Operation(request.operation_id, request.digest(), properties),
+            "operation": operation,
             "options": request.options,
             "scratch": scratch,
             "progress": self.progress,

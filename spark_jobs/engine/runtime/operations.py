@@ -28,6 +28,7 @@ from spark_jobs.contract.operation_files import (
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
 from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.storage.files import remove_folder, replace_file
 
@@ -95,6 +96,16 @@ class OperationLog:
         lease.end()
         remove_folder(self.storage.filesystem, lease.scratch)
 
+    def end(self, scratch: str) -> None:
+        """``clear`` for a run whose outcome is known: a failure is only logged.
+
+        A search for orphan files removes what is left.
+        """
+        try:
+            self.clear(scratch)
+        except OSError as error:
+            log.warning("the temporary files in %s are left: %s", scratch, error)
+
     def clear_leftovers(self, operation_id: str, *, is_retry: bool) -> None:
         """Remove the temporary files of runs of this operation that were killed.
 
@@ -116,7 +127,8 @@ class OperationLog:
         for info in found:
             name = info.base_name
             if info.type == pafs.FileType.Directory and is_scratch_of(operation_id, name):
-                self.clear(f"{FOLDER}/{name}")
+                self.lease(f"{FOLDER}/{name}").end()
+                self.end(f"{FOLDER}/{name}")
             elif is_unfinished_result_of(operation_id, name):
                 with contextlib.suppress(FileNotFoundError):
                     self.storage.filesystem.delete_file(info.path)

@@ -79,6 +79,8 @@ class StatementRun(Generic[Spec_co]):
     def _require_wanted(self) -> None:
         self.lease.require()
         self.last_look.require_task()
+        # The answer may have taken minutes, in which a later try took the lease.
+        self.lease.require()
 
     def store_schema(self) -> None:
         """Store the columns of an evolved table, where no snapshot does.

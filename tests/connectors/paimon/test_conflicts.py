@@ -342,6 +342,20 @@ def test_a_table_that_was_dropped_and_made_anew_before_its_first_snapshot(
     assert snapshot_ids(connector, name) == []
 
 
+def test_a_table_that_was_made_anew_as_it_was(connector: Connector) -> None:
+    name = TableName("shop", "new")
+    table = create(connector, {"id": "int"}, name=name)
+    handle = begun(connector, table, lambda _: ())
+    fragments = store(handle, inserts(table, [{"id": 1}]))
+    table.native.table.catalog_environment.catalog_loader.load().drop_table(str(name))
+    create(connector, {"id": "int"}, name=name)
+
+    message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert message == f"{name} was dropped and created anew while the statement ran."
+    assert (snapshot_ids(connector, name), read(connector, name=name)) == ([], [])
+
+
 def test_another_driver_of_the_same_operation(connector: Connector, table: TableHandle) -> None:
     handles = [begun(connector, table, lambda _: ()) for _ in range(2)]
     fragments = [
@@ -353,4 +367,18 @@ def test_another_driver_of_the_same_operation(connector: Connector, table: Table
     message = outcome(lambda: connector.writes.finish_merge(table, handles[1], fragments[1], {}))
 
     assert "Operation op was committed as snapshot 2 by another driver" in message
+    assert [row["id"] for row in read(connector)].count(99) == 1
+
+
+def test_an_ended_operation_of_the_same_task_that_published_late(
+    connector: Connector, table: TableHandle
+) -> None:
+    operation = Operation("op", "digest", {}, ended=frozenset({"ended"}))
+    handle = begun(connector, table, lambda _: (), operation=operation)
+    fragments = store(handle, inserts(table, [{"id": 99, "p": 3}]))
+    append(connector, [{"id": 99, "p": 3}], "ended")
+
+    message = outcome(lambda: connector.writes.finish_merge(table, handle, fragments, {}))
+
+    assert "Operation ended was committed as snapshot 2 by another driver" in message
     assert [row["id"] for row in read(connector)].count(99) == 1

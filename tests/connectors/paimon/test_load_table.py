@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -193,6 +194,13 @@ def test_partition_types_without_a_portable_directory_are_refused(
         (set_option("data-file.prefix", "_d-"), "data-file.prefix = _d- of shop.orders"),
         (set_option("data-file.prefix", "a/b-"), "data-file.prefix = a/b- of shop.orders"),
         (set_option("data-file.prefix", "a:b-"), "data-file.prefix = a:b- of shop.orders"),
+        *(
+            (
+                set_option("data-file.path-directory", path),
+                re.escape(f"path-directory = {path} of shop"),
+            )
+            for path in ("../other", "a/../../other", "/other", "a//b", "a/./b", "s3://b/a", r"a\b")
+        ),
         (set_type("TIMESTAMP(9)"), "precision 7 to 9"),
         (set_type({"type": "ARRAY", "element": "TIMESTAMP(7)"}), "precision 7 to 9"),
     ],

@@ -196,6 +196,12 @@ class FolderWrites(ConnectorMergeWrites):
                 return CommittedSnapshot(snapshot_id, properties)
         return None
 
+    def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
+        if not 0 < snapshot_id <= (table.snapshot_id or 0):
+            return None
+        manifest = storage.read_manifest(self.metadata.folder(table.name), snapshot_id)
+        return CommittedSnapshot(snapshot_id, manifest["properties"])
+
 
 def open_folder_connector(
     warehouse: str,

@@ -29,7 +29,7 @@ def refuse_conflicts(table: PinnedTable, gap: Gap, changes: Changes, write: Merg
     known = {each.entry.path: each.entry for each in table.files}
     is_serializable = (write.isolation or isolation(table, statement_of(write))) == "serializable"
     for commit in gap.commits:
-        if commit.operation_id == write.operation.operation_id:
+        if commit.operation_id in write.operation.same_work:
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 f"Operation {commit.operation_id} was committed as snapshot "

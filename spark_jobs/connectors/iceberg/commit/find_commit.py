@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.gap import ancestors, snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
@@ -21,10 +23,8 @@ def find_commit(
         CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the base have expired.
     """
     for each in ancestors(table):
-        summary = summary_of(each)
-        if summary.get(OPERATION_ID) == operation_id:
-            properties = {k: v for k, v in summary.items() if k.startswith("merge.")}
-            return CommittedSnapshot(each.snapshot_id, properties)
+        if summary_of(each).get(OPERATION_ID) == operation_id:
+            return _committed(each)
         if base is not None and each.snapshot_id == base.snapshot_id:
             return None
     if base is not None and snapshots_since(table, base) is None:
@@ -35,3 +35,31 @@ def find_commit(
             "Look at the table's rows; clear the task to run the statement once more.",
         )
     return None
+
+
+def recall(table: PinnedTable, snapshot_id: int) -> CommittedSnapshot | None:
+    """The snapshot of this id, if the branch's head leads to it.
+
+    None: the branch was rolled back, or never had it.
+
+    Raises:
+        CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
+    """
+    oldest = None
+    for each in ancestors(table):
+        if each.snapshot_id == snapshot_id:
+            return _committed(each)
+        oldest = each
+    is_whole = oldest is None or oldest.parent_snapshot_id is None
+    if is_whole or table.metadata.snapshot_by_id(snapshot_id) is not None:
+        return None
+    raise CommitError(
+        ErrorCode.COMMIT_HISTORY_EXPIRED,
+        f"Snapshot {snapshot_id} of {table.place} has expired.",
+        "Look at the table's rows.",
+    )
+
+
+def _committed(snapshot: Any) -> CommittedSnapshot:
+    properties = {k: v for k, v in summary_of(snapshot).items() if k.startswith("merge.")}
+    return CommittedSnapshot(snapshot.snapshot_id, properties)

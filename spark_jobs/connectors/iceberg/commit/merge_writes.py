@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
-from spark_jobs.connectors.iceberg.commit.find_commit import find_commit
+from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
@@ -159,6 +159,14 @@ class IcebergMergeWrites(ConnectorMergeWrites):
             CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the noted base have expired.
         """
         return self._found(pinned_table(table), operation_id)
+
+    def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
+        """The snapshot of this id, if it is in the branch's history.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
+        """
+        return recall(pinned_table(table), snapshot_id)
 
     def _found(self, table: PinnedTable, operation_id: str) -> CommittedSnapshot | None:
         return find_commit(table, operation_id, self.notes.get(operation_id, table))

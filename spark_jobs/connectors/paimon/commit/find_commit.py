@@ -49,6 +49,26 @@ def find_commit(
     return None
 
 
+def recall(table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
+    """The snapshot of this id, if the table has it; None if it was rolled back or never was.
+
+    Raises:
+        CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
+    """
+    native = pinned_table(table).table
+    snapshot = stored_snapshots.find_snapshot(native, snapshot_id)
+    if snapshot is not None:
+        return CommittedSnapshot(snapshot.id, dict(snapshot.properties or {}))
+    ids = stored_snapshots.snapshot_ids(native)
+    if ids and snapshot_id < ids[0]:
+        raise CommitError(
+            ErrorCode.COMMIT_HISTORY_EXPIRED,
+            f"Snapshot {snapshot_id} of {table.name} has expired.",
+            "Look at the table's rows.",
+        )
+    return None
+
+
 def _require_all_since(base: int, ids: list[int], table: TableHandle, operation_id: str) -> None:
     """Check that no snapshot from the base on is gone: it might have been the operation's."""
     retained = set(ids)

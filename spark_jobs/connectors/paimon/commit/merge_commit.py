@@ -23,6 +23,7 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
 from spark_jobs.connectors.paimon.commit.store_schema import (
     after_evolution,
+    require_same_table,
     require_schema,
     store_schema,
 )
@@ -31,7 +32,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Fragment
+from spark_jobs.spi.writes import Fragment, Operation
 from spark_jobs.storage.commit_loop import before_publication, until_committed
 
 
@@ -79,6 +80,7 @@ class MergeCommit:
         """Store the evolved schema unless the change conflicts; False if it is stored already."""
         with before_publication():
             latest = pinned_table(self.metadata.load_table(self.table.name))
+            require_same_table(self.table.name, latest, pinned_table(self.table))
             gap.read_up_to(latest.snapshot)
             self._without_conflict(changes, gap, latest)
             self.merge.write.require_wanted()
@@ -100,10 +102,11 @@ class MergeCommit:
         """The table as it is now.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: its schema is no longer the one that files were made for.
+            CommitError: COMMIT_CONFLICT: files were made for another schema, or another table.
         """
         latest = pinned_table(self.metadata.load_table(self.table.name))
         require_schema(self.table.name, latest, self.merge.target)
+        require_same_table(self.table.name, latest, pinned_table(self.table))
         return latest
 
     def _without_conflict(self, changes: Changes, gap: Gap, latest: PinnedTable) -> Change:
@@ -112,20 +115,20 @@ class MergeCommit:
         Raises:
             CommitError: COMMIT_CONFLICT: it conflicts with a commit in the gap.
         """
-        _refuse_own_commit(gap, self.merge.operation_id)
+        _refuse_own_commit(gap, self.merge.write.operation)
         base, write = pinned_table(self.table), self.merge.write
         change = changes.behind(gap, latest)
         refuse_conflicts(base, gap, change, changes.index_files, write)
         return change
 
 
-def _refuse_own_commit(gap: Gap, operation_id: str) -> None:
-    """Check that no other driver of the same operation has committed it."""
+def _refuse_own_commit(gap: Gap, operation: Operation) -> None:
+    """Check that no other driver has committed the operation, or an ended one of its task."""
     for each in gap.commits:
-        if is_made_by(each.snapshot, operation_id):
+        if any(is_made_by(each.snapshot, operation_id) for operation_id in operation.same_work):
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
-                f"Operation {operation_id} was committed as snapshot {each.snapshot.id} by another "
-                "driver while this one ran.",
+                f"Operation {each.snapshot.commit_user} was committed as snapshot "
+                f"{each.snapshot.id} by another driver while this one ran.",
                 "Run the statement again: it will find that commit.",
             )

@@ -10,7 +10,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.commit.abort_merge import abort_merge
 from spark_jobs.connectors.paimon.commit.begin_merge import begin_merge
 from spark_jobs.connectors.paimon.commit.changes import partitions_of
-from spark_jobs.connectors.paimon.commit.find_commit import find_commit
+from spark_jobs.connectors.paimon.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
@@ -136,6 +136,14 @@ class PaimonMergeWrites:
             CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
         """
         return find_commit(self._filesystem, table, operation_id)
+
+    def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
+        """The snapshot of this id, if the table has it.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
+        """
+        return recall(table, snapshot_id)
 
 
 def _refuse_pending(table: PinnedTable, files: Sequence[PlannedFile]) -> None:

@@ -65,6 +65,24 @@ def require_schema(name: TableName, latest: PinnedTable, expected: PinnedTable) 
         )
 
 
+def require_same_table(name: TableName, latest: PinnedTable, base: PinnedTable) -> None:
+    """Check that the table is still the one that was read, with or without snapshots.
+
+    Files that were written for a table that is gone are gone with it.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT.
+    """
+    read = base.evolved_from or base
+    number = table_schema.schema_id(read.table)
+    if table_schema.identity(latest.table, number) != table_schema.identity(read.table, number):
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"{name} was dropped and created anew while the statement ran.",
+            "Run the statement again: it will read the new table.",
+        )
+
+
 def after_evolution(error: JobError, table: TableHandle) -> JobError:
     """``error``, which came after the schema was stored, saying so."""
     changes = ", ".join(map(str, table.schema_changes))

@@ -108,6 +108,20 @@ def schema_id(table: Any) -> int:
     return int(table.table_schema.id)
 
 
+def identity(table: Any, schema_id: int) -> Any:
+    """What tells the table from one that was made later under its name.
+
+    It is the id that a catalog's server gave it or, without a server, when the schema of this id
+    was stored (milliseconds since 1970).
+
+    Raises:
+        FileNotFoundError: there is none with this id.
+    """
+    current = table.table_schema
+    stored = current if current.id == schema_id else table.schema_manager.get_schema(schema_id)
+    return table.catalog_environment.uuid or stored.time_millis
+
+
 def field_ids(table: Any) -> tuple[int, ...]:
     """The ids of the table's columns."""
     return tuple(field.id for field in table.table_schema.fields)

@@ -1,6 +1,7 @@
 """The files below a table's directory that can be orphans. Runs on executors, too.
 
-Considers only places where Paimon stores files, and ignores external paths, which tables may share.
+Considers only places where Paimon stores files, and ignores external paths, which tables may share,
+and symbolic links.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import pyarrow.fs as pafs
 
 from spark_jobs.contract.paimon_files import Kind
+from spark_jobs.storage.listing import own_files
 from spark_jobs.storage.parallel import in_parallel
 
 FileKind = Literal["data", "index", "manifest"]
@@ -52,8 +54,7 @@ def stored_kind(table_path: str, path: str) -> FileKind | None:
 
 def stored_files(filesystem: pafs.FileSystem, table_path: str, folder: str) -> Iterator[StoredFile]:
     """The files that can be orphans below ``folder``, the table's directory or a folder in it."""
-    selector = pafs.FileSelector(folder, recursive=True, allow_not_found=True)
-    for info in filesystem.get_file_info(selector):
+    for info in own_files(filesystem, folder, recursive=True):
         if info.type != pafs.FileType.File or info.mtime_ns is None:
             continue
         kind = stored_kind(table_path, info.path)
@@ -100,6 +101,5 @@ def _opened(filesystem: pafs.FileSystem, folder: str) -> list[str]:
 
 
 def _subfolders(filesystem: pafs.FileSystem, folder: str) -> list[str]:
-    selector = pafs.FileSelector(folder, allow_not_found=True)
-    infos = filesystem.get_file_info(selector)
+    infos = own_files(filesystem, folder, recursive=False)
     return sorted(info.base_name for info in infos if info.type == pafs.FileType.Directory)

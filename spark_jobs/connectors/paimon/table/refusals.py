@@ -16,6 +16,7 @@ from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key_refusals import refuse_primary_key
 from spark_jobs.connectors.paimon.table.refused_options import Use, refused
 from spark_jobs.contract.paimon_files import BRANCH_MARK
+from spark_jobs.contract.paimon_paths import DIRECTORY
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.rows import RESERVED_PREFIX
@@ -75,6 +76,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     _refuse_external_paths(name, schema)
     _refuse_wrong_prefix(name, schema, "data-file.prefix")
     _refuse_wrong_prefix(name, schema, "changelog-file.prefix")
+    _refuse_wrong_directory(name, schema)
     for column in schema.columns:
         if has_nanoseconds(column.type):
             raise NotSupportedError(
@@ -158,6 +160,19 @@ def _refuse_wrong_prefix(name: TableName, schema: PaimonSchema, option: str) -> 
             f"Option {option} = {prefix} of {name} makes names of files that Spark hides "
             "or does not find.",
             "Correct the table's option: no _ or . in front, and no /, \\ or : in it.",
+        )
+
+
+def _refuse_wrong_directory(name: TableName, schema: PaimonSchema) -> None:
+    directory = schema.options.get(DIRECTORY, "")
+    leads_out = directory.startswith("/") or not {".", "..", ""}.isdisjoint(
+        directory.rstrip("/").split("/")
+    )
+    if directory and (leads_out or any(character in directory for character in "\\:\0")):
+        raise NotSupportedError(
+            f"Option {DIRECTORY} = {directory} of {name} leads out of the table's folder.",
+            "Correct the table's option: names of folders, separated by single slashes, without "
+            ". or .. or : or \\.",
         )
 
 
