@@ -189,7 +189,7 @@ class _Splicer:
             metas = [footers.meta_of(old[leaf]) for leaf in column.old_leaves]
             window = read_chunks(self._file, metas) if whole is None else whole
             chunks, values = self._new_chunks(column, window, metas, rows, keep, local)
-            self.statistics.add(column.column, chunks, left, values)
+            chunks = self.statistics.add(column.column, chunks, left, values)
             replaced = [old[leaf] for leaf in column.old_leaves] if column.is_copy else repeat({})
             paths = repeat(None) if column.paths is None else column.paths
             for chunk, before, path in zip(chunks, replaced, paths, strict=False):
