@@ -48,13 +48,15 @@ def columns_of(values: list[Any], kind: pa.DataType) -> pa.Table:
     listed = pa.ListArray.from_arrays(offsets, flat.slice(0, int(offsets[-1].as_py())))
     keys = pa.array([str(n) for n in range(len(listed.values))])
     missing = pa.array([n % 5 == 4 for n in range(count)])
-    within = pa.StructArray.from_arrays([flat, listed], ["x", "l"], mask=missing)
+    within = pa.StructArray.from_arrays([flat], ["x"], mask=missing)
+    around = pa.StructArray.from_arrays([listed], ["l"])
     return pa.table(
         {
             "id": pa.array(range(count), pa.int64()),
             "f": flat,
             "l": listed,
             "s": within,
+            "t": around,
             "m": pa.MapArray.from_arrays(offsets, keys, listed.values),
         }
     )
@@ -97,7 +99,9 @@ def put_together(source: Path, target: Path, rows: pa.Table, size: int) -> Writt
     none = np.empty(0, np.int64)
     file = InputFile(str(source), rows.num_rows, none)
     files = NewFiles(LOCAL, rows.schema, size, Compression())
-    written = concatenate(LOCAL, [file, InputFile(file.path, file.row_count, none)], target, files)
+    written = concatenate(
+        LOCAL, [file, InputFile(file.path, file.row_count, none)], str(target), files
+    )
     assert written is not None
     return written
 
@@ -114,7 +118,7 @@ WAYS: list[Callable[[Path, Path, pa.Table], WrittenFile]] = [
     *(spliced, updated, deleted, converted, whole, new, copied, encoded)
 ]
 # What they encode themselves: all, or the column that they change.
-ENCODERS = {whole: "fslm", new: "fslm", encoded: "fslm", updated: "f", converted: "f"}
+ENCODERS = {whole: "fstlm", new: "fstlm", encoded: "fstlm", updated: "f", converted: "f"}
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

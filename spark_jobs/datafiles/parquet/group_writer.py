@@ -195,7 +195,8 @@ def _encoded(rows: pa.Table, compression: Compression) -> pa.Buffer:
     """A file of ``rows`` in memory."""
     sink = pa.BufferOutputStream()
     arguments = ParquetOptions.for_rows(rows).writer_arguments(compression)
-    with pq.ParquetWriter(sink, rows.schema, **arguments) as writer:
+    # In place of bounds in pages, which leave NaN out; only pages are taken from the file.
+    with pq.ParquetWriter(sink, rows.schema, write_page_index=True, **arguments) as writer:
         if rows.num_rows:
             writer.write_table(rows, row_group_size=rows.num_rows)
     return sink.getvalue()
