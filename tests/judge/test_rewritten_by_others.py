@@ -23,6 +23,8 @@ from tests.datafiles.test_table_types import PAIRS, changes_of, in_table, rewrit
 pytestmark = pytest.mark.slow
 
 LOCAL = pafs.LocalFileSystem()
+# They choose dictionaries themselves, by which Spark's filters tell the zeros apart.
+WITH_DICTIONARIES = ("new", "encoded")
 PUSHDOWN = "spark.sql.parquet.filterPushdown"
 # Values of a file, and conditions that at least one of them meets.
 CASES = {
@@ -50,10 +52,10 @@ def test_spark_finds_what_bounds_would_leave_out(spark: SparkSession, tmp_path: 
     for name, (values, _) in CASES.items():
         rows = columns_of(values, pa.float64())
         source = tmp_path / f"{name}.parquet"
-        # Filters by dictionaries tell the zeros apart.
         pq.write_table(rows, source, use_dictionary=False, store_schema=False)
         for way in WAYS:
-            if way.__name__ not in ("updated", "deleted"):
+            left_out = ("updated", "deleted", *(WITH_DICTIONARIES if "zero" in name else ()))
+            if way.__name__ not in left_out:
                 paths[name, way.__name__] = tmp_path / f"{name}-{way.__name__}.parquet"
                 way(source, paths[name, way.__name__], rows)
     for (name, way), path in paths.items():

@@ -75,13 +75,13 @@ class ChunkStatistics:
                 self._bounds.setdefault(column.name, []).extend(bounds)
                 return list(chunks)
         # Physical values are those of the column's type if they are floating or nested.
-        is_known = values is not None and (has_floats or not column.is_flat)
-        found = values if is_known else self._decoded(column, chunks, rows)
+        if values is None or (column.is_flat and not has_floats):
+            values = self._decoded(column, chunks, rows)
         if not column.is_flat:
-            self._collector.add_nulls(column.name, found.null_count)
+            self._collector.add_nulls(column.name, values.null_count)
         else:
-            self._collector.add_column(column.name, found)
-        metas = float_bounds.sound_bounds(column, [chunk.meta for chunk in chunks], found)
+            self._collector.add_column(column.name, values)
+        metas = float_bounds.sound_bounds(column, [chunk.meta for chunk in chunks], values)
         return [EncodedChunk(m, c.pages) for m, c in zip(metas, chunks, strict=True)]
 
     def result(self) -> Mapping[str, ColumnStatistics]:
