@@ -17,25 +17,28 @@ MAX_BOUND_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Bounds and NULL count of one column of one file; unknown bounds are None.
+    """Bounds and counts of one column of one file; unknown bounds are None.
 
     A column has no bounds if it has a NaN, nested values, no values at all, or a bound longer than
-    ``MAX_BOUND_BYTES``.
+    ``MAX_BOUND_BYTES``. A bound that is zero includes both zeros: -0.0 is the least, 0.0 the
+    greatest. NaN is counted in columns that are not nested.
     """
 
     minimum: Any
     maximum: Any
     null_count: int
+    nan_count: int = 0
 
     def to_json(self) -> list[Any]:
-        """The statistics as JSON data: ``[minimum, maximum, null_count]``."""
-        return [encode_value(self.minimum), encode_value(self.maximum), self.null_count]
+        """The statistics as JSON data: ``[minimum, maximum, null_count]``, then NaNs if any."""
+        bounds = encode_value(self.minimum), encode_value(self.maximum)
+        return [*bounds, self.null_count, *([self.nan_count] if self.nan_count else [])]
 
     @classmethod
     def from_json(cls, document: Sequence[Any]) -> ColumnStatistics:
         """The statistics from the output of ``to_json``."""
-        minimum, maximum, null_count = document
-        return cls(decode_value(minimum), decode_value(maximum), null_count)
+        minimum, maximum, *counts = document
+        return cls(decode_value(minimum), decode_value(maximum), *counts)
 
 
 class StatisticsCollector:
@@ -43,6 +46,7 @@ class StatisticsCollector:
 
     def __init__(self) -> None:
         self._null_counts: dict[str, int] = {}
+        self._nan_counts: dict[str, int] = {}
         self._bounds: dict[str, list[pa.Scalar]] = {}
         self._unbounded: set[str] = set()
 
@@ -54,6 +58,11 @@ class StatisticsCollector:
     def add_column(self, name: str, column: pa.ChunkedArray) -> None:
         """Add values of one column."""
         self.add_nulls(name, column.null_count)
+        nans = _nan_count(column)
+        self._nan_counts[name] = self._nan_counts.get(name, 0) + nans
+        if nans or not _is_ordered(column.type):
+            self._unbounded.add(name)
+            self._bounds.pop(name, None)
         if name not in self._unbounded:
             self._add_bounds(name, column)
 
@@ -64,17 +73,13 @@ class StatisticsCollector:
     def result(self) -> Mapping[str, ColumnStatistics]:
         """The statistics of all tables so far, by column."""
         return {
-            name: ColumnStatistics(*self._bounds_of(name), nulls)
+            name: ColumnStatistics(*self._bounds_of(name), nulls, self._nan_counts.get(name, 0))
             for name, nulls in self._null_counts.items()
         }
 
     def _add_bounds(self, name: str, column: pa.ChunkedArray) -> None:
         if pa.types.is_dictionary(column.type):
             column = _used_values(column)
-        if not _is_ordered(column.type) or _has_nan(column):
-            self._unbounded.add(name)
-            self._bounds.pop(name, None)
-            return
         if column.null_count == len(column):
             return
         extremes = pc.min_max(column)
@@ -89,6 +94,9 @@ class StatisticsCollector:
         minimum, maximum = _to_python(low, round_up=False), _to_python(high, round_up=True)
         if _is_long(minimum) or _is_long(maximum):
             return None, None
+        if isinstance(minimum, float):
+            # Neither order of the zeros leaves one out.
+            return minimum or -0.0, maximum or 0.0
         return minimum, maximum
 
 
@@ -105,11 +113,15 @@ def _used_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_ordered(kind: pa.DataType) -> bool:
-    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+    # pyarrow 19 computes nothing of numbers of two bytes.
+    unordered = pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_float16(kind)
+    return not unordered
 
 
-def _has_nan(column: pa.ChunkedArray) -> bool:
-    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+def _nan_count(column: pa.ChunkedArray) -> int:
+    if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
+        return 0
+    return int(pc.sum(pc.is_nan(column)).as_py() or 0)
 
 
 def _is_long(value: Any) -> bool:

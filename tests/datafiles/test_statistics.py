@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 
 import pyarrow as pa
 import pytest
@@ -49,7 +50,23 @@ def test_bounds_that_would_mislead_are_unknown(array: pa.Array) -> None:
 def test_a_nan_in_any_row_group_makes_the_bounds_unknown() -> None:
     found = statistics_of(pa.array([1.0]), pa.array([float("nan")]), pa.array([2.0]))
 
-    assert found == ColumnStatistics(None, None, 0)
+    assert found == ColumnStatistics(None, None, 0, nan_count=1)
+
+
+@pytest.mark.parametrize("values", [[0.0], [-0.0], [0.0, -0.0], [-0.0, None, 0.0]])
+def test_bounds_that_are_zero_include_both_zeros(values: list[float | None]) -> None:
+    found = statistics_of(pa.array(values, pa.float32()))
+
+    assert [math.copysign(1, each) for each in (found.minimum, found.maximum)] == [-1, 1]
+    assert (found.minimum, found.maximum) == (0, 0)
+
+
+def test_every_nan_is_counted() -> None:
+    nan = float("nan")
+    found = statistics_of(pa.array([nan, None]), pa.array([1.0]), pa.array([2.0, nan]))
+
+    assert (found.null_count, found.nan_count) == (1, 2)
+    assert ColumnStatistics.from_json(found.to_json()) == found
 
 
 def test_a_dictionary_counts_only_the_values_in_use() -> None:

@@ -6,16 +6,14 @@ that have the field's id get it.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
 
-from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet import thrift
-from spark_jobs.datafiles.parquet.footer import ElementField, FileField, number
-from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, Value, list_of
+from spark_jobs.datafiles.parquet.footer import ElementField, number
+from spark_jobs.datafiles.parquet.thrift import Struct, Value
 
 ANNOTATION: Final = b"parquet_annotation"
 
@@ -36,6 +34,11 @@ _ANNOTATIONS: Final[dict[bytes, Struct]] = {
 }
 
 
+def is_annotated(schema: pa.Schema) -> bool:
+    """Whether files of a schema have annotations."""
+    return any(True for _ in _annotations(schema))
+
+
 def annotated(elements: Iterable[Struct], fields: Iterable[pa.Field]) -> list[Struct]:
     """``elements`` of a schema with the annotations of ``fields`` and of those nested in them."""
     names = dict(_annotations(fields))
@@ -54,49 +57,3 @@ def _annotations(fields: Iterable[pa.Field]) -> Iterator[tuple[int, bytes]]:
             yield from _annotations((kind.key_field, kind.item_field))
         elif pa.types.is_nested(kind):
             yield from _annotations(kind.field(number) for number in range(kind.num_fields))
-
-
-class AnnotatingStream(io.RawIOBase):
-    """Passes a file on to ``stream`` as pyarrow writes it, but its footer with annotations."""
-
-    def __init__(self, stream: pa.NativeFile, schema: pa.Schema) -> None:
-        super().__init__()
-        self._stream = stream
-        self._fields: Sequence[pa.Field] = list(schema)
-        self._end: bytearray | None = None
-
-    @classmethod
-    def needed(cls, schema: pa.Schema) -> bool:
-        """Whether files of a schema have annotations."""
-        return any(True for _ in _annotations(schema))
-
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def tell(self) -> int:
-        """The size of the file so far, in bytes."""
-        return int(self._stream.tell()) + len(self._end or b"")
-
-    def write(self, data: bytes) -> int:  # type: ignore[override]
-        """Take the next bytes of the file."""
-        if self._end is None:
-            self._stream.write(data)
-        else:
-            self._end += data
-        return len(data)
-
-    def begin_end(self) -> None:
-        """Hold back what follows, at the end of which is the footer."""
-        self._end = bytearray()
-
-    def finish(self) -> None:
-        """Write what was held back."""
-        end = bytes(self._end or b"")
-        start = len(end) - footers.TRAILER - int.from_bytes(end[-footers.TRAILER : -4], "little")
-        fields, _ = thrift.parse(end[start : -footers.TRAILER])
-        elements = annotated(footers.items(fields[FileField.SCHEMA]), self._fields)
-        fields[FileField.SCHEMA] = list_of(STRUCT, elements)
-        self._end = None
-        self._stream.write(end[:start])
-        self._stream.write(footers.framed(fields))

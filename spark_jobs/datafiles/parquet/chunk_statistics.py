@@ -8,8 +8,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from spark_jobs.datafiles.parquet import float_bounds, plain_values
 from spark_jobs.datafiles.parquet import footer as footers
-from spark_jobs.datafiles.parquet import plain_values
 from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window, is_ordered
 from spark_jobs.datafiles.parquet.footer import (
     MAGIC,
@@ -37,7 +37,8 @@ class ChunkStatistics:
     found is added to ``collector``, so that one file can have chunks of several sources.
 
     Bounds that a chunk lacks or only approximates are computed from its values, and so are those of
-    floating-point columns, whose chunks do not say whether they hold NaN.
+    floating-point columns, whose chunks do not say whether they hold NaN; those that do lose their
+    bounds.
     """
 
     def __init__(
@@ -58,24 +59,30 @@ class ChunkStatistics:
         chunks: Sequence[EncodedChunk],
         rows: int,
         values: pa.ChunkedArray | None,
-    ) -> None:
-        """Add a column's chunks of one row group, which has ``rows`` rows.
+    ) -> list[EncodedChunk]:
+        """Add a column's chunks of one row group, which has ``rows`` rows; returns sound ones.
 
         ``values`` are those that were encoded, in any type; None if no values were decoded.
         """
+        has_floats = float_bounds.has_floats(column.field.type)
+        if not has_floats and column.is_flat:
+            meta = chunks[0].meta
+            trusted = values is not None or self._has_orders
+            bounds = exact_bounds(column.elements[0], meta) if trusted else None
+            if bounds is not None:
+                nulls = number(meta[MetaField.STATISTICS].data, StatisticsField.NULL_COUNT)
+                self._collector.add_nulls(column.name, nulls)
+                self._bounds.setdefault(column.name, []).extend(bounds)
+                return list(chunks)
+        # Physical values are those of the column's type if they are floating or nested.
+        if values is None or (column.is_flat and not has_floats):
+            values = self._decoded(column, chunks, rows)
         if not column.is_flat:
-            found = self._decoded(column, chunks, rows) if values is None else values
-            self._collector.add_nulls(column.name, found.null_count)
-            return
-        meta = chunks[0].meta
-        trusted = values is not None or self._has_orders
-        bounds = exact_bounds(column.elements[0], meta) if trusted else None
-        if bounds is None or pa.types.is_floating(column.field.type):
-            self._collector.add_column(column.name, self._decoded(column, chunks, rows))
-            return
-        nulls = number(meta[MetaField.STATISTICS].data, StatisticsField.NULL_COUNT)
-        self._collector.add_nulls(column.name, nulls)
-        self._bounds.setdefault(column.name, []).extend(bounds)
+            self._collector.add_nulls(column.name, values.null_count)
+        else:
+            self._collector.add_column(column.name, values)
+        metas = float_bounds.sound_bounds(column, [chunk.meta for chunk in chunks], values)
+        return [EncodedChunk(m, c.pages) for m, c in zip(metas, chunks, strict=True)]
 
     def result(self) -> Mapping[str, ColumnStatistics]:
         """The statistics of all chunks so far, by column; no chunks are added afterwards."""

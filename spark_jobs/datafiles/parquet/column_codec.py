@@ -161,6 +161,8 @@ class ColumnCodec:
             compression_level=self.compression.level,
             use_dictionary=dictionary,
             write_statistics=statistics,
+            # In place of bounds in pages, which leave NaN out; only pages are taken from the file.
+            write_page_index=True,
             store_decimal_as_integer=_has_integer_decimals(self.column),
             store_schema=False,
         )

@@ -73,6 +73,9 @@ class StatisticsField:
     """Field ids of Statistics."""
 
     NULL_COUNT, MAX_VALUE, MIN_VALUE, MAX_IS_EXACT, MIN_IS_EXACT = 3, 5, 6, 7, 8
+    # Each has a deprecated one of the same meaning.
+    MINIMA = (2, MIN_VALUE)
+    BOUNDS = (1, MAX_VALUE, *MINIMA)
 
 
 class NotSpliceableError(Exception):

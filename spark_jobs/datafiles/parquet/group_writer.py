@@ -13,22 +13,20 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet import footer as footers
-from spark_jobs.datafiles.parquet import group_copies, thrift
+from spark_jobs.datafiles.parquet import group_copies
 from spark_jobs.datafiles.parquet.chunk_statistics import ChunkStatistics
 from spark_jobs.datafiles.parquet.column_codec import EncodedChunk, Window, footer_fields
+from spark_jobs.datafiles.parquet.float_bounds import leaves_with_nan, without_bounds
 from spark_jobs.datafiles.parquet.footer import (
     FileField,
     Footer,
     GroupField,
-    MetaField,
-    StatisticsField,
     TopColumn,
     number,
 )
@@ -38,9 +36,6 @@ from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.statistics import StatisticsCollector
 from spark_jobs.storage.files import make_folder
-
-# What is left of a chunk's statistics if its footer does not say how minimum and maximum are meant.
-_ORDERLESS: Final = (StatisticsField.NULL_COUNT,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +118,7 @@ class GroupWriter:
                     chunks += encoded[column.name]
                     self._statistics.add_column(column.name, others.column(column.name))
                     continue
-                copied = group.chunks(source)
-                statistics.add(column, copied, group.row_count, None)
+                copied = statistics.add(column, group.chunks(source), group.row_count, None)
                 chunks += copied if is_ordered else map(_without_bounds, copied)
             statistics.result()
         except pa.ArrowException:
@@ -201,7 +195,8 @@ def _encoded(rows: pa.Table, compression: Compression) -> pa.Buffer:
     """A file of ``rows`` in memory."""
     sink = pa.BufferOutputStream()
     arguments = ParquetOptions.for_rows(rows).writer_arguments(compression)
-    with pq.ParquetWriter(sink, rows.schema, **arguments) as writer:
+    # In place of bounds in pages, which leave NaN out; only pages are taken from the file.
+    with pq.ParquetWriter(sink, rows.schema, write_page_index=True, **arguments) as writer:
         if rows.num_rows:
             writer.write_table(rows, row_group_size=rows.num_rows)
     return sink.getvalue()
@@ -213,15 +208,14 @@ def _encoded_groups(
     """The row groups of ``rows``, of which there are several only if there are very many rows."""
     data = _encoded(rows, compression)
     window = Window(0, data)
+    nans = [nan for each in rows.columns for nan in leaves_with_nan(each.type, each.chunks)]
     for group in footers.items(footer_fields(data)[FileField.ROW_GROUPS]):
         metas = map(footers.meta_of, footers.chunks_of(group))
-        yield group, [group_copies.copied(window, meta) for meta in metas]
+        chunks = [group_copies.copied(window, meta) for meta in metas]
+        pairs = zip(chunks, nans, strict=True)
+        yield group, [_without_bounds(chunk) if nan else chunk for chunk, nan in pairs]
 
 
 def _without_bounds(chunk: EncodedChunk) -> EncodedChunk:
     """The chunk without a minimum and maximum, whose order would be taken for another one."""
-    if MetaField.STATISTICS not in chunk.meta:
-        return chunk
-    statistics: Struct = chunk.meta[MetaField.STATISTICS].data
-    left = {k: v for k, v in statistics.items() if k in _ORDERLESS}
-    return EncodedChunk({**chunk.meta, MetaField.STATISTICS: thrift.struct(left)}, chunk.pages)
+    return EncodedChunk(without_bounds(chunk.meta), chunk.pages)

@@ -34,6 +34,7 @@ from spark_jobs.datafiles.parquet.options import (
     low_cardinality_columns,
 )
 from spark_jobs.datafiles.parquet.splice import splice
+from spark_jobs.datafiles.parquet.table_types import as_the_table
 from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
 from spark_jobs.datafiles.recorded_columns import require_recorded
 
@@ -45,12 +46,13 @@ def rewrite(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
-    columns: Iterable[pa.Field] = (),
+    columns: Sequence[pa.Field] = (),
 ) -> WrittenFile | None:
     """Apply ``changes`` to ``source`` and write the result to ``target``; None if no row is left.
 
     ``mappings`` are of a file that does not have the table's columns, or is ORC or Avro; the new
-    file has them, and is parquet. Any other file must have the table's ``columns``.
+    file has them, and is parquet. Any other file must have the table's ``columns``, perhaps as
+    other types; new values are of the table's.
 
     Raises:
         DataError: a new value does not fit its column or must not be NULL.
@@ -67,25 +69,14 @@ def rewrite(
         with pq.ParquetFile(filesystem.open_input_file(source)) as plain:
             metadata = plain.metadata
             require_recorded(plain.schema_arrow, recorded)
-        return _rewrite(filesystem, source, target, changes, compression, mappings, metadata)
-
-
-def _rewrite(
-    filesystem: pafs.FileSystem,
-    source: str,
-    target: str,
-    changes: FileChanges,
-    compression: Compression,
-    mappings: Sequence[FieldMapping] | None,
-    metadata: pq.FileMetaData,
-) -> WrittenFile | None:
-    changes.require_valid(metadata.num_rows, source)
-    if int(changes.deleted.sum()) == metadata.num_rows:
-        return None
-    try:
-        return splice(filesystem, source, target, changes, compression, mappings)
-    except NotSpliceableError:
-        return rewrite_whole(filesystem, source, target, changes, compression, mappings)
+        changes.require_valid(metadata.num_rows, source)
+        if int(changes.deleted.sum()) == metadata.num_rows:
+            return None
+        arguments = filesystem, source, target, changes, compression, mappings, columns
+        try:
+            return splice(*arguments)
+        except NotSpliceableError:
+            return rewrite_whole(*arguments)
 
 
 def rewrite_whole(
@@ -95,6 +86,7 @@ def rewrite_whole(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
+    columns: Iterable[pa.Field] = (),
 ) -> WrittenFile:
     """Like ``rewrite``, with pyarrow alone; the changes must be valid and leave a row.
 
@@ -106,6 +98,7 @@ def rewrite_whole(
         int96.refuse(source, plain.schema)
         options: ParquetOptions | None = ParquetOptions.like(metadata)
         texts = [n for n in low_cardinality_columns(metadata, schema) if n not in changes.columns]
+        mappings = as_the_table(schema, mappings, columns, changes.columns)
     if mappings is not None:
         options, texts = None, []
     with pq.ParquetFile(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -30,6 +30,7 @@ from spark_jobs.datafiles.file_changes import (
     replace_rows,
 )
 from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.chunk_statistics import ChunkStatistics
 from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window
 from spark_jobs.datafiles.parquet.dictionary_chunk import (
@@ -57,6 +58,7 @@ from spark_jobs.datafiles.parquet.group_copies import (
 )
 from spark_jobs.datafiles.parquet.new_columns import NewColumn, file_fields, new_columns
 from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.table_types import as_the_table
 from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, i64, list_of
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.storage.files import make_folder
@@ -69,11 +71,13 @@ def splice(
     changes: FileChanges,
     compression: Compression,
     mappings: Sequence[FieldMapping] | None = None,
+    columns: Iterable[pa.Field] = (),
 ) -> WrittenFile:
     """Apply ``changes`` to ``source`` and write the result to ``target``.
 
     The changes must be valid and leave a row. ``mappings`` are of a file that was written with an
-    older schema, or of the columns that the new file is to have.
+    older schema, or of the columns that the new file is to have. Without them, ``columns`` are the
+    table's, whose types the new file has.
 
     Raises:
         NotSpliceableError: the file is damaged or has a feature that is not supported; ``target``
@@ -83,8 +87,10 @@ def splice(
     with filesystem.open_input_file(source) as file:
         footer = footers.read_footer(file)
         try:
-            columns = new_columns(footer, mappings)
-            splicer = _Splicer(source, file, footer, columns, changes, compression)
+            known = [each.field for each in footer.columns if not int96.is_int96(each)]
+            found = as_the_table(known, mappings, columns, changes.columns)
+            new = new_columns(footer, found)
+            splicer = _Splicer(source, file, footer, new, changes, compression)
         except MISUNDERSTOOD as error:
             raise NotSpliceableError(f"its footer contradicts itself: {error!r}") from error
         make_folder(filesystem, posixpath.dirname(target))
@@ -189,7 +195,7 @@ class _Splicer:
             metas = [footers.meta_of(old[leaf]) for leaf in column.old_leaves]
             window = read_chunks(self._file, metas) if whole is None else whole
             chunks, values = self._new_chunks(column, window, metas, rows, keep, local)
-            self.statistics.add(column.column, chunks, left, values)
+            chunks = self.statistics.add(column.column, chunks, left, values)
             replaced = [old[leaf] for leaf in column.old_leaves] if column.is_copy else repeat({})
             paths = repeat(None) if column.paths is None else column.paths
             for chunk, before, path in zip(chunks, replaced, paths, strict=False):

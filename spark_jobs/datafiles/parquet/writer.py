@@ -6,13 +6,19 @@ import contextlib
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from spark_jobs.datafiles.parquet.annotations import AnnotatingStream
+from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet.annotations import annotated, is_annotated
+from spark_jobs.datafiles.parquet.edited_stream import EditedStream
+from spark_jobs.datafiles.parquet.float_bounds import has_floats, leaves_with_nan, without_bounds
+from spark_jobs.datafiles.parquet.footer import ChunkField, FileField, GroupField, number
 from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
+from spark_jobs.datafiles.parquet.thrift import STRUCT, Struct, list_of, struct
 from spark_jobs.datafiles.statistics import ColumnStatistics, StatisticsCollector
 from spark_jobs.storage.files import make_folder
 
@@ -50,9 +56,10 @@ class ParquetFileWriter:
         self._compression = compression
         self._options = options
         self._writer: pq.ParquetWriter | None = None
-        self._annotating: AnnotatingStream | None = None
-        if AnnotatingStream.needed(schema):
-            self._annotating = AnnotatingStream(self._stream, schema)
+        # By table: the number of rows up to its end, and whether there is a NaN in each leaf.
+        self._nans: list[tuple[int, list[bool]]] = []
+        is_edited = is_annotated(schema) or any(has_floats(each.type) for each in schema)
+        self._edited = EditedStream(self._stream) if is_edited else None
 
     @property
     def bytes_written(self) -> int:
@@ -67,16 +74,19 @@ class ParquetFileWriter:
         writer.write_table(table.unify_dictionaries(), row_group_size=table.num_rows)
         self._statistics.add(table)
         self._rows += table.num_rows
+        if self._edited is not None:
+            leaves = (leaves_with_nan(each.type, each.chunks) for each in table.columns)
+            self._nans.append((self._rows, list(chain.from_iterable(leaves))))
 
     def finish(self) -> WrittenFile:
         """Write the footer and close the file."""
         writer = self._opened(self._schema.empty_table())
-        if self._annotating is None:
+        if self._edited is None:
             writer.close()
         else:
-            self._annotating.begin_end()
+            self._edited.begin_end()
             writer.close()
-            self._annotating.finish()
+            self._edited.finish(self._edited_footer)
         size = self.bytes_written
         self._stream.close()
         return WrittenFile(self._path, size, self._rows, self._statistics.result())
@@ -93,6 +103,35 @@ class ParquetFileWriter:
         if self._writer is None:
             options = self._options or ParquetOptions.for_rows(first)
             arguments = options.writer_arguments(self._compression)
-            sink = self._annotating or self._stream
-            self._writer = pq.ParquetWriter(sink, self._schema, **arguments)
+            if self._edited is None:
+                self._writer = pq.ParquetWriter(self._stream, self._schema, **arguments)
+            else:
+                # With page indexes, which are left out, the headers of pages have no bounds.
+                self._writer = pq.ParquetWriter(
+                    self._edited, self._schema, write_page_index=True, **arguments
+                )
         return self._writer
+
+    def _edited_footer(self, fields: Struct) -> Struct:
+        """The footer with annotations, and without the bounds of chunks that have a NaN."""
+        elements = annotated(footers.items(fields[FileField.SCHEMA]), list(self._schema))
+        groups: list[Struct] = []
+        rows, end, nans = 0, 0, iter(self._nans)
+        leaves: list[bool] = []
+        for group in footers.items(fields[FileField.ROW_GROUPS]):
+            # A table of very many rows has several row groups.
+            if rows == end:
+                end, leaves = next(nans)
+            rows += number(group, GroupField.NUM_ROWS)
+            pairs = zip(footers.chunks_of(group), leaves, strict=True)
+            chunks = [_edited_chunk(chunk, has_nan) for chunk, has_nan in pairs]
+            groups.append({**group, GroupField.COLUMNS: list_of(STRUCT, chunks)})
+        edited = {FileField.SCHEMA: elements, FileField.ROW_GROUPS: groups}
+        return {**fields, **{name: list_of(STRUCT, each) for name, each in edited.items()}}
+
+
+def _edited_chunk(chunk: Struct, has_nan: bool) -> Struct:
+    """A ColumnChunk without page indexes, and with bounds only if there is no NaN in it."""
+    meta = footers.meta_of(chunk)
+    kept = {k: v for k, v in chunk.items() if k not in ChunkField.PAGE_INDEXES}
+    return {**kept, ChunkField.META_DATA: struct(without_bounds(meta) if has_nan else meta)}

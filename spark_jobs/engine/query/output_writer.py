@@ -16,7 +16,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.engine.runtime.lease import Lease
-from spark_jobs.engine.runtime.spill import Spill
+from spark_jobs.engine.runtime.spill import Spill, columns_with_bounds
 from spark_jobs.engine.runtime.tasks import partition_number, task_key
 from spark_jobs.errors import JobError, marked_errors
 
@@ -83,4 +83,5 @@ def _opened(
 ) -> pq.ParquetWriter | pacsv.CSVWriter:
     if format_ == "csv":
         return pacsv.CSVWriter(sink, schema)
-    return pq.ParquetWriter(sink, schema, compression="zstd")
+    bounded = columns_with_bounds(schema)
+    return pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=bounded)

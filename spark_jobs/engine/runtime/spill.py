@@ -154,7 +154,34 @@ def _nullable(field: pa.Field) -> pa.Field:
 
 def _parquet_writer(sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
     # Building dictionaries takes longer than they save in files that are read once.
-    return pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=False)
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression="zstd",
+        use_dictionary=False,
+        write_statistics=columns_with_bounds(schema),
+    )
+
+
+def columns_with_bounds(schema: pa.Schema) -> bool | list[str]:
+    """What pyarrow's writer may write bounds of, as its argument ``write_statistics``.
+
+    Bounds of floating-point numbers would leave NaN out, which Spark has above every number.
+    """
+    if not any(_has_floats(field.type) for field in schema):
+        return True
+    # pyarrow takes dots in a name for paths to nested fields.
+    return [
+        field.name
+        for field in schema
+        if not (pa.types.is_nested(field.type) or _has_floats(field.type) or "." in field.name)
+    ]
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_floats(kind.field(index).type) for index in range(kind.num_fields))
+    return bool(pa.types.is_floating(kind))
 
 
 class SpilledPart(NamedTuple):

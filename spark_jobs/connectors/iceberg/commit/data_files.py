@@ -20,6 +20,7 @@ from spark_jobs.datafiles.statistics import ColumnStatistics
 _METRICS: Final = "write.metadata.metrics."
 _TRUNCATE: Final = re.compile(r"truncate\((\d+)\)")
 _DEFAULT_MODE: Final = "truncate(16)"
+_FLOATING: Final = ("float", "double")
 
 
 Values = Mapping[int, Any]
@@ -69,6 +70,14 @@ def new_data_file(
         "null_value_counts": _pairs(
             (each.id, statistics[each.name].null_count) for each in counted
         ),
+        "nan_value_counts": _pairs(
+            (each.id, statistics[each.name].nan_count)
+            for each in counted
+            if each.type.name in _FLOATING
+            # Of a file with nothing else, Iceberg's library takes ``x > 5`` for false; in Spark NaN
+            # is above every number.
+            and statistics[each.name].nan_count < max(document["rows"], 1)
+        ),
         "lower_bounds": _pairs((key, low) for key, (low, _) in bounds.items() if low is not None),
         "upper_bounds": _pairs((key, top) for key, (_, top) in bounds.items() if top is not None),
         "sort_order_id": order_id,
@@ -85,6 +94,7 @@ def new_delete_file(
         **_described(table, document, POSITION_DELETES),
         "value_counts": [],
         "null_value_counts": [],
+        "nan_value_counts": [],
         "lower_bounds": path,
         "upper_bounds": path,
     }
@@ -101,7 +111,6 @@ def _described(table: PinnedTable, document: Mapping[str, Any], content: int) ->
         "file_size_in_bytes": document["size"],
         # pyiceberg expects them to be there.
         "column_sizes": [],
-        "nan_value_counts": [],
     }
 
 

@@ -267,19 +267,17 @@ def _field_summary(part: PartitionPart, values: Sequence[Any]) -> dict[str, Any]
         if kind.name.startswith("decimal"):
             # Those of files that there were before are as Avro has them.
             known = [partition_value(kind, v) if isinstance(v, bytes) else v for v in known]
-        low = bound_bytes(kind, min(known, key=_in_order))
-        high = bound_bytes(kind, max(known, key=_in_order))
+        least, greatest = min(known), max(known)
+        if isinstance(least, float):
+            # Iceberg's order, in which -0.0 comes before 0.0, leaves neither out.
+            least, greatest = least or -0.0, greatest or 0.0
+        low, high = bound_bytes(kind, least), bound_bytes(kind, greatest)
     return {
         "contains_null": len(some) < len(values),
         "contains_nan": len(known) < len(some),
         "lower_bound": low,
         "upper_bound": high,
     }
-
-
-def _in_order(value: Any) -> tuple[Any, float]:
-    """What a value is sorted by: -0.0 comes before 0.0."""
-    return value, math.copysign(1, value) if isinstance(value, float) else 0
 
 
 def _bins(group: Sequence[Mapping[str, Any]], target: int) -> Iterator[Sequence[Mapping[str, Any]]]:
