@@ -1,0 +1,122 @@
+"""Whether Spark has listed all local files of a source, which Python lists too. Driver only.
+
+Java leaves out, without a word, a file or folder whose name it cannot write in its own character
+set, and one whose name is not valid in it. Names in other stores do not pass through it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.contract.source_names import placed_source
+from spark_jobs.engine.runtime.java_names import java_class
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.file_index import FileIndex
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.contract.request import FileSource
+
+_LOCAL: Final = "file:"
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+_UNFINISHED: Final = "._COPYING_"
+
+
+def require_complete(
+    spark: SparkSession, source: FileSource, index: FileIndex, listed_again: Callable[[], FileIndex]
+) -> None:
+    """Check that the index of a source of local files has each file that is there.
+
+    ``listed_again`` lists anew: a file that has arrived meanwhile is in that list.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE, naming a file that Spark does not see.
+    """
+    there = set(_files(_roots(spark, source.path) or index.roots))
+    if there.issubset(index.leaves):
+        return
+    hidden = there.difference(index.leaves, listed_again().leaves)
+    still = sorted(path for path in hidden if os.path.exists(_local(path)))
+    if still:
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{placed_source(source)}: Spark does not see {_shown(still[0])}"
+            + (f", nor {len(still) - 1} other files." if len(still) > 1 else "."),
+            "Rename the file if its name is not valid UTF-8. Else see whether the driver's Java "
+            "has a UTF-8 locale, and may list the folder.",
+        )
+
+
+def is_data_file(name: str) -> bool:
+    """Whether Spark reads rows from a file of this name (its ``PartitioningAwareFileIndex``)."""
+    is_hidden = (name.startswith("_") and "=" not in name) or name.startswith(".")
+    return not is_hidden and not name.endswith(_UNFINISHED)
+
+
+def _files(roots: Sequence[str]) -> Iterator[str]:
+    for root in roots:
+        path = _local(root)
+        if os.path.isdir(path):
+            yield from _below(path)
+        elif is_data_file(_hadoop(os.path.basename(path))):
+            yield _LOCAL + _hadoop(path)
+
+
+def _below(folder: bytes) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            # Spark has the same rule for folders.
+            if not is_data_file(_hadoop(entry.name)):
+                continue
+            if entry.is_dir():
+                yield from _below(entry.path)
+            elif entry.is_file():
+                yield _LOCAL + _hadoop(entry.path)
+
+
+def _roots(spark: SparkSession, path: str) -> list[str]:
+    """What matches a path with patterns, as ``file:`` and a path; empty if it has none."""
+    if not _PATTERN.search(path):
+        return []
+    globs = java_class(spark, "org.apache.hadoop.fs.GlobExpander")
+    local = os.path.abspath(path.removeprefix("file://").removeprefix(_LOCAL))
+    found = (each for pattern in globs.expand(local) for each in _matches(spark, str(pattern)))
+    return [_LOCAL + _hadoop(each) for each in found]
+
+
+def _matches(spark: SparkSession, pattern: str) -> list[bytes]:
+    """The files and folders that match, as Hadoop's ``Globber`` finds them, by its own patterns."""
+    compiler = java_class(spark, "org.apache.hadoop.fs.GlobPattern")
+    found = [b"/"]
+    for part in pattern.split("/"):
+        if not part:
+            continue
+        if _PATTERN.search(part):
+            rule = re.compile(str(compiler(part).compiled().pattern()), re.DOTALL)
+            found = [
+                os.path.join(folder, name)
+                for folder in found
+                if os.path.isdir(folder)
+                for name in os.listdir(folder)
+                if rule.fullmatch(_hadoop(name))
+            ]
+        else:
+            found = [os.path.join(folder, part.encode()) for folder in found]
+    return [path for path in found if os.path.exists(path)]
+
+
+def _local(path: str) -> bytes:
+    return path.removeprefix(_LOCAL).encode(errors="surrogateescape")
+
+
+def _hadoop(path: bytes) -> str:
+    """A path as Hadoop has it; bytes that are no UTF-8 become what no path of Hadoop has."""
+    return path.decode(errors="surrogateescape")
+
+
+def _shown(path: str) -> str:
+    return _local(path).decode(errors="backslashreplace")
