@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +35,8 @@ NAMES = (
 )
 # What Spark does not take for data; nor does anything else here.
 HIDDEN = ("_a", ".a", "_metadata", "_common_metadata", "_metadata.old", "a._COPYING_")
-NOT_UTF8 = b"m\xfcnchen"
+# As Python has what is no UTF-8 in a name.
+NOT_UTF8 = "m\udcfcnchen"
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def landing(make_table: Callable[..., Harness], tmp_path: Path) -> Landing:
     return new_landing(make_table, tmp_path)
 
 
-def write(kind: str, path: Path | bytes, number: int) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
+def write(kind: str, path: Path, number: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
         if kind == "csv":
             file.write(f"id\n{number}\n".encode())
         else:
@@ -123,9 +123,8 @@ def test_a_summary_of_parquet_files_has_no_rows(landing: Landing) -> None:
 def test_a_file_that_spark_does_not_see(landing: Landing, kind: str, place: str) -> None:
     """Java leaves it out, as it does with any that is not ASCII where its locale is C."""
     write(kind, landing.folder / "p=1" / "a", 1)
-    folder = os.fsencode(landing.folder)
-    hidden = os.path.join(folder, *((b"p=" + NOT_UTF8, b"a") if place == "partition" else ()))
-    write(kind, hidden if place == "partition" else os.path.join(folder, b"p=1", NOT_UTF8), 2)
+    name = f"p={NOT_UTF8}/a" if place == "partition" else f"p=1/{NOT_UTF8}"
+    write(kind, landing.folder / name, 2)
     path = f"{landing.folder}/p=1" if place == "folder" else str(landing.folder)
     path += "/*/*" if place == "pattern" else ""
     options = {"header": "true"} if kind == "csv" else {}

@@ -42,8 +42,7 @@ def test_nothing_is_read_without_a_utf8_locale(tmp_path: Path) -> None:
         [sys.executable, "-c", _RUN, str(tmp_path)],
         cwd=_ROOT,
         env={**os.environ, "LC_ALL": "C"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         check=False,
     )

@@ -29,9 +29,9 @@ from spark_jobs.engine.compaction.tally import Tally, report_of
 from spark_jobs.engine.compaction.wanted import WantedPartitions
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
-from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.source_names import placed_source
@@ -40,12 +41,12 @@ def require_complete(
     if there.issubset(index.leaves):
         return
     hidden = there.difference(index.leaves, listed_again().leaves)
-    still = sorted(path for path in hidden if os.path.exists(_local(path)))
+    still = sorted(path for path in hidden if Path(path.removeprefix(_LOCAL)).exists())
     if still:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"{placed_source(source)}: Spark does not see {_shown(still[0])}"
-            + (f", nor {len(still) - 1} other files." if len(still) > 1 else "."),
+            f"{placed_source(source)}: Spark does not see {_shown(still[0])}, one of {len(still)} "
+            "such files.",
             "Rename the file if its name is not valid UTF-8. Else see whether the driver's Java "
             "has a UTF-8 locale, and may list the folder.",
         )
@@ -57,25 +58,31 @@ def is_data_file(name: str) -> bool:
     return not is_hidden and not name.endswith(_UNFINISHED)
 
 
+def _shown(path: str) -> str:
+    """The path; bytes that are no UTF-8 are shown as numbers."""
+    raw = path.removeprefix(_LOCAL).encode(errors="surrogateescape")
+    return raw.decode(errors="backslashreplace")
+
+
 def _files(roots: Sequence[str]) -> Iterator[str]:
     for root in roots:
-        path = _local(root)
-        if os.path.isdir(path):
-            yield from _below(path)
-        elif is_data_file(_hadoop(os.path.basename(path))):
-            yield _LOCAL + _hadoop(path)
+        path = Path(root.removeprefix(_LOCAL))
+        if path.is_dir():
+            yield from _below(str(path))
+        elif is_data_file(path.name):
+            yield f"{_LOCAL}{path}"
 
 
-def _below(folder: bytes) -> Iterator[str]:
+def _below(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
             # Spark has the same rule for folders.
-            if not is_data_file(_hadoop(entry.name)):
+            if not is_data_file(entry.name):
                 continue
             if entry.is_dir():
                 yield from _below(entry.path)
             elif entry.is_file():
-                yield _LOCAL + _hadoop(entry.path)
+                yield f"{_LOCAL}{entry.path}"
 
 
 def _roots(spark: SparkSession, path: str) -> list[str]:
@@ -83,40 +90,21 @@ def _roots(spark: SparkSession, path: str) -> list[str]:
     if not _PATTERN.search(path):
         return []
     globs = java_class(spark, "org.apache.hadoop.fs.GlobExpander")
-    local = os.path.abspath(path.removeprefix("file://").removeprefix(_LOCAL))
+    # Hadoop too removes ".." before it looks for matches.
+    local = os.path.abspath(path.removeprefix("file://").removeprefix(_LOCAL))  # noqa: PTH100
     found = (each for pattern in globs.expand(local) for each in _matches(spark, str(pattern)))
-    return [_LOCAL + _hadoop(each) for each in found]
+    return [f"{_LOCAL}{each}" for each in found]
 
 
-def _matches(spark: SparkSession, pattern: str) -> list[bytes]:
+def _matches(spark: SparkSession, pattern: str) -> list[Path]:
     """The files and folders that match, as Hadoop's ``Globber`` finds them, by its own patterns."""
     compiler = java_class(spark, "org.apache.hadoop.fs.GlobPattern")
-    found = [b"/"]
-    for part in pattern.split("/"):
-        if not part:
-            continue
+    found = [Path("/")]
+    for part in filter(None, pattern.split("/")):
         if _PATTERN.search(part):
             rule = re.compile(str(compiler(part).compiled().pattern()), re.DOTALL)
-            found = [
-                os.path.join(folder, name)
-                for folder in found
-                if os.path.isdir(folder)
-                for name in os.listdir(folder)
-                if rule.fullmatch(_hadoop(name))
-            ]
+            inside = (each for folder in found if folder.is_dir() for each in folder.iterdir())
+            found = [each for each in inside if rule.fullmatch(each.name)]
         else:
-            found = [os.path.join(folder, part.encode()) for folder in found]
-    return [path for path in found if os.path.exists(path)]
-
-
-def _local(path: str) -> bytes:
-    return path.removeprefix(_LOCAL).encode(errors="surrogateescape")
-
-
-def _hadoop(path: bytes) -> str:
-    """A path as Hadoop has it; bytes that are no UTF-8 become what no path of Hadoop has."""
-    return path.decode(errors="surrogateescape")
-
-
-def _shown(path: str) -> str:
-    return _local(path).decode(errors="backslashreplace")
+            found = [folder / part for folder in found]
+    return [path for path in found if path.exists()]
