@@ -31,6 +31,15 @@ class FileIndex:
         """The index of ``frame``, which Spark's reader of a file format has made."""
         return cls(frame._jdf.queryExecution().analyzed().relation().location())
 
+    @classmethod
+    def all_of(cls, frame: DataFrame) -> list[FileIndex]:
+        """The indexes of all files that a query reads with Spark's readers."""
+        query = frame._jdf.queryExecution().analyzed()
+        plans = [query, *_elements(query.subqueriesAll())]
+        leaves = [leaf for plan in plans for leaf in _elements(plan.collectLeaves())]
+        relations = [leaf.relation() for leaf in leaves if _class(leaf) == "LogicalRelation"]
+        return [cls(each.location()) for each in relations if _class(each) == "HadoopFsRelation"]
+
     @property
     def file_count(self) -> int:
         """The number of files that a scan of all partitions reads."""
@@ -44,9 +53,8 @@ class FileIndex:
     @property
     def sizes(self) -> dict[str, int]:
         """The bytes of each of these files; takes a millisecond for each."""
-        files = self.index.allFiles()
-        found = (files.apply(number) for number in range(files.size()))
-        return {str(each.getPath().toString()): int(each.getLen()) for each in found}
+        files = _elements(self.index.allFiles())
+        return {str(each.getPath().toString()): int(each.getLen()) for each in files}
 
     @property
     def roots(self) -> list[str]:
@@ -57,6 +65,14 @@ class FileIndex:
     def leaves(self) -> Collection[str]:
         """All files below the roots, whatever a scan reads of them."""
         return frozenset(_texts(self.index.leafFiles().keys().toSeq()))
+
+
+def _elements(sequence: Any) -> list[Any]:
+    return [sequence.apply(number) for number in range(sequence.size())]
+
+
+def _class(object_: Any) -> str:
+    return str(object_.getClass().getSimpleName())
 
 
 def _texts(paths: Any) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.file_index import FileIndex
+from spark_jobs.spi.paths import escape_glob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
 _UNFINISHED: Final = "._COPYING_"
 
 
-def require_complete(
+def require_all_listed(
     spark: SparkSession, source: FileSource, index: FileIndex, listed_again: Callable[[], FileIndex]
 ) -> None:
     """Check that the index of a source of local files has each file that is there.
@@ -37,16 +38,40 @@ def require_complete(
     Raises:
         CatalogError: SOURCE_UNREADABLE, naming a file that Spark does not see.
     """
-    there = set(_files(_roots(spark, source.path) or index.roots))
-    if there.issubset(index.leaves):
+    roots = _roots(spark, source.path) or index.roots
+    _require_all(placed_source(source), roots, index, listed_again)
+
+
+def require_all_indexed(spark: SparkSession, label: str, indexes: Iterable[FileIndex]) -> None:
+    """Check it for the files that a query names, but not for patterns in their paths.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE, for the source ``label``.
+    """
+    for index in indexes:
+        roots = index.roots
+
+        def listed_again(roots: Sequence[str] = roots) -> FileIndex:
+            paths = list(map(escape_glob, roots))
+            return FileIndex.of(spark.read.format("text").load(paths))
+
+        if all(root.startswith(_LOCAL) for root in roots):
+            _require_all(label, roots, index, listed_again)
+
+
+def _require_all(
+    label: str, roots: Sequence[str], index: FileIndex, listed_again: Callable[[], FileIndex]
+) -> None:
+    there = frozenset(_files(roots))
+    hidden = there.difference(index.leaves)
+    if not hidden:
         return
-    hidden = there.difference(index.leaves, listed_again().leaves)
+    hidden = hidden.difference(listed_again().leaves)
     still = sorted(path for path in hidden if Path(path.removeprefix(_LOCAL)).exists())
     if still:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"{placed_source(source)}: Spark does not see {_shown(still[0])}, one of {len(still)} "
-            "such files.",
+            f"{label}: Spark does not see {_shown(still[0])}, one of {len(still)} such files.",
             "Rename the file if its name is not valid UTF-8. Else see whether the driver's Java "
             "has a UTF-8 locale, and may list the folder.",
         )

@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_source import listed, spark_knows
-from spark_jobs.engine.source.complete_listing import is_data_file, require_complete
+from spark_jobs.engine.source.complete_listing import is_data_file, require_all_listed
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, LandedFile, changed
 from spark_jobs.landing.options import LISTING
@@ -131,7 +131,7 @@ def files_of_frame(
     index = FileIndex.of(frame)
     if urlsplit(paths[0]).scheme in ("", "file"):
         filesystem: pafs.FileSystem | None = pafs.LocalFileSystem()
-        require_complete(spark, source, index, lambda: FileIndex.of(_listing(spark, source)))
+        require_all_listed(spark, source, index, lambda: FileIndex.of(_listing(spark, source)))
     else:
         location = connector.locate(paths[0])
         filesystem = location.filesystem if location else None
