@@ -16,7 +16,7 @@ from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.file_index import FileIndex
-from spark_jobs.spi.paths import escape_glob
+from spark_jobs.spi.paths import escape_glob, is_data_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _LOCAL: Final = "file:"
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
-_UNFINISHED: Final = "._COPYING_"
 
 
 def require_all_listed(
@@ -77,12 +76,6 @@ def _require_all(
         )
 
 
-def is_data_file(name: str) -> bool:
-    """Whether Spark reads rows from a file of this name (its ``PartitioningAwareFileIndex``)."""
-    is_hidden = (name.startswith("_") and "=" not in name) or name.startswith(".")
-    return not is_hidden and not name.endswith(_UNFINISHED)
-
-
 def _shown(path: str) -> str:
     """The path; bytes that are no UTF-8 are shown as numbers."""
     raw = path.removeprefix(_LOCAL).encode(errors="surrogateescape")
@@ -101,7 +94,6 @@ def _files(roots: Sequence[str]) -> Iterator[str]:
 def _below(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            # Spark has the same rule for folders.
             if not is_data_file(entry.name):
                 continue
             if entry.is_dir():

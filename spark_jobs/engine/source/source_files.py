@@ -15,11 +15,12 @@ import pyarrow.fs as pafs
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_source import listed, spark_knows
-from spark_jobs.engine.source.complete_listing import is_data_file, require_all_listed
+from spark_jobs.engine.source.complete_listing import require_all_listed
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, LandedFile, changed
 from spark_jobs.landing.options import LISTING
 from spark_jobs.spi.file_index import FileIndex
+from spark_jobs.spi.paths import is_data_file
 from spark_jobs.spi.storage import FileLocation
 
 if TYPE_CHECKING:
