@@ -41,6 +41,11 @@ class FileIndex:
         return [cls(each.location()) for each in relations if _class(each) == "HadoopFsRelation"]
 
     @property
+    def is_listed(self) -> bool:
+        """Whether Spark has listed folders; otherwise a log or a catalog has told it the files."""
+        return _class(self.index) == "InMemoryFileIndex"
+
+    @property
     def file_count(self) -> int:
         """The number of files that a scan of all partitions reads."""
         return len(self.index.inputFiles())

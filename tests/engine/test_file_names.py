@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +171,22 @@ def test_a_file_in_a_query_that_spark_does_not_see(landing: Landing, kind: str) 
     assert result.error.code == "SOURCE_UNREADABLE", result.error
     assert r"m\xfcnchen" in result.error.message
     assert landing.rows("id") == []
+
+
+def test_what_a_stream_has_not_committed(landing: Landing) -> None:
+    """Spark's log of a stream says which files count; the others are of batches that failed."""
+    for number, name in enumerate(["a", "b"]):
+        write("csv", landing.folder / name, number)
+    entry = {
+        "path": f"file://{landing.folder}/a".replace(" ", "%20"),
+        "size": (landing.folder / "a").stat().st_size,
+        **{"isDir": False, "modificationTime": 0, "blockReplication": 1, "blockSize": 1},
+        "action": "add",
+    }
+    (landing.folder / "_spark_metadata").mkdir()
+    (landing.folder / "_spark_metadata" / "0").write_text(f"v1\n{json.dumps(entry)}")
+
+    assert ids(landing, "csv", str(landing.folder)) == [0]
 
 
 def test_a_file_that_comes_when_all_are_listed(

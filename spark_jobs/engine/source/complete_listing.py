@@ -32,13 +32,15 @@ def require_all_listed(
 ) -> None:
     """Check that the index of a source of local files has each file that is there.
 
-    ``listed_again`` lists anew: a file that has arrived meanwhile is in that list.
+    ``listed_again`` lists anew: a file that has arrived meanwhile is in that list. Where Spark's
+    streaming has left a log of its files, others there are none of the source's.
 
     Raises:
         CatalogError: SOURCE_UNREADABLE, naming a file that Spark does not see.
     """
-    roots = _roots(spark, source.path) or index.roots
-    _require_all(placed_source(source), roots, index, listed_again)
+    if index.is_listed:
+        roots = _roots(spark, source.path) or index.roots
+        _require_all(placed_source(source), roots, index, listed_again)
 
 
 def require_all_indexed(spark: SparkSession, label: str, indexes: Iterable[FileIndex]) -> None:
@@ -47,7 +49,7 @@ def require_all_indexed(spark: SparkSession, label: str, indexes: Iterable[FileI
     Raises:
         CatalogError: SOURCE_UNREADABLE, for the source ``label``.
     """
-    for index in indexes:
+    for index in filter(lambda each: each.is_listed, indexes):
         roots = index.roots
 
         def listed_again(roots: Sequence[str] = roots) -> FileIndex:
