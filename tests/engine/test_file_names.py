@@ -180,7 +180,10 @@ def test_what_a_stream_has_not_committed(landing: Landing) -> None:
     entry = {
         "path": f"file://{landing.folder}/a".replace(" ", "%20"),
         "size": (landing.folder / "a").stat().st_size,
-        **{"isDir": False, "modificationTime": 0, "blockReplication": 1, "blockSize": 1},
+        "isDir": False,
+        "modificationTime": 0,
+        "blockReplication": 1,
+        "blockSize": 1,
         "action": "add",
     }
     (landing.folder / "_spark_metadata").mkdir()

@@ -94,7 +94,11 @@ def _files(roots: Sequence[str]) -> Iterator[str]:
 
 
 def _below(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
+    try:
+        found = os.scandir(folder)
+    except FileNotFoundError:  # removed after Spark has listed it
+        return
+    with found as entries:
         for entry in entries:
             if not is_data_file(entry.name):
                 continue
