@@ -31,7 +31,6 @@ from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.packing import scanned_parts
-from spark_jobs.spi.paths import is_readable
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.storage.parallel import in_parallel
@@ -86,8 +85,7 @@ class PaimonScan:
         if self._reader == "pyarrow" or (self._reader == "auto" and dynamic_filter is not None):
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
-        # Spark's readers of other formats have no row positions, and read files one by one. Files
-        # of some names it does not read at all.
+        # Spark's readers of other formats have no row positions, and read files one by one.
         parquet = [file for file in files if _is_for_spark(table, file)]
         others = [file for file in files if not _is_for_spark(table, file)]
         rows = read_by_spark(spark, table, parquet, columns, self._stored, self._spark_prefix)
@@ -188,7 +186,7 @@ def _paths(table: PinnedTable, file: PlannedFile) -> list[str]:
 
 def _is_for_spark(table: TableHandle, file: PlannedFile) -> bool:
     paths = _paths(pinned_table(table), file)
-    return len(paths) == 1 and is_parquet(paths[0]) and is_readable(paths[0].rpartition("/")[2])
+    return len(paths) == 1 and is_parquet(paths[0])
 
 
 def _scanned_file(pinned: PinnedTable, file: PlannedFile) -> ScannedFile:
