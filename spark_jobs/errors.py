@@ -60,6 +60,7 @@ class ErrorCode(Enum):
     METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
     DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", False)
     LIBRARY_MISSING = ("LIBRARY_MISSING", False)
+    LOCALE_MISSING = ("LOCALE_MISSING", False)
 
     MERGE_TARGET_ROW_MULTIPLE_MATCHES = ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", False)
     VALUE_NOT_STORABLE = ("VALUE_NOT_STORABLE", False)
@@ -142,7 +143,7 @@ class NotSupportedError(JobError):
 
 
 class CatalogError(JobError):
-    """A warehouse, table, source or table library is missing or cannot be read."""
+    """A warehouse, table, source, table library or locale is missing or cannot be read."""
 
 
 class DataError(JobError):
@@ -187,6 +188,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.METADATA_UNREADABLE,
             ErrorCode.DATA_FILE_UNREADABLE,
             ErrorCode.LIBRARY_MISSING,
+            ErrorCode.LOCALE_MISSING,
         ),
         CatalogError,
     ),

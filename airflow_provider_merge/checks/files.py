@@ -14,9 +14,9 @@ from spark_jobs.contract.locations import FILE_SCHEME, scheme_of
 from spark_jobs.contract.request import FileSource
 from spark_jobs.errors import CatalogError, ErrorCode
 
-# Hadoop's globs; Python's glob does not know the last two.
+# Hadoop's globs; Python's glob does not know the last three.
 _GLOB: Final = re.compile(r"[*?\[{\\]")
-_OTHER_GLOB: Final = re.compile(r"[{\\]")
+_OTHER_GLOB: Final = re.compile(r"[{\\]|\[\^")
 _MOST_FOLDERS: Final = 1_000
 
 
@@ -57,17 +57,23 @@ def _matches(location: str) -> list[Path] | None:
     path = local_path(location)
     if not _GLOB.search(location):
         return [path] if path.exists() else []
-    return [Path(each) for each in glob.glob(str(path))]  # noqa: PTH207 - its pattern is absolute
+    # Hadoop's patterns match hidden names, too.
+    found = glob.glob(str(path), include_hidden=True)  # noqa: PTH207 - its pattern is absolute
+    return [Path(each) for each in found]
 
 
 def _may_hold_files(path: Path) -> bool:
-    """Whether Spark finds files there; it ignores those whose names start with _ or a dot."""
+    """Whether Spark finds files there; it ignores most whose names start with _ or a dot."""
     if path.is_file():
         return True
     for number, (_, _, files) in enumerate(os.walk(path)):
-        if number == _MOST_FOLDERS or any(not name.startswith(("_", ".")) for name in files):
+        if number == _MOST_FOLDERS or any(map(_may_be_data, files)):
             return True
     return False
+
+
+def _may_be_data(name: str) -> bool:
+    return not name.startswith(("_", ".")) or "=" in name
 
 
 def _has_plain_folders(path: Path) -> bool:

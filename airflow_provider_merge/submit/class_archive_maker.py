@@ -22,6 +22,7 @@ from airflow_provider_merge.submit.class_archive import (
     require_own,
 )
 from airflow_provider_merge.submit.linked_home import home_in, make_home, remove_home
+from airflow_provider_merge.submit.locales import utf8_variables
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 
 _UNFINISHED = ".unfinished"
@@ -86,6 +87,7 @@ def _dump(
     # Settings of Spark or Hadoop would bring folders into the class path.
     own = ("SPARK_", "HADOOP_", "YARN_", "PYSPARK_", "JDK_JAVA_OPTIONS")
     kept = {key: value for key, value in variables.items() if not key.startswith(own)}
+    kept |= utf8_variables(kept) or {}
     home = str(target.spark_home)
     with tempfile.TemporaryDirectory(prefix="merge-class-archive-") as work:
         done = subprocess.run(

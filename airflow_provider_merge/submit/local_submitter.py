@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.job_files import JobFiles, job_files
+from airflow_provider_merge.submit.locales import utf8_variables
 from airflow_provider_merge.submit.processes import OPERATION, SUBMISSION, end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
@@ -75,6 +76,7 @@ class LocalSubmitter(ABC):
 
         Raises:
             RequestError: REQUEST_INVALID.
+            CatalogError: LOCALE_MISSING.
         """
 
     @abstractmethod
@@ -90,7 +92,8 @@ class LocalSubmitter(ABC):
 
     def _variables(self) -> dict[str, str]:
         """The process's environment; the marks in it let ``kill`` find what it starts."""
-        return {**environment_of_jobs(), **self._marks}
+        variables = environment_of_jobs()
+        return {**variables, **(utf8_variables(variables) or {}), **self._marks}
 
     def _end_processes(self) -> None:
         if self._marks:

@@ -25,6 +25,7 @@ from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import local_conf, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
+from airflow_provider_merge.submit.locales import cluster_conf, require_utf8
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
@@ -67,9 +68,12 @@ class SparkSubmitSubmitter(LocalSubmitter):
     def _prepare(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
+        variables = self._variables()
+        if not self._cluster:
+            require_utf8(variables)
         folder = class_archive_folder()
         if folder is not None and environment is not None and not self._cluster:
-            conf, variables = self._settings.conf, self._variables()
+            conf = self._settings.conf
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
@@ -180,6 +184,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
             conf["spark.yarn.maxAppAttempts"] = "1"
         if self._has_local_master:
             conf.update(local_conf(files.folder))
+        else:
+            conf.update(cluster_conf(cluster_mode=self._cluster))
         if isinstance(job.work, JobBatch) and job.work.max_parallel > 1:
             conf["spark.scheduler.mode"] = "FAIR"
         if environment is not None:

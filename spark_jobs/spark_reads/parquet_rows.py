@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
-from spark_jobs.errors import ErrorCode, InternalError, to_marker
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, to_marker
 from spark_jobs.spark_reads.mapped_columns import ReadColumns
+from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import PlannedFile
@@ -53,6 +54,9 @@ def parquet_rows(
     Each row also has the ordinal of its file in the column ``ORDINAL`` (int) and its position there
     in ``POSITION`` (bigint). ``groups`` are the same files, at least one. ``prefix`` turns their
     paths into Spark's.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE: Spark does not find a file, or not with all its bytes.
     """
     frames = [_rows(spark, group, prefix) for group in groups]
     rows = functools.reduce(DataFrame.union, frames)
@@ -62,16 +66,42 @@ def parquet_rows(
 
 
 def _rows(spark: SparkSession, group: ReadColumns, prefix: str) -> DataFrame:
-    """The rows of files with one schema, the name of each row's file and its position there."""
+    """The rows of files with one schema, the name of each row's file and its position there.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE, as ``parquet_rows``.
+    """
     reader = spark.read.schema(group.schema).options(**_READER_OPTIONS)
     with _files_looked_up_on_the_driver(spark):
         raw = reader.parquet(*(escape_glob(f"{prefix}{file.path}") for file in group.files))
+    _require_planned(FileIndex.of(raw), group.files)
     # Not by the name _metadata, because a table column may have that name too.
     metadata = _metadata_column(raw)
     return raw.select(
         *group.columns,
         metadata["file_name"].alias(_NAME),
         metadata["row_index"].alias(POSITION),
+    )
+
+
+def _require_planned(listed: FileIndex, files: Sequence[PlannedFile]) -> None:
+    planned = sum(file.size for file in files)
+    if (listed.file_count, listed.byte_size) == (len(files), planned):
+        return
+    found = listed.sizes
+    for file in files:
+        size = next((found[each] for each in found if each.endswith(file.path)), None)
+        if size != file.size:
+            has = "is not there for Spark" if size is None else f"has {size} bytes for Spark"
+            raise CatalogError(
+                ErrorCode.DATA_FILE_UNREADABLE,
+                f"{file.path} {has}; the table's metadata has {file.size} bytes.",
+                "Restore the file, or roll the table back to a snapshot without it.",
+            )
+    raise InternalError(
+        ErrorCode.INTERNAL_ERROR,
+        f"Spark would read {len(found)} data files, but {len(files)} were planned.",
+        "This is a defect: report it.",
     )
 
 

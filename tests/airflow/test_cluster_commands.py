@@ -52,6 +52,9 @@ def test_yarn(temporary, monkeypatch):
     assert arguments == [
         *("--master", "yarn"),
         *("--conf", "spark.yarn.maxAppAttempts=1"),
+        *("--conf", "spark.executorEnv.LC_ALL=C.UTF-8"),
+        *("--conf", "spark.yarn.appMasterEnv.LC_ALL=C.UTF-8"),
+        *("--conf", "spark.kubernetes.driverEnv.LC_ALL=C.UTF-8"),
         *("--conf", "spark.pyspark.python=./env/bin/python"),
         *("--conf", "spark.pyspark.driver.python=./env/bin/python"),
         *("--files", "request.json,credentials.json"),
@@ -87,6 +90,9 @@ def test_kubernetes(temporary, monkeypatch):
     assert arguments == [
         *("--master", f"{host}:6443"),
         *("--conf", "spark.yarn.maxAppAttempts=1"),
+        *("--conf", "spark.executorEnv.LC_ALL=C.UTF-8"),
+        *("--conf", "spark.yarn.appMasterEnv.LC_ALL=C.UTF-8"),
+        *("--conf", "spark.kubernetes.driverEnv.LC_ALL=C.UTF-8"),
         *("--conf", "spark.kubernetes.container.image=example/merge-spark:1"),
         *("--conf", "spark.kubernetes.file.upload.path=s3a://lake/uploads"),
         *("--conf", "spark.kubernetes.namespace=lake"),

@@ -206,6 +206,14 @@ class TestFiles:
         (tmp_path / "in" / "note=x" / "a.csv").write_text("1\n")
         check(hook, self.SQL, self.source(tmp_path / "in", schema="id BIGINT"))
 
+    @pytest.mark.parametrize(
+        ("name", "path"), [("in/a", "[^x]n"), (".in/a", "*/a"), ("in/_p=1", "in")]
+    )
+    def test_names_that_spark_finds(self, hook, tmp_path, name, path):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+        check(hook, self.SQL, self.source(tmp_path / path))
+
     def test_elsewhere(self, hook):
         check(hook, self.SQL, self.source("s3://lake/none.csv"))
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +71,16 @@ class Lake:
             "LAKE": str(self.folder),
         }
 
-    def airflow(self, *arguments: str, timeout: float = 1800) -> subprocess.CompletedProcess[str]:
+    def airflow(
+        self,
+        *arguments: str,
+        timeout: float = 1800,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
         """Run the airflow command; standard error is in its output."""
         return subprocess.run(
             [sys.executable, "-m", "airflow", *arguments],
-            env=self.environment(),
+            env=environment or self.environment(),
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

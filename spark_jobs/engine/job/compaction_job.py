@@ -28,6 +28,7 @@ from spark_jobs.engine.compaction.tally import Tally, report_of
 from spark_jobs.engine.compaction.wanted import WantedPartitions
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -76,6 +77,7 @@ class CompactionJob:
         return result
 
     def _done(self, log: OperationLog) -> JobResult:
+        require_utf8_names(self.spark)
         compaction = self.connector.compaction
         if compaction is None:
             raise NotSupportedError(

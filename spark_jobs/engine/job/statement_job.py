@@ -18,6 +18,7 @@ from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
@@ -85,6 +86,7 @@ class Job:
         return self._result("unchanged", Metrics())
 
     def _check(self, log: OperationLog) -> None:
+        require_utf8_names(self.spark)
         table = self.connector.metadata.load_table(self.request.table)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
@@ -199,6 +201,7 @@ class Job:
         attempt: int,
         ended: Sequence[str] = (),
     ) -> JobResult:
+        require_utf8_names(self.spark)
         with runs.opened(table, scratch, attempt, ended) as run:
             outcome = run.run()
             if outcome.snapshot_id is None and not self.request.dry_run:

@@ -32,8 +32,9 @@ from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpilledFile, SpillWri
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.engine.source.spark_written import spark_can_write, written_by_spark
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
+from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.storage.files import make_folder
 
@@ -107,6 +108,7 @@ def materialize(
 
     Raises:
         CommitError: RUN_GIVEN_UP.
+        InternalError: STORAGE_UNAVAILABLE, Spark does not see a file.
         NotSupportedError: a column of a type that Parquet cannot hold.
     """
     schema = source.schema
@@ -184,7 +186,11 @@ def spilled_frame(
 def _read(
     spark: SparkSession, storage: WarehouseStorage, names: list[str], schema: StructType
 ) -> DataFrame:
-    """The files ``names`` of the workspace."""
+    """The files ``names`` of the workspace.
+
+    Raises:
+        InternalError: STORAGE_UNAVAILABLE, Spark does not see one of them.
+    """
     if not names:
         return spark.createDataFrame([], schema)
     if storage.uri is None:
@@ -192,7 +198,15 @@ def _read(
         return read_files(spark, storage.filesystem, files, schema)
     # All files have dates of the proleptic Gregorian calendar, but those of pyarrow do not say so.
     reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
-    return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
+    frame = reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
+    found = FileIndex.of(frame).file_count
+    if found != len(names):
+        raise InternalError(
+            ErrorCode.STORAGE_UNAVAILABLE,
+            f"Spark sees {found} of {len(names)} files that this job has written to {storage.uri}.",
+            "Check that the driver's Java may list the workspace.",
+        )
+    return frame
 
 
 def _nullable(kind: DataType) -> DataType:

@@ -6,24 +6,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, SparkRuntimeException
+from pyspark.errors import AnalysisException, IllegalArgumentException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
-from spark_jobs.contract.source_names import placed_source
+from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
+from spark_jobs.engine.source.complete_listing import require_all_indexed
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
 from spark_jobs.engine.source.file_columns import Footers, footers_of
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _REFUSED = (AnalysisException, SparkRuntimeException)
+_BAD_NAME = "java.net.URISyntaxException"
 _NOT_FOUND = {
     "PATH_NOT_FOUND": ErrorCode.SOURCE_NOT_FOUND,
     "UNABLE_TO_INFER_SCHEMA": ErrorCode.SOURCE_NOT_FOUND,
@@ -80,6 +83,10 @@ def open_source(
         opened = _open(spark, source, connector, pinned)
     except (*_REFUSED, Py4JJavaError) as error:
         raise _unreadable(source, error) from None
+    except IllegalArgumentException as error:
+        if not _is_of_a_name(error):
+            raise
+        raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
     return opened
 
@@ -94,6 +101,7 @@ def _open(
         return _open_files(spark, source, connector)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
+        require_all_indexed(spark, source_text(source), FileIndex.all_of(frame))
         if any(table.opaque_columns for table in pinned.values()):
             refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
         return OpenSource(frame, is_pinned=False)
@@ -139,9 +147,16 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
     return (reader if schema is None else reader.schema(schema)).load(source.path)
 
 
+def _is_of_a_name(error: IllegalArgumentException) -> bool:
+    """Whether Hadoop failed on the name of a file, as with a colon in a folder with a pattern."""
+    origin = getattr(error, "_origin", None)
+    cause = None if origin is None else origin.getCause()
+    return cause is not None and str(cause.getClass().getName()) == _BAD_NAME
+
+
 def _unreadable(source: Source, error: Exception) -> Exception:
     code = ErrorCode.SOURCE_UNREADABLE
-    if isinstance(error, _REFUSED):
+    if isinstance(error, (*_REFUSED, IllegalArgumentException)):
         condition = error_condition(error)
         code = next((_NOT_FOUND[each] for each in _NOT_FOUND if condition.startswith(each)), code)
         problem = str(error).strip().splitlines()[0]

@@ -15,9 +15,12 @@ import pyarrow.fs as pafs
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_source import listed, spark_knows
+from spark_jobs.engine.source.complete_listing import require_all_listed
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, LandedFile, changed
 from spark_jobs.landing.options import LISTING
+from spark_jobs.spi.file_index import FileIndex
+from spark_jobs.spi.paths import is_data_file
 from spark_jobs.spi.storage import FileLocation
 
 if TYPE_CHECKING:
@@ -84,10 +87,15 @@ def source_files(spark: SparkSession, source: FileSource, connector: Connector) 
                 "Put the Hadoop jar of the store on Spark's class path, or correct the path.",
             )
         return located_files(source, location)
-    options = {name: each for name, each in source.options.items() if name.lower() in LISTING}
-    frame = spark.read.format("text").options(**options).load(source.path)
+    frame = _listing(spark, source)
     types = {each.name: each.dataType for each in frame.schema.fields[1:]}
     return files_of_frame(spark, source, frame, connector, types)
+
+
+def _listing(spark: SparkSession, source: FileSource) -> DataFrame:
+    """A frame that Spark makes from nothing but a listing."""
+    options = {name: each for name, each in source.options.items() if name.lower() in LISTING}
+    return spark.read.format("text").options(**options).load(source.path)
 
 
 def located_files(source: FileSource, location: FileLocation) -> SourceFiles:
@@ -110,22 +118,40 @@ def files_of_frame(
     """The files that Spark has listed for ``frame``.
 
     Raises:
-        CatalogError: SOURCE_NOT_FOUND, there are none.
+        CatalogError: SOURCE_NOT_FOUND, there are none; SOURCE_UNREADABLE, Spark does not see a
+            file, or has seen it when it was larger or smaller.
     """
     paths = sorted(_input_files(spark, frame))
-    if not paths:
+    if not any(map(_is_data_file, paths)):
         raise CatalogError(
             ErrorCode.SOURCE_NOT_FOUND,
             f"{placed_source(source)} holds no files",
             "Check the path; for a source that may be empty, write a file without rows.",
         )
     types = partition_types or {}
+    index = FileIndex.of(frame)
     if urlsplit(paths[0]).scheme in ("", "file"):
         filesystem: pafs.FileSystem | None = pafs.LocalFileSystem()
+        require_all_listed(spark, source, index, lambda: FileIndex.of(_listing(spark, source)))
     else:
         location = connector.locate(paths[0])
         filesystem = location.filesystem if location else None
-    return SourceFiles(source, filesystem, _landed(filesystem, paths, types), types)
+    files = _landed(filesystem, paths, types)
+    if filesystem is not None:
+        _require_sizes(source, index, files)
+    read = tuple(file for uri, file in zip(paths, files, strict=True) if _is_data_file(uri))
+    return SourceFiles(source, filesystem, read, types)
+
+
+def _require_sizes(source: FileSource, index: FileIndex, files: Sequence[LandedFile]) -> None:
+    there, listed_by_spark = sum(file.version.size or 0 for file in files), index.byte_size
+    if there != listed_by_spark:
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{placed_source(source)}: Spark has listed {listed_by_spark:,} bytes in {len(files)} "
+            f"files, which have {there:,} bytes.",
+            "Let their writer end before this statement begins.",
+        )
 
 
 def located_folder(spark: SparkSession, connector: Connector, folder: str) -> FileLocation | None:
@@ -151,6 +177,10 @@ def _input_files(spark: SparkSession, frame: DataFrame) -> list[str]:
     mapper = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
     files: list[str] = json.loads(mapper.writeValueAsString(frame._jdf.inputFiles()))
     return files
+
+
+def _is_data_file(uri: str) -> bool:
+    return is_data_file(uri.rpartition("/")[2])
 
 
 def _landed(

@@ -100,9 +100,11 @@ _OPTIONS: Final[Mapping[str, str]] = {
 def spark_can_write(schema: StructType, storage: WarehouseStorage) -> bool:
     """Whether Spark can write rows of ``schema`` there, and they come back as they are.
 
-    Hadoop's configuration would replace ``${…}`` in a path.
+    Hadoop's configuration would replace ``${…}`` in a path, and the Java of an executor without a
+    UTF-8 locale other characters than ASCII.
     """
-    return storage.uri is not None and "${" not in storage.uri and _is_exact(schema)
+    place = storage.uri
+    return place is not None and place.isascii() and "${" not in place and _is_exact(schema)
 
 
 def _is_exact(kind: DataType) -> bool:

@@ -37,6 +37,7 @@ from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.packing import scanned_parts
+from spark_jobs.spi.paths import is_readable
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.storage.parallel import in_parallel
@@ -137,7 +138,7 @@ def _mapped(
     many groups of files would be too many plans.
     """
     names = Counter(_name(each) for each in files)
-    named = [each for each in files if names[_name(each)] == 1 and not _is_hidden(_name(each))]
+    named = [each for each in files if names[_name(each)] == 1 and is_readable(_name(each))]
     fields = _columns(pinned, columns)
 
     def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
@@ -155,11 +156,6 @@ def _mapped(
 
 def _name(file: PlannedFile) -> str:
     return file.path.rpartition("/")[2]
-
-
-def _is_hidden(name: str) -> bool:
-    """Whether Spark takes a file for one that is no data."""
-    return name.startswith(("_", ".")) or ":" in name
 
 
 def _columns(pinned: PinnedTable, names: Sequence[str]) -> tuple[IcebergField, ...]:
