@@ -8,6 +8,7 @@ merge these lookups were a sixth of the work of the driver's JVM. A chain of att
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -54,3 +55,10 @@ def java_class(spark: SparkSession, name: str) -> Any:
 def scala_object(spark: SparkSession, name: str) -> Any:
     """The only instance of the Scala object with this fully qualified name."""
     return getattr(java_class(spark, f"{name}$"), "MODULE$")
+
+
+def mapping(spark: SparkSession, java_map: Any) -> dict[str, str]:
+    """A map of texts in Java in one call; Py4J would make several for each entry."""
+    mapper = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
+    found: dict[str, str] = json.loads(mapper.writeValueAsString(java_map))
+    return found

@@ -1,0 +1,49 @@
+"""What statements give: rows and types, or the name of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.runtime.failures import translated
+from tests.settings.registry import Trial, session_with
+
+Outcomes = Mapping[str, str]
+# How a job isolates its session from what the cluster sets.
+Isolation = Callable[[SparkSession], AbstractContextManager[object]]
+
+
+def outcomes(spark: SparkSession, statements: Mapping[str, str]) -> Outcomes:
+    """The outcome of each statement as a text, by the names of the statements."""
+    return {name: _outcome(spark, text) for name, text in statements.items()}
+
+
+def _outcome(spark: SparkSession, text: str) -> str:
+    try:
+        frame = spark.sql(text)
+        return f"{frame.schema.simpleString()} {frame.collect()}"
+    except PySparkException as error:
+        return f"{translated(error).code.name} {_condition(error)}"
+
+
+def _condition(error: PySparkException) -> str:
+    get = getattr(error, "getCondition", None) or error.getErrorClass
+    return get() or ""
+
+
+def outcomes_under(
+    spark: SparkSession, trial: Trial, statements: Mapping[str, str], isolation: Isolation
+) -> Outcomes:
+    """The outcomes where an application was started with the setting."""
+    with session_with(spark, trial) as session, isolation(session):
+        return outcomes(session, statements)
+
+
+def changed(found: Outcomes, expected: Outcomes) -> dict[str, tuple[str, str]]:
+    """What differs: the outcome that is expected, and the one that was found."""
+    return {
+        name: (expected[name], found[name]) for name in expected if found[name] != expected[name]
+    }
