@@ -87,6 +87,13 @@ _HADOOP_FAMILIES: Final = (
     "parquet.",
     "textinputformat.",
 )
+_ANSI: Final = "Leave it out: values are computed and stored as ANSI SQL has it."
+_INSTEAD: Final = {
+    "spark.sql.ansi.enabled": _ANSI,
+    "spark.sql.session.timezone": "Write session_time_zone=… of the operator.",
+    "spark.sql.sources.partitionoverwritemode": "Write mode=… of InsertOverwriteOperator.",
+    "spark.sql.storeassignmentpolicy": _ANSI,
+}
 _READERS: Final = frozenset({"spark.files.ignoreCorruptFiles", "spark.files.ignoreMissingFiles"})
 
 # A regular expression of Java for the names of Hadoop's settings that ``decides_meaning`` is about.
@@ -103,6 +110,11 @@ def decides_meaning(name: str) -> bool:
 def deciding(names: Iterable[str]) -> list[str]:
     """Those of the names for which ``decides_meaning`` is true, in order."""
     return sorted(filter(decides_meaning, names))
+
+
+def instead_of(name: str) -> str:
+    """What to write in the place of a setting for which ``decides_meaning`` is true."""
+    return _INSTEAD.get(name.lower(), "Leave it out: jobs run under Spark's default of it.")
 
 
 def _is_allowed(name: str) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.older_spark import error_condition
 from tests.settings.registry import Trial, session_with
 
+_SHOWN: Final = 120
 Outcomes = Mapping[str, str]
 # How a job isolates its session from what the cluster sets.
 Isolation = Callable[[SparkSession], AbstractContextManager[object]]
@@ -25,13 +28,10 @@ def _outcome(spark: SparkSession, text: str) -> str:
     try:
         frame = spark.sql(text)
         return f"{frame.schema.simpleString()} {frame.collect()}"
-    except PySparkException as error:
-        return f"{translated(error).code.name} {_condition(error)}"
-
-
-def _condition(error: PySparkException) -> str:
-    get = getattr(error, "getCondition", None) or error.getErrorClass
-    return get() or ""
+    except (Py4JError, PySparkException) as error:
+        lines = [line for line in str(error).splitlines() if "[" in line]
+        condition = error_condition(error) if isinstance(error, PySparkException) else ""
+        return condition or lines[0][:_SHOWN] if lines else type(error).__name__
 
 
 def outcomes_under(
@@ -45,5 +45,5 @@ def outcomes_under(
 def changed(found: Outcomes, expected: Outcomes) -> dict[str, tuple[str, str]]:
     """What differs: the outcome that is expected, and the one that was found."""
     return {
-        name: (expected[name], found[name]) for name in expected if found[name] != expected[name]
+        name: (expected[name], found[name]) for name in found if found[name] != expected[name]
     }

@@ -1,0 +1,46 @@
+"""Statements under settings of Spark's own registry: rows, types and errors are those without."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.spark_settings import decides_meaning
+from spark_jobs.engine.runtime.session import fixed_meaning, fixed_settings, meaningful_settings
+from tests.settings.outcomes import changed, outcomes, outcomes_under
+from tests.settings.registry import Trial, names_of, trials
+from tests.settings.statements import statements
+from tests.support.turns import has_turn
+
+pytestmark = pytest.mark.slow
+
+# `python -m tests.settings` runs all of them.
+_PARTS = 120
+
+
+def test_no_setting_changes_an_outcome(spark: SparkSession) -> None:
+    with fixed_meaning(spark, "UTC"):
+        expected = outcomes(spark, statements(jobs=True))
+    wrong: dict[Trial, object] = {}
+    for number, (name, default) in enumerate(names_of(spark).items()):
+        if not has_turn(number, _PARTS):
+            continue
+        texts = statements(jobs=not decides_meaning(name))
+        for trial in trials(spark, name, default):
+            found = outcomes_under(spark, trial, texts, lambda own: fixed_meaning(own, "UTC"))
+            differing = changed(found, expected)
+            if differing:
+                wrong[trial] = differing
+
+    assert not wrong
+
+
+def test_without_isolation_the_same_statements_find_a_setting(spark: SparkSession) -> None:
+    trial = Trial("spark.sql.legacy.negativeIndexInArrayInsert", "true")
+    pinned = meaningful_settings("UTC")
+    texts = statements(jobs=False)
+    with fixed_settings(spark, pinned):
+        expected = outcomes(spark, texts)
+    found = outcomes_under(spark, trial, texts, lambda own: fixed_settings(own, pinned))
+
+    assert changed(found, expected).keys() == {"nested"}
