@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.spark_settings import decides_meaning
+from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.runtime.session import fixed_meaning, fixed_settings, meaningful_settings
 from tests.settings.outcomes import changed, outcomes, outcomes_under
 from tests.settings.registry import Trial, names_of, trials
@@ -44,3 +45,37 @@ def test_without_isolation_the_same_statements_find_a_setting(spark: SparkSessio
     found = outcomes_under(spark, trial, texts, lambda own: fixed_settings(own, pinned))
 
     assert changed(found, expected).keys() == {"nested"}
+
+
+LOCALES = ("az", "fa-IR-u-nu-arabext", "lt", "tr-TR")
+
+
+@pytest.mark.parametrize("tag", LOCALES)
+def test_java_s_locale_changes_no_outcome(spark: SparkSession, tag: str) -> None:
+    texts = {"strings": statements(jobs=False)["strings"], "times": statements(jobs=False)["times"]}
+    with fixed_meaning(spark, "UTC"):
+        expected = outcomes(spark, texts)
+    locales = java_class(spark, "java.util.Locale")
+    locales.setDefault(locales.forLanguageTag(tag))
+    with fixed_settings(spark, meaningful_settings("UTC")):
+        without = outcomes(spark, texts)
+    with fixed_meaning(spark, "UTC"):
+        found = outcomes(spark, texts)
+
+    assert found == expected
+    assert without != expected
+
+
+def test_java_s_time_zone_changes_no_outcome(spark: SparkSession) -> None:
+    texts = statements(jobs=True)
+    zones = java_class(spark, "java.util.TimeZone")
+    before = zones.getDefault()
+    with fixed_meaning(spark, "UTC"):
+        expected = outcomes(spark, texts)
+        zones.setDefault(zones.getTimeZone("Asia/Kathmandu"))
+        try:
+            found = outcomes(spark, texts)
+        finally:
+            zones.setDefault(before)
+
+    assert not changed(found, expected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,7 +52,8 @@ class Lake:
 
     def inserted(self, trial: Trial, query: str) -> list[str]:
         """The values of the rows that a query inserts."""
-        self.run(trial, InsertIntoSpec("q"), SqlSource("q", f"SELECT 9, CAST(v AS STRING) FROM ({query})"))
+        rows = SqlSource("q", f"SELECT 9, CAST(v AS STRING) FROM ({query})")
+        self.run(trial, InsertIntoSpec("q"), rows)
         return [row["v"] for row in read(self.connector) if row["id"] == 9]
 
 

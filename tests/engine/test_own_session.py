@@ -49,10 +49,9 @@ def test_rows_are_those_of_the_defaults(tmp_path: Path) -> None:
     connector = open_connector(catalog, {})
     create(connector, {"id": "int", "v": "string"})
     pq.write_table(pa.table({"id": [1, 2], "v": ["I", "i"]}), tmp_path / "rows.parquet")
-    landed = FileSource("s", str(tmp_path / "rows.parquet"), "parquet")
-    request = JobRequest(
-        "op", NAME, catalog, InsertIntoSpec("q"), (landed, SqlSource("q", _QUERY))
-    )
+    # Paths without a scheme are in the default store, which is down.
+    landed = FileSource("s", (tmp_path / "rows.parquet").as_uri(), "parquet")
+    request = JobRequest("op", NAME, catalog, InsertIntoSpec("q"), (landed, SqlSource("q", _QUERY)))
     (tmp_path / "request.json").write_text(request.to_json())
     options = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
     variables = {

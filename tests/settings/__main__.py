@@ -1,8 +1,8 @@
 """Runs about a hundred statements under each setting that this Spark registers, and each value.
 
-``python -m tests.settings [--bare] [--names REGEX] [--minutes M]``. Rows, types and errors must be
-those without the setting. ``--bare`` switches the isolation of jobs off, except for the settings
-that a job fixes; it tells which settings would change rows. The exit code is 1 if any did.
+``python -m tests.settings [--bare] [--names REGEX] [--after NAME] [--allowed] [--minutes M]``.
+Rows, types and errors must be those without the setting. ``--bare`` tells what would change rows: it leaves on only
+``meaningful_settings``. The exit code is 1 if anything changed.
 """
 
 # ruff: noqa: T201 - a command speaks on the terminal
@@ -10,21 +10,27 @@ that a job fixes; it tells which settings would change rows. The exit code is 1 
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 import tempfile
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from spark_jobs.contract.spark_settings import decides_meaning
 from spark_jobs.engine.runtime.session import fixed_meaning, fixed_settings, meaningful_settings
-from tests.settings.outcomes import changed, outcomes, outcomes_under
-from tests.settings.registry import names_of, trials
+from tests.settings.jobs import job_outcomes
+from tests.settings.outcomes import Outcomes, changed, outcomes
+from tests.settings.registry import Trial, names_of, session_with, trials
 from tests.settings.statements import statements
 from tests.support.spark_session import local_session
 
 _ZONE = "UTC"
 _SHOWN = 60
+_QUICK, _ALL = statements(jobs=False), statements(jobs=True)
 
 
 def main() -> int:
@@ -32,51 +38,66 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.settings", description="Settings.")
     parser.add_argument("--bare", action="store_true", help="without the isolation of jobs")
     parser.add_argument("--names", default="", help="only settings that match")
+    parser.add_argument("--after", default="", help="only settings whose names are greater")
+    parser.add_argument("--allowed", action="store_true", help="only those a cluster may set")
     parser.add_argument("--minutes", type=float, help="try no setting after so long")
-    parser.add_argument("--after", default="", help="only settings behind this one")
     parsed = parser.parse_args()
-    names, values, changing = 0, 0, set()
-    ends = time.monotonic() + 60 * parsed.minutes if parsed.minutes else None
-    texts = {jobs: statements(jobs=jobs) for jobs in (False, True)}
+    deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
+    values, changing = 0, set()
     with tempfile.TemporaryDirectory() as folder, local_session(Path(folder), 2) as spark:
-
-        def isolated(session):  # type: ignore[no-untyped-def]
-            if parsed.bare:
-                return fixed_settings(session, meaningful_settings(_ZONE))
-            return fixed_meaning(session, _ZONE)
-
         with fixed_meaning(spark, _ZONE):
-            expected = outcomes(spark, texts[True])
-        for name, default in names_of(spark).items():
-            if not re.search(parsed.names, name) or name <= parsed.after:
-                continue
-            if ends is not None and time.monotonic() > ends:
-                print(f"stopped before {name}")
+            expected = {**outcomes(spark, _ALL), **job_outcomes(spark)}
+        names = [
+            (name, default)
+            for name, default in names_of(spark).items()
+            if re.search(parsed.names, name) and name > parsed.after
+            if not (parsed.allowed and decides_meaning(name))
+        ]
+        for number, (name, default) in enumerate(names):
+            if deadline is not None and time.monotonic() > deadline:
+                print(f"stopped before {name}, number {number} of {len(names)}")
                 break
-            names += 1
-            # What no job is run under needs no jobs: its sessions are all alike.
-            asked = texts[not decides_meaning(name)]
             for trial in trials(spark, name, default):
                 values += 1
-                try:
-                    found = outcomes_under(spark, trial, asked, isolated)
-                except Exception as error:  # noqa: BLE001 - a setting of others may break Spark
-                    print(f"{trial}: FAILED {str(error).splitlines()[0][:150]}", flush=True)
+                if _is_told(trial, _under(spark, trial, bare=parsed.bare), expected):
                     changing.add(name)
-                    continue
-                differing = changed(found, expected)
-                if differing:
-                    changing.add(name)
-                    mark = "" if decides_meaning(name) else "ALLOWED "
-                    print(f"{mark}{trial}: {len(differing)}", flush=True)
-                    for statement, (right, wrong) in list(differing.items())[:2]:
-                        place = next(
-                            (i for i, pair in enumerate(zip(right, wrong)) if len(set(pair)) > 1), 0
-                        )
-                        start = max(0, place - 20)
-                        print(f"    {statement[:_SHOWN]}: {right[start:start+_SHOWN]} -> {wrong[start:start+_SHOWN]}")
-    print(f"{names} settings, {values} values: {len(changing)} settings changed something")
+    print(f"{values} values; {len(changing)} settings changed an outcome")
     return int(bool(changing))
+
+
+def _under(spark: SparkSession, trial: Trial, *, bare: bool) -> Outcomes:
+    """The outcomes under a setting; "session" is that of starting one."""
+    # Sessions in which the setting is not in effect are all alike: they need no jobs of Spark.
+    is_allowed = not decides_meaning(trial.name)
+    try:
+        with session_with(spark, trial) as session:
+            with _isolation(session, bare=bare):
+                found = dict(outcomes(session, _ALL if is_allowed else _QUICK))
+            if is_allowed and not bare:
+                found |= job_outcomes(session)
+    except Exception as error:  # noqa: BLE001 - of any kind: the command goes on
+        return {"session": str(error)}
+    return found
+
+
+def _isolation(session: SparkSession, *, bare: bool) -> AbstractContextManager[object]:
+    if bare:
+        return fixed_settings(session, meaningful_settings(_ZONE))
+    return fixed_meaning(session, _ZONE)
+
+
+def _is_told(trial: Trial, found: Outcomes, expected: Outcomes) -> bool:
+    """Print what differs, if anything does."""
+    differing = changed(found, {"session": "started", **expected})
+    if not differing:
+        return False
+    print(f"{trial}: {len(differing)}{'' if decides_meaning(trial.name) else ' (allowed)'}")
+    for statement, (right, wrong) in itertools.islice(differing.items(), 2):
+        pairs = enumerate(zip(right, wrong, strict=False))
+        place = next((i for i, (one, other) in pairs if one != other), 0)
+        part = slice(max(0, place - _SHOWN // 3), place + _SHOWN)
+        print(f"    {statement[:_SHOWN]}: {right[part]} | {wrong[part]}", flush=True)
+    return True
 
 
 if __name__ == "__main__":

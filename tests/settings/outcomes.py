@@ -44,6 +44,4 @@ def outcomes_under(
 
 def changed(found: Outcomes, expected: Outcomes) -> dict[str, tuple[str, str]]:
     """What differs: the outcome that is expected, and the one that was found."""
-    return {
-        name: (expected[name], found[name]) for name in found if found[name] != expected[name]
-    }
+    return {name: (expected[name], found[name]) for name in found if found[name] != expected[name]}

@@ -15,7 +15,7 @@ def spark_conf(conf: Any) -> dict[str, str]:
     """The settings of a rendered parameter ``conf``, as text.
 
     Raises:
-        RequestError: REQUEST_INVALID: no settings, or among them a secret, or what only the job sets.
+        RequestError: REQUEST_INVALID: no settings, or one that holds a secret or changes meaning.
     """
     if not isinstance(conf, Mapping):
         raise invalid("conf", f"expected a dict of settings, found {type(conf).__name__}")

@@ -15,7 +15,7 @@ from spark_jobs.engine.runtime.surroundings import require_plain_surroundings
 
 
 def meaningful_settings(session_time_zone: str) -> dict[str, str]:
-    """The settings under which every statement runs, whatever a cluster sets or Spark's defaults."""
+    """The settings that every statement has, where Spark's default is not meant or varies."""
     return {
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",

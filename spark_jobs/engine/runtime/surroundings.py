@@ -22,7 +22,8 @@ _EXTENSIONS: Final = "spark.sql.extensions"
 _EXECUTOR_OPTIONS: Final = "spark.executor.extraJavaOptions"
 # Upper and lower case, and digits, depend on the locale, in Turkish and Nepali for example.
 _ENGLISH: Final = (
-    "-Duser.language=en -Duser.country=US -Duser.script= -Duser.variant= -Duser.extensions="
+    "-Duser.language=en -Duser.country=US -Duser.script= -Duser.variant= -Duser.extensions= "
+    "-Duser.language.format=en -Duser.extensions.format="
 )
 _OWN: Final = {
     # For each DataFrame operation, PySpark sends the JVM the line of code it comes from: a third of
@@ -37,13 +38,13 @@ _DEFAULTS: Final = "-default.xml"
 
 def own_session() -> SparkSession:
     """Start Spark for a job, without the settings of the cluster that can change rows."""
-    SparkContext._ensure_initialized()  # type: ignore[attr-defined]  # noqa: SLF001
+    SparkContext._ensure_initialized()  # noqa: SLF001
     conf: Any = SparkConf()
     # In one call; each line is a name, "=" and a value.
     names = {line.partition("=")[0] for line in conf.toDebugString().splitlines()}
     foreign = deciding(names)
     for name in foreign:
-        conf._jconf.remove(name)
+        conf._jconf.remove(name)  # noqa: SLF001
     if foreign:
         log.info("not in effect, as they can change rows: %s", ", ".join(foreign))
     for name, value in _OWN.items():
@@ -87,27 +88,27 @@ def _require_plain_application(_: str) -> None:
 
 def _require_english_executors(spark: SparkSession) -> None:
     tasks = spark.sparkContext.defaultParallelism
-    found = spark.range(0, tasks, 1, tasks).selectExpr(_LOCALE).distinct().collect()
-    others = sorted(str(locale) for (locale,) in found if str(locale).partition("_")[0] != "en")
+    found = {str(row[0]) for row in spark.range(0, tasks, 1, tasks).selectExpr(_LOCALE).collect()}
+    others = sorted(locale for locale in found if locale.partition("_")[0] != "en")
     if others:
         raise NotSupportedError(
-            f"an executor's Java has the locale {others[0]}, in which texts have other letters",
-            f"Add {_ENGLISH.partition(' ')[0]} to {_EXECUTOR_OPTIONS}, and remove what sets another "
-            "language, such as _JAVA_OPTIONS in the environment of the executors.",
+            f"the Java of an executor has the locale {others[0]}, which can change texts",
+            f"Remove what sets it, such as _JAVA_OPTIONS in the environment of the executors, or "
+            f"start the session with {_ENGLISH.partition(' ')[0]} in {_EXECUTOR_OPTIONS}.",
         )
 
 
 def _unset_hadoop_settings(spark: SparkSession) -> None:
     found = _hadoop_settings(spark)
     for name in found:
-        spark.sparkContext._jsc.hadoopConfiguration().unset(name)
+        spark.sparkContext._jsc.hadoopConfiguration().unset(name)  # noqa: SLF001
     if found:
         log.info("not in effect, as they can change rows, of Hadoop: %s", ", ".join(found))
 
 
 def _hadoop_settings(spark: SparkSession) -> list[str]:
     """The names of Hadoop's settings that can change rows and are not its own defaults."""
-    configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     names = mapping(spark, configuration.getValByRegex(HADOOP_NAMES))
     return sorted(name for name in names if not _is_default(configuration, name))
 
