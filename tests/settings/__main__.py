@@ -1,8 +1,7 @@
 """Runs about a hundred statements under each setting that this Spark registers, and each value.
 
-``python -m tests.settings [--bare] [--names REGEX] [--after NAME] [--allowed] [--minutes M]``.
-Rows, types and errors must be those without the setting. ``--bare`` tells what would change rows: it leaves on only
-``meaningful_settings``. The exit code is 1 if anything changed.
+Rows, types and errors must be those without the setting. ``--bare`` tells what would change them: it
+leaves on only ``meaningful_settings``. The exit code is 1 if anything changed.
 """
 
 # ruff: noqa: T201 - a command speaks on the terminal
