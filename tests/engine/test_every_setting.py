@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.spark_settings import decides_meaning
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.runtime.session import fixed_meaning, fixed_settings, meaningful_settings
-from tests.settings.outcomes import changed, outcomes, outcomes_under
-from tests.settings.registry import Trial, names_of, trials
+from tests.settings.outcomes import changed, in_effect, outcomes, outcomes_under
+from tests.settings.registry import Trial, names_of, session_with, trials
 from tests.settings.statements import statements
 from tests.support.turns import has_turn
 
@@ -32,6 +32,21 @@ def test_no_setting_changes_an_outcome(spark: SparkSession) -> None:
             differing = changed(found, expected)
             if differing:
                 wrong[trial] = differing
+
+    assert not wrong
+
+
+def test_nothing_that_decides_is_in_effect(spark: SparkSession) -> None:
+    with fixed_meaning(spark, "UTC"):
+        expected = in_effect(spark)
+    wrong = []
+    for number, (name, default) in enumerate(names_of(spark).items()):
+        if not decides_meaning(name) or not has_turn(number, 10):
+            continue
+        for trial in trials(spark, name, default)[:1]:
+            with session_with(spark, trial) as session, fixed_meaning(session, "UTC"):
+                if in_effect(session) != expected:
+                    wrong.append(trial)
 
     assert not wrong
 

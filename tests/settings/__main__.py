@@ -1,7 +1,7 @@
 """Runs about a hundred statements under each setting that this Spark registers, and each value.
 
-Rows, types and errors must be those without the setting. ``--bare`` tells what would change them: it
-leaves on only ``meaningful_settings``. The exit code is 1 if anything changed.
+Rows, types and errors must be those without the setting. ``--bare`` tells what would change them:
+it leaves on only ``meaningful_settings``. The exit code is 1 if anything changed.
 """
 
 # ruff: noqa: T201 - a command speaks on the terminal
@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.spark_settings import decides_meaning
 from spark_jobs.engine.runtime.session import fixed_meaning, fixed_settings, meaningful_settings
 from tests.settings.jobs import job_outcomes
-from tests.settings.outcomes import Outcomes, changed, outcomes
+from tests.settings.outcomes import Outcomes, changed, in_effect, outcomes
 from tests.settings.registry import Trial, names_of, session_with, trials
 from tests.settings.statements import statements
 from tests.support.spark_session import local_session
@@ -39,13 +39,13 @@ def main() -> int:
     parser.add_argument("--names", default="", help="only settings that match")
     parser.add_argument("--after", default="", help="only settings whose names are greater")
     parser.add_argument("--allowed", action="store_true", help="only those a cluster may set")
+    parser.add_argument("--quick", action="store_true", help="no statements where none can differ")
     parser.add_argument("--minutes", type=float, help="try no setting after so long")
     parsed = parser.parse_args()
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
     values, changing = 0, set()
     with tempfile.TemporaryDirectory() as folder, local_session(Path(folder), 2) as spark:
-        with fixed_meaning(spark, _ZONE):
-            expected = {**outcomes(spark, _ALL), **job_outcomes(spark)}
+        expected = _expected(spark, with_jobs=not (parsed.bare or parsed.quick))
         names = [
             (name, default)
             for name, default in names_of(spark).items()
@@ -58,21 +58,31 @@ def main() -> int:
                 break
             for trial in trials(spark, name, default):
                 values += 1
-                if _is_told(trial, _under(spark, trial, bare=parsed.bare), expected):
+                if _is_told(trial, _under(spark, trial, parsed), expected):
                     changing.add(name)
     print(f"{values} values; {len(changing)} settings changed an outcome")
     return int(bool(changing))
 
 
-def _under(spark: SparkSession, trial: Trial, *, bare: bool) -> Outcomes:
+def _expected(spark: SparkSession, *, with_jobs: bool) -> Outcomes:
+    with fixed_meaning(spark, _ZONE):
+        found = {"session": "started", "settings": in_effect(spark), **outcomes(spark, _ALL)}
+    return {**found, **(job_outcomes(spark) if with_jobs else {})}
+
+
+def _under(spark: SparkSession, trial: Trial, parsed: argparse.Namespace) -> Outcomes:
     """The outcomes under a setting; "session" is that of starting one."""
-    # Sessions in which the setting is not in effect are all alike: they need no jobs of Spark.
     is_allowed = not decides_meaning(trial.name)
     try:
         with session_with(spark, trial) as session:
-            with _isolation(session, bare=bare):
-                found = dict(outcomes(session, _ALL if is_allowed else _QUICK))
-            if is_allowed and not bare:
+            with _isolation(session, bare=parsed.bare):
+                if is_allowed or parsed.bare:
+                    found = dict(outcomes(session, _ALL if is_allowed else _QUICK))
+                else:
+                    # All such sessions are alike: they need no jobs of Spark.
+                    found = {"settings": in_effect(session)}
+                    found |= {} if parsed.quick else outcomes(session, _QUICK)
+            if is_allowed and not (parsed.bare or parsed.quick):
                 found |= job_outcomes(session)
     except Exception as error:  # noqa: BLE001 - of any kind: the command goes on
         return {"session": str(error)}
@@ -87,7 +97,7 @@ def _isolation(session: SparkSession, *, bare: bool) -> AbstractContextManager[o
 
 def _is_told(trial: Trial, found: Outcomes, expected: Outcomes) -> bool:
     """Print what differs, if anything does."""
-    differing = changed(found, {"session": "started", **expected})
+    differing = changed(found, expected)
     if not differing:
         return False
     print(f"{trial}: {len(differing)}{'' if decides_meaning(trial.name) else ' (allowed)'}")

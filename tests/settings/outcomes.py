@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_jobs.engine.runtime.java_names import mapping
 from spark_jobs.engine.runtime.older_spark import error_condition
 from tests.settings.registry import Trial, session_with
 
@@ -22,6 +23,12 @@ Isolation = Callable[[SparkSession], AbstractContextManager[object]]
 def outcomes(spark: SparkSession, statements: Mapping[str, str]) -> Outcomes:
     """The outcome of each statement as a text, by the names of the statements."""
     return {name: _outcome(spark, text) for name, text in statements.items()}
+
+
+def in_effect(spark: SparkSession) -> str:
+    """All settings of a session that are not Spark's defaults, as a text."""
+    settings = mapping(spark, spark._jsparkSession.sessionState().conf().settings())
+    return str(sorted(settings.items()))
 
 
 def _outcome(spark: SparkSession, text: str) -> str:
