@@ -37,8 +37,9 @@ def test_no_setting_changes_an_outcome(spark: SparkSession) -> None:
 
 
 def test_nothing_that_decides_is_in_effect(spark: SparkSession) -> None:
-    with fixed_meaning(spark, "UTC"):
-        expected = in_effect(spark)
+    own = spark.newSession()
+    with fixed_meaning(own, "UTC"):
+        expected = in_effect(own)
     wrong = []
     for number, (name, default) in enumerate(names_of(spark).items()):
         if not decides_meaning(name) or not has_turn(number, 10):

@@ -65,9 +65,10 @@ def main() -> int:
 
 
 def _expected(spark: SparkSession, *, with_jobs: bool) -> Outcomes:
-    with fixed_meaning(spark, _ZONE):
-        found = {"session": "started", "settings": in_effect(spark), **outcomes(spark, _ALL)}
-    return {**found, **(job_outcomes(spark) if with_jobs else {})}
+    own = spark.newSession()
+    with fixed_meaning(own, _ZONE):
+        found = {"session": "started", "settings": in_effect(own), **outcomes(own, _ALL)}
+    return {**found, **(job_outcomes(own) if with_jobs else {})}
 
 
 def _under(spark: SparkSession, trial: Trial, parsed: argparse.Namespace) -> Outcomes:
