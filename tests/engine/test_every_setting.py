@@ -16,7 +16,7 @@ from tests.support.turns import has_turn
 pytestmark = pytest.mark.slow
 
 # `python -m tests.settings` runs all of them.
-_PARTS = 120
+_PARTS = 240
 
 
 def test_no_setting_changes_an_outcome(spark: SparkSession) -> None:
@@ -42,7 +42,7 @@ def test_nothing_that_decides_is_in_effect(spark: SparkSession) -> None:
         expected = in_effect(own)
     wrong = []
     for number, (name, default) in enumerate(names_of(spark).items()):
-        if not decides_meaning(name) or not has_turn(number, 10):
+        if not decides_meaning(name) or not has_turn(number, 20):
             continue
         for trial in trials(spark, name, default)[:1]:
             with session_with(spark, trial) as session, fixed_meaning(session, "UTC"):

@@ -96,10 +96,10 @@ def test_a_text_in_double_quotes(lake: Lake) -> None:
 
 
 INSERTED = {
-    ("legacy.consecutiveStringLiterals.enabled", "true"): (r"'it''s'", "its"),
+    ("legacy.consecutiveStringLiterals.enabled", "true"): (r"'it''s'", "it's"),
     ("decimalOperations.allowPrecisionLoss", "false"): (
         "typeof(12345678901234567890.1234567890BD * 1.1234567890BD * 1.123456789012BD)",
-        "decimal(38,17)",
+        "decimal(38,14)",
     ),
     ("legacy.negativeIndexInArrayInsert", "true"): (
         "to_json(array_insert(array(1, 2, 3), -1, 9))",

@@ -48,7 +48,7 @@ class Trial:
 def names_of(spark: SparkSession) -> dict[str, str]:
     """The names of all registered settings, public or internal, with the texts of defaults."""
     entries = scala_object(spark, "org.apache.spark.sql.internal.SQLConf").getConfigEntries()
-    found = {each.key(): each.defaultValueString() for each in entries}
+    found = {each.key(): each.defaultValueString() for each in entries.toArray()}
     return dict(sorted(found.items()))
 
 

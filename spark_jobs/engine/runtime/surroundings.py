@@ -71,7 +71,9 @@ def require_plain_surroundings(spark: SparkSession) -> None:
 def _require_plain_application(_: str) -> None:
     """Check what the running application was started with, once."""
     spark = SparkSession.builder.getOrCreate()
-    if spark.sparkContext.getConf().get(_EXTENSIONS):
+    # Not that of PySpark, which adds what the JVM was started with.
+    conf: Any = spark.sparkContext._jsc.getConf()  # noqa: SLF001
+    if conf.get(_EXTENSIONS, ""):
         raise NotSupportedError(
             f"{_EXTENSIONS} is set, so the session may give statements another meaning",
             "Run the job on a session that was started without it.",
