@@ -204,3 +204,17 @@ def test_the_log_names_them_once_and_the_session_gets_them_back(
         assert session.conf.get(name) == "false"
     (line,) = [text for text in caplog.messages if name in text]
     assert line.startswith("not in effect")
+
+
+@pytest.mark.parametrize("host", ["localhost:9", "no.such.host.invalid:8020"])
+def test_a_default_store_that_is_down_is_named(lake: Lake, tmp_path: Path, host: str) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "rows.parquet")
+    source = FileSource("s", str(tmp_path / "rows.parquet"), "parquet")
+    asked = SqlSource("query", "SELECT id FROM s")
+    trial = Trial("fs.defaultFS", f"hdfs://{host}")
+    error = lake.result(trial, QuerySpec("query"), source, asked).error
+
+    assert error is not None
+    assert (error.code, error.retryable) == ("STORAGE_UNAVAILABLE", True)
+    assert "source s" in error.message
+    assert host.partition(":")[0] in error.message

@@ -8,15 +8,16 @@ merge these lookups were a sixth of the work of the driver's JVM. A chain of att
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, get_method
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+# In no name or value of a setting.
+_SEPARATOR: Final = "\0"
 _FUNCTIONS: Final = ("col", "count", "expr", "hash", "lit", "not", "when")
 # As PySpark spells them, with the static methods that it calls repeatedly.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -58,7 +59,9 @@ def scala_object(spark: SparkSession, name: str) -> Any:
 
 
 def mapping(spark: SparkSession, java_map: Any) -> dict[str, str]:
-    """A map of texts in Java in one call; Py4J would make several for each entry."""
-    mapper = java_class(spark, "com.fasterxml.jackson.databind.ObjectMapper")()
-    found: dict[str, str] = json.loads(mapper.writeValueAsString(java_map))
-    return found
+    """A map of texts in Java in a few calls; Py4J would make several for each entry."""
+    # Py4J hides Java's values() behind that of Python's mappings.
+    parts = (java_map.keySet(), get_method(java_map, "values")())
+    texts = java_class(spark, "java.lang.String")
+    names, values = (texts.join(_SEPARATOR, part).split(_SEPARATOR) for part in parts)
+    return {} if java_map.isEmpty() else dict(zip(names, values, strict=True))

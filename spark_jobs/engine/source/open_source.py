@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, SparkRuntimeException
+from pyspark.errors import AnalysisException, IllegalArgumentException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.identifiers import quote
@@ -16,6 +16,7 @@ from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
+from spark_jobs.engine.runtime.failures import shortened
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
@@ -23,7 +24,7 @@ from spark_jobs.engine.source.file_columns import Footers, footers_of
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _REFUSED = (AnalysisException, SparkRuntimeException)
+# What Spark has no name for: mostly, a store that does not answer.
+_OTHER = (Py4JJavaError, IllegalArgumentException)
 _NOT_FOUND = {
     "PATH_NOT_FOUND": ErrorCode.SOURCE_NOT_FOUND,
     "UNABLE_TO_INFER_SCHEMA": ErrorCode.SOURCE_NOT_FOUND,
@@ -73,12 +76,13 @@ def open_source(
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
+        InternalError: STORAGE_UNAVAILABLE, naming the source.
         RequestError, NotSupportedError: an option or a type of landed files.
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
         opened = _open(spark, source, connector, pinned)
-    except (*_REFUSED, Py4JJavaError) as error:
+    except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
     return opened
@@ -147,6 +151,13 @@ def _unreadable(source: Source, error: Exception) -> Exception:
         problem = str(error).strip().splitlines()[0]
     elif _NO_FORMAT in str(error):
         problem = "Spark has no such format"
+    elif isinstance(source, FileSource):
+        return InternalError(
+            ErrorCode.STORAGE_UNAVAILABLE,
+            f"{placed_source(source)}: Spark cannot list it: {shortened(str(error))}",
+            "Look whether the store answers. The store of a path without a scheme is fs.defaultFS "
+            "of Spark's Hadoop; file:// before the path makes it a local one.",
+        )
     else:
         return error
     return CatalogError(
