@@ -58,6 +58,7 @@ def test_rows_are_those_of_the_defaults(tmp_path: Path) -> None:
         **os.environ,
         "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Asia/Kathmandu",
         "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(_ROOT),
         "PYSPARK_SUBMIT_ARGS": f"{options} pyspark-shell",
     }
     command = [sys.executable, "-m", "spark_jobs.main", "--request", str(tmp_path / "request.json")]
