@@ -39,7 +39,9 @@ def main() -> int:
     parser.add_argument("--names", default="", help="only settings that match")
     parser.add_argument("--after", default="", help="only settings whose names are greater")
     parser.add_argument("--allowed", action="store_true", help="only those a cluster may set")
-    parser.add_argument("--quick", action="store_true", help="no statements where none can differ")
+    parser.add_argument(
+        "--quick", action="store_true", help="only that what decides is not in effect"
+    )
     parser.add_argument("--minutes", type=float, help="try no setting after so long")
     parsed = parser.parse_args()
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
@@ -51,7 +53,9 @@ def main() -> int:
             for name, default in names_of(spark).items()
             if re.search(parsed.names, name) and name > parsed.after
             if not (parsed.allowed and decides_meaning(name))
+            if not parsed.quick or decides_meaning(name)
         ]
+        print(f"{len(names)} settings", flush=True)
         for number, (name, default) in enumerate(names):
             if deadline is not None and time.monotonic() > deadline:
                 print(f"stopped before {name}, number {number} of {len(names)}")
@@ -83,7 +87,7 @@ def _under(spark: SparkSession, trial: Trial, parsed: argparse.Namespace) -> Out
                     # All such sessions are alike: they need no jobs of Spark.
                     found = {"settings": in_effect(session)}
                     found |= {} if parsed.quick else outcomes(session, _QUICK)
-            if is_allowed and not (parsed.bare or parsed.quick):
+            if is_allowed and not parsed.bare:
                 found |= job_outcomes(session)
     except Exception as error:  # noqa: BLE001 - of any kind: the command goes on
         return {"session": str(error)}
