@@ -39,9 +39,7 @@ def main() -> int:
     parser.add_argument("--names", default="", help="only settings that match")
     parser.add_argument("--after", default="", help="only settings whose names are greater")
     parser.add_argument("--allowed", action="store_true", help="only those a cluster may set")
-    parser.add_argument(
-        "--quick", action="store_true", help="what decides: not in effect"
-    )
+    parser.add_argument("--quick", action="store_true", help="what decides: not in effect")
     parser.add_argument("--minutes", type=float, help="try no setting after so long")
     parsed = parser.parse_args()
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
