@@ -22,13 +22,14 @@ _ANYTHING: Final = ("true", "1", "x")
 _CHOICES: Final = re.compile(r"one of:? (.*)", re.DOTALL)
 _CHOICE: Final = re.compile(r"\w+")
 _WRONG: Final = "no such value"
-# Classes, which Spark would load, and names of what does not exist.
+# Texts that mean something; a listener that does not exist only keeps the session from starting.
 _OTHER_TEXTS: Final = {
     "spark.sql.legacy.timeParserPolicy": ("LEGACY", "EXCEPTION"),
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
         "org.apache.spark.sql.catalyst.optimizer.ConstantFolding",
     ),
+    "spark.sql.queryExecutionListeners": (),
     "spark.sql.session.timeZone": ("Asia/Kathmandu",),
     "spark.sql.sources.useV1SourceList": ("",),
 }
