@@ -22,8 +22,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.hadoop.fs.defaultFS": "hdfs://127.0.0.1:9",
-    "spark.hadoop.mapreduce.input.pathFilter.class": "com.example.NoSuchFilter",
     "spark.hadoop.parquet.filter.stats.enabled": "false",
     "spark.sql.catalog.spark_catalog": "com.example.NoSuchCatalog",
     "spark.sql.catalogImplementation": "hive",
@@ -35,6 +33,12 @@ _SETTINGS = {
     "spark.sql.sources.useV1SourceList": "",
     "spark.ui.enabled": "false",
 }
+_CORE_SITE = """<configuration>
+<property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:9</value></property>
+<property>
+<name>mapreduce.input.pathFilter.class</name><value>com.example.NoSuchFilter</value>
+</property>
+</configuration>"""
 _QUERY = (
     "SELECT id, concat(lower('QUIT'), upper('quit'), v, CAST(array(1, NULL) AS STRING), "
     "CAST(INTERVAL '1 02:03:04' DAY TO SECOND AS STRING), "
@@ -53,9 +57,12 @@ def test_rows_are_those_of_the_defaults(tmp_path: Path) -> None:
     landed = FileSource("s", (tmp_path / "rows.parquet").as_uri(), "parquet")
     request = JobRequest("op", NAME, catalog, InsertIntoSpec("q"), (landed, SqlSource("q", _QUERY)))
     (tmp_path / "request.json").write_text(request.to_json())
+    (tmp_path / "hadoop").mkdir()
+    (tmp_path / "hadoop" / "core-site.xml").write_text(_CORE_SITE)
     options = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
     variables = {
         **os.environ,
+        "HADOOP_CONF_DIR": str(tmp_path / "hadoop"),
         "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.timezone=Asia/Kathmandu",
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(_ROOT),
@@ -73,5 +80,6 @@ def test_rows_are_those_of_the_defaults(tmp_path: Path) -> None:
     named = [line for line in done.stderr.splitlines() if "not in effect" in line]
     assert len(named) == 2
     assert "spark.sql.extensions" in named[0]
-    assert "parquet.filter.stats.enabled" in named[1]
+    assert "spark.hadoop.parquet.filter.stats.enabled" in named[0]
+    assert named[1].endswith("mapreduce.input.pathFilter.class")
     assert "com.example" not in "".join(named)
