@@ -99,6 +99,11 @@ test-fuzz: setup ## Attack tables with N=… damaged and hostile files, from SEE
 	@$(SPARK_VENV)/bin/python -m tests.fuzz --attacks $(or $(N),2000) \
 		$(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES))
 
+.PHONY: test-settings
+test-settings: setup ## Run statements under each of Spark's settings (NAMES=regex MINUTES=… BARE=1 QUICK=1)
+	@$(SPARK_VENV)/bin/python -W ignore -m tests.settings $(if $(NAMES),--names '$(NAMES)') \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(BARE),--bare) $(if $(QUICK),--quick)
+
 .PHONY: test-compat
 test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONLY="pyspark-3.5")
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \

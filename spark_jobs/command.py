@@ -13,7 +13,7 @@ import json
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
@@ -33,14 +33,11 @@ from spark_jobs.engine.runtime.java_names import remember_java_names
 from spark_jobs.engine.runtime.progress import Progress, log
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
+from spark_jobs.engine.runtime.surroundings import own_session
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
-
-# For each DataFrame operation, PySpark sends the JVM the line of code it comes from: a third of all
-# that it sends.
-_NO_CALL_SITES: Final = "spark.python.sql.dataFrameDebugging.enabled"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         opened = ahead.submit(_opened, parsed) if _opens_ahead(parsed) else None
         if not parsed.no_session:
             with progress.phase("session"):
-                spark = SparkSession.builder.config(_NO_CALL_SITES, "false").getOrCreate()
+                spark = own_session()
             count_launch(progress, spark, parsed.launched)
             remember_java_names(spark)
             start_workers(spark)

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.text import Span, SqlText
+from spark_jobs.contract.spark_settings import decides_meaning, instead_of
 
 # ``static``: all partitions that the statement names, or the whole table.
 OverwritePolicy = Literal["dynamic", "static"]
@@ -19,12 +20,6 @@ _SETTING: Final = "spark.sql.sources.partitionoverwritemode"
 _OPTION: Final = "dynamic-partition-overwrite"
 _POLICIES: Final[dict[str, OverwritePolicy]] = {"dynamic": "dynamic", "static": "static"}
 _OPTION_POLICIES: Final[dict[str, OverwritePolicy]] = {"true": "dynamic", "false": "static"}
-_ANSI: Final = "Leave it out: values are computed and stored as ANSI SQL has it."
-_INSTEAD: Final = {
-    "spark.sql.session.timezone": "Write session_time_zone=… of the operator.",
-    "spark.sql.ansi.enabled": _ANSI,
-    "spark.sql.storeassignmentpolicy": _ANSI,
-}
 _PAIR: Final = re.compile(r"\s*'([^']*)'\s*=\s*'([^']*)'\s*(?:,|$)")
 _HINT: Final = re.compile(r"/\*\+\s*OPTIONS\s*\((.*)\)\s*\*/", re.IGNORECASE | re.DOTALL)
 
@@ -57,16 +52,22 @@ def _policy_of(sql: SqlText, span: Span) -> OverwritePolicy:
     # A value may be a secret: the place that errors show is behind it.
     place = sql.tokens[span.last].start
     if name != _SETTING:
+        setting = key
         if name.split()[:2] == ["time", "zone"]:
-            name, key = "spark.sql.session.timezone", "TIME ZONE"
-        remedy = f"Leave it out, or give it to the operator: conf={{'{key}': …}}."
-        if not name.startswith("spark."):
-            remedy = "Leave it out: no setting of another engine has a meaning here."
-        raise sql.unsupported(place, f"SET {key} is not read here", _INSTEAD.get(name, remedy))
+            setting, key = "spark.sql.session.timeZone", "TIME ZONE"
+        raise sql.unsupported(place, f"SET {key} is not read here", _remedy(setting))
     policy = _POLICIES.get(value.lower())
     if policy is None:
         raise sql.error(place, f"{key} is neither DYNAMIC nor STATIC")
     return policy
+
+
+def _remedy(setting: str) -> str:
+    if not setting.lower().startswith("spark."):
+        return "Leave it out: no setting of another engine has a meaning here."
+    if decides_meaning(setting):
+        return instead_of(setting)
+    return f"Leave it out, or give it to the operator: conf={{'{setting}': …}}."
 
 
 def read_options(sql: SqlText, start: int, end: int) -> OverwritePolicy | None:

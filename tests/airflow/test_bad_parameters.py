@@ -115,6 +115,18 @@ WRONG = {
         r"executor_cores: \[2\] is not a positive whole num",
     ),
     "conf no dict": ({"conf": ["a"]}, "conf: expected a dict of settings, found list"),
+    "conf of the dialect": (
+        {"conf": {"spark.sql.parser.escapedStringLiterals": True}},
+        r"conf\.spark\.sql\.parser\.escapedStringLiterals: can change what a statement means",
+    ),
+    "conf of readers": (
+        {"conf": {"spark.hadoop.parquet.filter.stats.enabled": False}},
+        r"conf\.spark\.hadoop\.parquet\.filter\.stats\.enabled: can change what a statement means",
+    ),
+    "conf of the zone": (
+        {"conf": {"spark.sql.session.timeZone": "UTC"}},
+        r".* Remedy: Write session_time_zone=",
+    ),
     "deploy mode": ({"deploy_mode": "remote"}, "deploy_mode: 'remote' is not one of"),
     "spark env": ({"spark_env": "env"}, "spark_env: 'env' is not an absolute path"),
 }

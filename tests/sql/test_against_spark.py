@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, reject, settings
 from pyspark.errors import ParseException
 
+from airflow_provider_merge.checks.expressions import names_in
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.request import SqlSource
+from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import JobError
+from tests.settings.registry import Trial, session_with
 from tests.sql.reading import read
 from tests.sql.strategies import mutations, queries, statements
 from tests.sql.test_expressions import WHOLE
@@ -140,3 +143,57 @@ def test_no_table_of_a_random_query_is_overlooked(parser, query):
 def relations(plan):
     """The tables that a plan reads, also in its subqueries, as Spark writes them."""
     return re.findall(r"UnresolvedRelation \[([^\]]*)\]", plan.treeString())
+
+
+# Literals that some setting of Spark reads as something else, with the columns that they name.
+TRICKY = {
+    r"'a\'b'": [],
+    r"'\\'": [],
+    r"'^\\d+$'": [],
+    "'it''s'": [],
+    "'a' 'b'": [],
+    '"id"': [],
+    r'"a\"b"': [],
+    "'--' || id": ["id"],
+    "'/*' || id || '*/'": ["id"],
+    r"r'\' || id": ["id"],
+    "X'41'": [],
+    "`id`": ["id"],
+    "`(id)?+.+`": ["(id)?+.+"],
+    "1e3": [],
+    "1L + `a``b`": ["a`b"],
+}
+DIALECTS = (
+    "ansi.doubleQuotedIdentifiers",
+    "ansi.enforceReservedKeywords",
+    "legacy.consecutiveStringLiterals.enabled",
+    "legacy.exponentLiteralAsDecimal.enabled",
+    "parser.escapedStringLiterals",
+    "parser.quotedRegexColumnNames",
+)
+
+
+@pytest.mark.parametrize("setting", DIALECTS)
+def test_literals_are_one_dialect_whatever_a_cluster_sets(spark, setting):
+    with fixed_meaning(spark, "UTC"):
+        wanted = {text: parsed_expression(spark, text) for text in TRICKY}
+    trial = Trial(f"spark.sql.{setting}", "true")
+    with session_with(spark, trial) as session, fixed_meaning(session, "UTC"):
+        found = {text: parsed_expression(session, text) for text in TRICKY}
+
+    assert found == wanted
+    assert {text: columns for text, (_, columns) in found.items()} == TRICKY
+    assert {text: [".".join(name) for name in names_in(text)] for text in TRICKY} == TRICKY
+
+
+def parsed_expression(session, text):
+    """The tree of a text, and the columns that it names."""
+    found = SparkParser(session).expression(text)
+    return found.toString(), unresolved(found)
+
+
+def unresolved(expression):
+    """The names of columns, as Spark splits them."""
+    if expression.getClass().getSimpleName() == "UnresolvedAttribute":
+        return [".".join(items(expression.nameParts()))]
+    return [name for child in items(expression.children()) for name in unresolved(child)]

@@ -8,16 +8,19 @@ from typing import Any
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.values import conf_text
 from airflow_provider_merge.secret_names import refuse_secrets
+from spark_jobs.contract.spark_settings import deciding, instead_of
 
 
 def spark_conf(conf: Any) -> dict[str, str]:
     """The settings of a rendered parameter ``conf``, as text.
 
     Raises:
-        RequestError: REQUEST_INVALID: no settings, or a secret among them.
+        RequestError: REQUEST_INVALID: no settings, or one that holds a secret or changes meaning.
     """
     if not isinstance(conf, Mapping):
         raise invalid("conf", f"expected a dict of settings, found {type(conf).__name__}")
     texts = {name: conf_text(value) for name, value in conf.items()}
+    for name in deciding(texts):
+        raise invalid(f"conf.{name}", "can change what a statement means", instead_of(name))
     refuse_secrets("conf", texts, "Put it into the cluster's own configuration of Spark.")
     return texts

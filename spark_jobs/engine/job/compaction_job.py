@@ -34,7 +34,7 @@ from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import JobError, NotSupportedError, error_of
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class CompactionJob:
         What a try that failed has compacted stays, and a later one goes on from there.
         """
         log = OperationLog(self.connector.storage)
-        settings = meaningful_settings(self.request.options.session_time_zone)
+        zone = self.request.options.session_time_zone
         try:
-            with fixed_settings(self.spark, settings):
+            with fixed_meaning(self.spark, zone) as settings:
                 result = log.earlier(self.request) or replace(self._done(log), settings=settings)
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, self.redaction.error(translated(error)))

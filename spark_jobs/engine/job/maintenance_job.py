@@ -22,7 +22,7 @@ from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class MaintenanceJob:
         return result
 
     def _done(self) -> JobResult:
-        settings = meaningful_settings(self.request.options.session_time_zone)
-        with self.progress.phase(self.statement.kind), fixed_settings(self.spark, settings):
+        zone = self.request.options.session_time_zone
+        with self.progress.phase(self.statement.kind), fixed_meaning(self.spark, zone):
             report = self._report()
         changed: Status = "committed" if report.changes else "unchanged"
         status = "dry_run" if self.request.dry_run else changed

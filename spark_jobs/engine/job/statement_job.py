@@ -22,7 +22,7 @@ from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
+from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
@@ -57,9 +57,9 @@ class Job:
     def run(self) -> JobResult:
         """Run the request and, except in a dry run, store its result; a failure is a result too."""
         log = OperationLog(self.connector.storage)
-        settings = meaningful_settings(self.request.options.session_time_zone)
+        zone = self.request.options.session_time_zone
         try:
-            with fixed_settings(self.spark, settings):
+            with fixed_meaning(self.spark, zone) as settings:
                 result = replace(self._done(log), settings=settings)
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
@@ -74,9 +74,9 @@ class Job:
         A statement that an earlier try committed is not checked again.
         """
         log = OperationLog(self.connector.storage)
-        settings = meaningful_settings(self.request.options.session_time_zone)
+        zone = self.request.options.session_time_zone
         try:
-            with fixed_settings(self.spark, settings):
+            with fixed_meaning(self.spark, zone):
                 self._check(log)
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, self.redaction.error(translated(error)))

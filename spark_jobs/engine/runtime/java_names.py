@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, get_method
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+# In no name or value of a setting.
+_SEPARATOR: Final = "\0"
 _FUNCTIONS: Final = ("col", "count", "expr", "hash", "lit", "not", "when")
 # As PySpark spells them, with the static methods that it calls repeatedly.
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -54,3 +56,12 @@ def java_class(spark: SparkSession, name: str) -> Any:
 def scala_object(spark: SparkSession, name: str) -> Any:
     """The only instance of the Scala object with this fully qualified name."""
     return getattr(java_class(spark, f"{name}$"), "MODULE$")
+
+
+def mapping(spark: SparkSession, java_map: Any) -> dict[str, str]:
+    """A map of texts in Java in a few calls; Py4J would make several for each entry."""
+    # Py4J hides Java's values() behind that of Python's mappings.
+    parts = (java_map.keySet(), get_method(java_map, "values")())
+    texts = java_class(spark, "java.lang.String")
+    names, values = (texts.join(_SEPARATOR, part).split(_SEPARATOR) for part in parts)
+    return {} if java_map.isEmpty() else dict(zip(names, values, strict=True))

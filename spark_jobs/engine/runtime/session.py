@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.spark_settings import deciding
+from spark_jobs.engine.runtime.java_names import mapping
+from spark_jobs.engine.runtime.progress import log
+from spark_jobs.engine.runtime.surroundings import require_plain_surroundings
+
 
 def meaningful_settings(session_time_zone: str) -> dict[str, str]:
-    """The settings under which every statement runs."""
+    """The settings that every statement has, where Spark's default is not meant or varies."""
     return {
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",
@@ -32,23 +38,54 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
 
 
 @contextmanager
-def fixed_settings(spark: SparkSession | None, settings: Mapping[str, str]) -> Iterator[None]:
+def fixed_meaning(spark: SparkSession | None, session_time_zone: str) -> Iterator[dict[str, str]]:
+    """Run a block in which no setting of the cluster changes what a statement means.
+
+    Within it, the session has ``meaningful_settings``, which the block gets, and Spark's defaults
+    for everything else that ``spark_settings`` does not allow a cluster to set.
+
+    Raises:
+        NotSupportedError: something that cannot be set once there is a session decides otherwise.
+    """
+    settings = meaningful_settings(session_time_zone)
+    if spark is None:
+        yield settings
+        return
+    require_plain_surroundings(spark)
+    names = mapping(spark, spark._jsparkSession.sessionState().conf().settings())
+    foreign = deciding(names.keys() - settings.keys())
+    if foreign:
+        log.info("not in effect, as they can change rows: %s", ", ".join(foreign))
+    with fixed_settings(spark, {**dict.fromkeys(foreign), **settings}):
+        yield settings
+
+
+@contextmanager
+def fixed_settings(
+    spark: SparkSession | None, settings: Mapping[str, str | None]
+) -> Iterator[None]:
     """Run a block under ``settings``; afterwards, restore the session's previous settings.
 
-    Without a session, only run the block.
+    None stands for Spark's default. Without a session, only run the block.
     """
     if spark is None:
         yield
         return
-    before = {key: spark.conf.get(key, None) for key in settings}
-    before = {key: previous for key, previous in before.items() if previous != settings[key]}
+    # Not through ``spark.conf``: static settings, such as those of the log, are changed too.
+    conf = spark._jsparkSession.sessionState().conf()
+    stored = mapping(spark, conf.settings())
+    before = {key: stored.get(key) for key in settings if stored.get(key) != settings[key]}
     for key in before:
-        spark.conf.set(key, settings[key])
+        _set(conf, key, settings[key])
     try:
         yield
     finally:
         for key, previous in before.items():
-            if previous is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, previous)
+            _set(conf, key, previous)
+
+
+def _set(conf: Any, key: str, value: str | None) -> None:
+    if value is None:
+        conf.unsetConf(key)
+    else:
+        conf.setConfString(key, value)

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, IllegalArgumentException, SparkRuntimeException
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    PySparkException,
+    SparkRuntimeException,
+)
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.identifiers import quote
@@ -16,6 +21,7 @@ from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
+from spark_jobs.engine.runtime.failures import shortened
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
 from spark_jobs.engine.source.complete_listing import require_all_indexed
@@ -24,7 +30,7 @@ from spark_jobs.engine.source.file_columns import Footers, footers_of
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.tables import TableHandle
 
@@ -36,6 +42,8 @@ if TYPE_CHECKING:
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _REFUSED = (AnalysisException, SparkRuntimeException)
 _BAD_NAME = "java.net.URISyntaxException"
+# What Spark has no name for: mostly, a store that does not answer.
+_OTHER = (Py4JJavaError, IllegalArgumentException)
 _NOT_FOUND = {
     "PATH_NOT_FOUND": ErrorCode.SOURCE_NOT_FOUND,
     "UNABLE_TO_INFER_SCHEMA": ErrorCode.SOURCE_NOT_FOUND,
@@ -76,16 +84,13 @@ def open_source(
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
+        InternalError: STORAGE_UNAVAILABLE, naming the source.
         RequestError, NotSupportedError: an option or a type of landed files.
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
         opened = _open(spark, source, connector, pinned)
-    except (*_REFUSED, Py4JJavaError) as error:
-        raise _unreadable(source, error) from None
-    except IllegalArgumentException as error:
-        if not _is_of_a_name(error):
-            raise
+    except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
     return opened
@@ -147,7 +152,7 @@ def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]
     return (reader if schema is None else reader.schema(schema)).load(source.path)
 
 
-def _is_of_a_name(error: IllegalArgumentException) -> bool:
+def _is_of_a_name(error: Exception) -> bool:
     """Whether Hadoop failed on the name of a file, as with a colon in a folder with a pattern."""
     origin = getattr(error, "_origin", None)
     cause = None if origin is None else origin.getCause()
@@ -156,12 +161,21 @@ def _is_of_a_name(error: IllegalArgumentException) -> bool:
 
 def _unreadable(source: Source, error: Exception) -> Exception:
     code = ErrorCode.SOURCE_UNREADABLE
-    if isinstance(error, (*_REFUSED, IllegalArgumentException)):
+    if isinstance(error, PySparkException) and (
+        isinstance(error, _REFUSED) or _is_of_a_name(error)
+    ):
         condition = error_condition(error)
         code = next((_NOT_FOUND[each] for each in _NOT_FOUND if condition.startswith(each)), code)
         problem = str(error).strip().splitlines()[0]
     elif _NO_FORMAT in str(error):
         problem = "Spark has no such format"
+    elif isinstance(source, FileSource):
+        return InternalError(
+            ErrorCode.STORAGE_UNAVAILABLE,
+            f"{placed_source(source)}: Spark cannot list it: {shortened(str(error))}",
+            "Look whether the store answers. The store of a path without a scheme is fs.defaultFS "
+            "of Spark's Hadoop; file:// before the path makes it a local one.",
+        )
     else:
         return error
     return CatalogError(
