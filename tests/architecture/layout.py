@@ -57,6 +57,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.runtime.lease",
     "spark_jobs.engine.runtime.spill",
     "spark_jobs.engine.write.task_sinks",
+    "spark_jobs.engine.write.text_check",
     "spark_jobs.engine.runtime.tasks",
     "spark_jobs.engine.write.change_counts",
     "spark_jobs.engine.write.change_writer",
