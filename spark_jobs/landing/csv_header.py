@@ -71,5 +71,16 @@ def _wrong(location: str, name: str, names: Sequence[str], count: int) -> Catalo
         ErrorCode.SOURCE_UNREADABLE,
         f"{location}: the header {problem} {name}; it says {found}.",
         "Correct the file or the source's schema. A file without a header line needs "
-        "options={'header': False}; enforceSchema=True takes columns by position.",
+        "options={'header': False}; enforceSchema=True takes columns by position."
+        f"{blanks_remedy(names)}",
+    )
+
+
+def blanks_remedy(names: Sequence[str]) -> str:
+    """What to do about names with blanks around them, behind other remedies."""
+    if all(name == name.strip() for name in names):
+        return ""
+    return (
+        " ignoreLeadingWhiteSpace=True and ignoreTrailingWhiteSpace=True leave out the blanks "
+        "around names and values."
     )

@@ -43,6 +43,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.write.key_check",
     "spark_jobs.engine.write.repacking",
     "spark_jobs.engine.source.file_columns",
+    "spark_jobs.engine.source.file_types",
     "spark_jobs.engine.compaction.part_tasks",
     "spark_jobs.engine.insert.insert_pass",
     "spark_jobs.engine.merge.located_writer",

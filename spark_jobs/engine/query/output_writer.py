@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.spill import Spill
 from spark_jobs.engine.runtime.tasks import partition_number, task_key
+from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import JobError, marked_errors
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ OUTPUT_REPORT: Final = "file string, row_count bigint"
 class OutputWriter:
     """A function for ``mapInArrow``: takes rows, yields one report on the file. Picklable.
 
+    ``columns`` are the names of the incoming columns.
     A task that finds the run's lease gone removes its file and fails.
     """
 
@@ -37,6 +39,7 @@ class OutputWriter:
     folder: str
     format: OutputFormat
     lease: Lease
+    columns: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write all rows of a task.
@@ -63,7 +66,9 @@ class OutputWriter:
         path = f"{self.folder}/{name}"
         with Spill(self.filesystem, path, self._open) as spill:
             for batch in batches:
-                spill.add(batch)
+                named = batch.rename_columns(list(self.columns))
+                require_text(named, self.columns, "output_path")
+                spill.add(named)
         if not spill.row_count:
             return
         try:

@@ -16,6 +16,7 @@ from spark_jobs.engine.query.json_values import csv_column, is_nested
 from spark_jobs.engine.query.output_writer import OUTPUT_REPORT, OutputWriter
 from spark_jobs.engine.source.materialized import refuse_unstorable
 from spark_jobs.engine.source.source_files import located_folder
+from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.errors import (
     AnalysisError,
     ErrorCode,
@@ -53,10 +54,11 @@ class QueryOutput:
             InternalError: STORAGE_UNAVAILABLE, the folder cannot be made.
         """
         fitting = self._fitting(frame)
-        writer = OutputWriter(self.filesystem, self.path, self.format, lease)
+        columns = tuple(fitting.columns)
+        writer = OutputWriter(self.filesystem, self.path, self.format, lease, columns)
         self._make_folder()
         try:
-            reports = map_in_arrow(fitting, writer, OUTPUT_REPORT).collect()
+            reports = map_in_arrow(by_position(fitting), writer, OUTPUT_REPORT).collect()
             lease.require()
             # From now on no late task leaves a file; those of tasks that failed are removed.
             lease.end()
