@@ -226,7 +226,7 @@ class CsvRows:
         ready = texts
         if self.null_text:
             ready = pc.if_else(pc.equal(ready, self.null_text), None, ready)
-        if pa.types.is_binary(column.kind):
+        if pa.types.is_binary(column.kind) and self.wanted.rules.has_base64:
             return ready
         if not pa.types.is_string(column.kind):
             return pc.if_else(pc.equal(ready, ""), None, ready)

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_jobs.landing.base64_texts import from_base64
 from spark_jobs.landing.json_records import Members, NotJsonError, Number, located
