@@ -254,7 +254,7 @@ def test_a_file_without_columns(landing: Landing) -> None:
 UTC = pa.timestamp("ns", "UTC")
 LOCAL = pa.timestamp("ns")
 NANOS = 1_704_448_800_000_001_000
-MOMENT = dt.datetime(2024, 1, 5, 10, 0, 0, 1)
+MOMENT = dt.datetime(2024, 1, 5, 10, 0, 0, 1, tzinfo=dt.UTC)
 
 
 def test_nanoseconds_that_are_whole_microseconds(landing: Landing) -> None:
@@ -277,7 +277,7 @@ def test_nanoseconds_that_are_whole_microseconds(landing: Landing) -> None:
     before = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=dt.UTC)
     kind = "struct<l:array<timestamp_ntz>>"
     assert landing.rows("t", "v", "p") == [
-        (MOMENT.replace(tzinfo=dt.UTC), f"{MOMENT} 1969-12-31 23:59:59.999999", kind),
+        (MOMENT, "2024-01-05 10:00:00.000001 1969-12-31 23:59:59.999999", kind),
         (before, "1969-12-31 23:59:59.999999", kind),
         (None, "", kind),
     ]
@@ -291,7 +291,7 @@ def test_nanoseconds_that_are_declared(landing: Landing) -> None:
     result = landing.insert(str(landing.folder), "parquet", schema=schema, query=query)
 
     assert result.error is None, result.error
-    assert landing.rows("t", "v") == [(MOMENT.replace(tzinfo=dt.UTC), str(NANOS + 1))]
+    assert landing.rows("t", "v") == [(MOMENT, str(NANOS + 1))]
 
 
 def test_parts_of_a_microsecond(landing: Landing) -> None:
@@ -326,3 +326,14 @@ def test_an_instant_in_an_orc_file(landing: Landing) -> None:
     for schema in (None, "id BIGINT"):
         message = problem(landing, "orc", "NOT_SUPPORTED", schema=schema)
         assert "a.orc: column t is a TIMESTAMP WITH LOCAL TIME ZONE" in message
+
+
+@pytest.mark.parametrize("times", [[-1_500_000], [-1]])
+def test_an_old_time_in_an_orc_file_of_pyarrow(landing: Landing, times: list[int]) -> None:
+    write(landing, "a.orc", id=[1], t=pa.array(times, pa.timestamp("us")))
+
+    assert "a.orc: column t has times before 1970" in problem(landing, "orc", "NOT_SUPPORTED")
+    result = landing.insert(
+        str(landing.folder), "orc", query="SELECT id FROM files", operation_id="operation-2"
+    )
+    assert result.error is None, result.error

@@ -23,6 +23,7 @@ from spark_jobs.engine.source.quarantine import Quarantine
 from spark_jobs.engine.source.source_files import SourceFiles, source_files
 from spark_jobs.errors import CatalogError, DataError, ErrorCode, NotSupportedError
 from spark_jobs.landing.avro_reader import AvroReader
+from spark_jobs.landing.csv_header import blanks_remedy
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.options import FORMATS, Reader, SourceOptions
 from spark_jobs.landing.records import Column
@@ -208,8 +209,9 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
     seen = {name.lower() for report in reports for name in report.seen}
     if not seen:
         return
-    source = landing.source
+    source, files = landing.source, landing.files
     more = seen.difference(name.lower() for name in landing.schema.names)
+    more = more.difference(name.lower() for name in files.partition_types)
     if more and source.schema is None and source.format.lower() == "csv":
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
@@ -224,7 +226,7 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
                 ErrorCode.SOURCE_UNREADABLE,
                 f"{placed_source(landing.source)}: the column {name} occurs in no record; "
                 f"they have {', '.join(sorted(seen)[:_NAMED])}.",
-                "Correct the source's schema.",
+                f"Correct the source's schema.{blanks_remedy(sorted(seen))}",
             )
 
 

@@ -129,20 +129,20 @@ def _of_header(files: SourceFiles) -> StructType:
             continue
         if not reader.has_header or reader.by_position:
             names = [f"_c{i}" for i in range(len(names))]
-        _require_names(source, file.name, names, reader.dialect.quote.decode())
-        return StructType([StructField(name.strip(), StringType()) for name in names])
+        _require_names(source, file.name, names)
+        return StructType([StructField(name, StringType()) for name in names])
     return StructType([])
 
 
-def _require_names(source: FileSource, file: str, names: Sequence[str], quote: str) -> None:
+def _require_names(source: FileSource, file: str, names: Sequence[str]) -> None:
     lowered = [name.strip().lower() for name in names]
     for name, spelled in zip(lowered, names, strict=True):
         if not name:
             problem = "has a column without a name"
         elif lowered.count(name) > 1:
             problem = f"names {name} twice"
-        elif quote and name.startswith(quote) and not spelled.startswith(quote):
-            problem = f"has blanks before the quotes of {name}"
+        elif spelled != spelled.strip():
+            problem = f"has blanks around the name {name}"
         else:
             continue
         raise CatalogError(
