@@ -158,11 +158,7 @@ def test_a_column_that_only_later_files_have(landing: Landing, kind: str) -> Non
     result = landing.insert(str(landing.folder), kind.split(maxsplit=1)[0], options, query=query)
 
     path = "s.element.v" if kind == "avro nested" else "v"
-    refused(
-        result,
-        "SOURCE_UNREADABLE",
-        f"have a column {path}" if kind == "csv" else f"b.avro has a column {path}",
-    )
+    refused(result, "SOURCE_UNREADABLE", f"a column {path}, which the first")
     assert landing.rows("id") == []
 
 

@@ -54,10 +54,6 @@ def test_a_header_with_damaged_quotes_is_an_error(read_csv: ReadCsv, header: str
     assert "landed.csv: the header has" in _error(read_csv, f"{header}\n1,a\n").message
 
 
-def test_a_wanted_name_with_blanks_is_written_so(read_csv: ReadCsv) -> None:
-    assert read_csv('id," v ",v\n1,a,b\n', "id INT, ` v ` STRING").rows == [(1, "a")]
-
-
 def test_a_header_with_blanks_names_the_options(read_csv: ReadCsv) -> None:
     error = _error(read_csv, 'id, "v"\n1, "a"\n')
 
