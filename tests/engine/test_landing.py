@@ -162,6 +162,15 @@ def test_a_column_that_only_later_files_have(landing: Landing, kind: str) -> Non
     assert landing.rows("id") == []
 
 
+def test_a_folder_whose_name_is_not_utf8(landing: Landing) -> None:
+    landing.file("v=a%FF/a.csv", "id\n1\n")
+
+    result = landing.insert(str(landing.folder), "csv", HEADER, "id BIGINT, v STRING")
+
+    refused(result, "SOURCE_UNREADABLE", "a%FF", "the name of a folder is not UTF-8")
+    assert landing.rows("id") == []
+
+
 def test_keys_of_json_are_found_in_any_case(landing: Landing) -> None:
     path = landing.file("a.json", '{"ID":13,"N":1}\n{"n":2,"Id":14,"other":{"id":9}}\n')
 

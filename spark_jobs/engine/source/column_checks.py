@@ -107,11 +107,18 @@ class ColumnChecks:
         repeated = [each for each in footer.repeated if each in self.wanted]
         if repeated:
             raise self._unreadable(footer, f"has two columns {repeated[0]}, in any case")
-        unknown = sorted(each for each in footer.types if each not in self.wanted)
+        unknown = sorted(each for each in footer.types if not self._is_known(each))
         if unknown and self.files.source.schema is None:
             raise self._unreadable(
                 footer, f"has a column {unknown[0]}, which other files of the source lack"
             )
+
+    def _is_known(self, path: str) -> bool:
+        """Whether a column or field is wanted, or part of a value whose parts are not compared."""
+        above = path
+        while above and above not in self.wanted:
+            above = above.rpartition(".")[0]
+        return above == path or self.wanted.get(above) == UNKNOWN
 
     def _refuse_times_of_orc(self, footer: Footer) -> None:
         """Refuse timestamps that Spark does not read, or pyarrow not all of them.

@@ -35,6 +35,12 @@ _WIDER_SINCE_4: Final = {
     "VOID": ("BIGINT", "DOUBLE"),
     "DATE": ("TIMESTAMP_NTZ",),
 }
+_COMPARED: Final = frozenset(
+    {
+        *(*_SMALL, "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "VOID"),
+        *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+    }
+)
 _ONLY_PARQUET: Final = (("BINARY", "STRING"), ("DATE", "TIMESTAMP_NTZ"))
 _MOST_DIGITS: Final = 38
 # The digits that a decimal needs before its point.
@@ -42,7 +48,10 @@ _DIGITS: Final = {**dict.fromkeys(_SMALL, 10), "BIGINT": 20}
 
 
 def type_names(schema: StructType) -> dict[str, str]:
-    """The types of all columns and their parts, by their paths as in ``file_types``."""
+    """The types of all columns and their parts, by their paths as in ``file_types``.
+
+    ``UNKNOWN`` ones are not compared with those of files, nor are parts that files have of them.
+    """
     return dict(_fields(schema, ""))
 
 
@@ -87,7 +96,9 @@ def _named(path: str, kind: DataType) -> Types:
     elif isinstance(kind, DecimalType):
         yield path, f"DECIMAL({kind.precision},{kind.scale})"
     else:
-        yield path, kind.simpleString().upper().partition(" ")[0]
+        # A collation follows the name.
+        name = kind.simpleString().upper().partition(" ")[0]
+        yield path, name if name in _COMPARED else UNKNOWN
 
 
 def _holds(decimal: str, found: str) -> bool:
