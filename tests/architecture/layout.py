@@ -56,6 +56,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.source.landing_task",
     "spark_jobs.engine.query.output_writer",
     "spark_jobs.engine.runtime.lease",
+    "spark_jobs.engine.runtime.nested_arrays",
     "spark_jobs.engine.runtime.spill",
     "spark_jobs.engine.write.task_sinks",
     "spark_jobs.engine.write.text_check",

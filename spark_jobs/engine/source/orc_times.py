@@ -6,7 +6,7 @@ read. Driver only; only after a failure, because it takes reading the times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.engine.runtime.nested_arrays import parts
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -61,22 +62,13 @@ def _is_old(times: pa.Array) -> bool:
 
 
 def _has_times(kind: pa.DataType) -> bool:
-    parts = [kind.field(index).type for index in range(kind.num_fields)]
-    return pa.types.is_timestamp(kind) or any(map(_has_times, parts))
+    below = [kind.field(index).type for index in range(kind.num_fields)]
+    return pa.types.is_timestamp(kind) or any(map(_has_times, below))
 
 
 def _times(values: pa.Array) -> Iterator[pa.Array]:
     if pa.types.is_timestamp(values.type):
         yield values
     else:
-        for part in _parts(values):
+        for part in parts(values):
             yield from _times(part)
-
-
-def _parts(values: pa.Array) -> Sequence[pa.Array]:
-    kind = values.type
-    if pa.types.is_struct(kind):
-        return list(values.flatten())
-    if pa.types.is_map(kind):
-        return [values.keys, values.items]
-    return [values.flatten()] if pa.types.is_nested(kind) else []

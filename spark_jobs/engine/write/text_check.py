@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.engine.runtime.nested_arrays import parts
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
@@ -104,20 +105,8 @@ def _texts(values: pa.Array) -> Iterator[pa.Array]:
     elif pa.types.is_string(kind):
         yield values
     else:
-        for part in _parts(values):
+        for part in parts(values):
             yield from _texts(part)
-
-
-def _parts(values: pa.Array) -> Sequence[pa.Array]:
-    """The children of nested values, without what is behind a NULL."""
-    kind = values.type
-    if pa.types.is_map(kind):
-        maps = values.drop_null()
-        first, last = maps.offsets[0].as_py(), maps.offsets[-1].as_py()
-        return [each.slice(first, last - first) for each in (maps.keys, maps.items)]
-    if pa.types.is_struct(kind):
-        return list(values.flatten())
-    return [values.flatten()] if pa.types.is_nested(kind) else []
 
 
 def _at(batch: pa.RecordBatch, path: Path) -> pa.Array:
