@@ -7,9 +7,10 @@ executors.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -63,7 +64,9 @@ Types = Iterator[tuple[str, str]]
 def parquet_types(metadata: pq.FileMetaData) -> Types:
     """The types of a Parquet file; of a file whose nesting is not plain, ``UNKNOWN`` ones."""
     schema = metadata.schema
-    leaves = iter([_parquet_type(schema.column(i)) for i in range(metadata.num_columns)])
+    columns = map(schema.column, range(metadata.num_columns))
+    kinds = [_parquet_type(each.physical_type, each.logical_type.to_json()) for each in columns]
+    leaves = iter(kinds)
     found = list(_types(schema.to_arrow_schema(), lambda _: next(leaves, "")))
     is_plain = next(leaves, None) is None and all(kind for _, kind in found)
     return ((path, kind if is_plain else UNKNOWN) for path, kind in found)
@@ -95,11 +98,12 @@ def _type(path: str, field: pa.Field, leaf: Callable[[pa.Field], str]) -> Types:
         yield path, leaf(field)
 
 
-def _parquet_type(column: Any) -> str:
-    logical = json.loads(column.logical_type.to_json())
+@functools.cache
+def _parquet_type(physical: str, logical_type: str) -> str:
+    logical = json.loads(logical_type)
     kind = logical["Type"]
     if kind == "None":
-        return _PHYSICAL.get(column.physical_type, UNKNOWN)
+        return _PHYSICAL.get(physical, UNKNOWN)
     if kind == "Int":
         return f"{'' if logical['isSigned'] else 'UNSIGNED '}{_WHOLE[logical['bitWidth']]}"
     if kind == "Decimal":
