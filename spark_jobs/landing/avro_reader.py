@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.avro.container import AvroDamagedError, AvroFile
 from spark_jobs.avro.decoding import BlockDecoder
 from spark_jobs.avro.schemas import AvroSchema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.landing.avro_schemas import ddl_of
+from spark_jobs.landing.avro_schemas import ddl_of, unread_field
 from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.nested_values import BadValueError, Convert
@@ -33,9 +34,13 @@ _MOST_BYTES: Final = 1024 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class AvroReader:
-    """Reads Avro files. Picklable."""
+    """Reads Avro files. Picklable.
+
+    ``others``: the columns that files may have besides the wanted ones; None: any, also fields.
+    """
 
     wanted: Wanted
+    others: tuple[str, ...] | None = None
 
     @property
     def is_splittable(self) -> bool:
@@ -46,8 +51,9 @@ class AvroReader:
         """The records of a file, block by block.
 
         Raises:
-            CatalogError: SOURCE_UNREADABLE; the file is damaged, lacks a wanted column, or has one
-                of a type that cannot be converted. LIBRARY_MISSING; fastavro is not installed.
+            CatalogError: SOURCE_UNREADABLE; the file is damaged, lacks a wanted column, has one of
+                a type that cannot be converted, or another than it may have. LIBRARY_MISSING;
+                fastavro is not installed.
             NotSupportedError: the file's codec or the type of a wanted column is not supported.
             OSError: the file cannot be read.
         """
@@ -62,6 +68,7 @@ class AvroReader:
             file = AvroFile(stream, _MOST_BYTES)
             schema = AvroSchema(file.schema)
             columns = [self._column(schema, column, name) for column in self.wanted.read]
+            self._require_no_more(schema, name)
             decoder = BlockDecoder(file.schema)
             before = 0
             for block in file.blocks():
@@ -89,6 +96,21 @@ class AvroReader:
                 f"{error.message}.",
                 error.remedy,
             ) from None
+
+    def _require_no_more(self, schema: AvroSchema, file: str) -> None:
+        if self.others is None:
+            return
+        fields = {
+            name: part for name, part in schema.fields.items() if name.lower() not in self.others
+        }
+        wanted = [pa.field(column.name, column.kind) for column in self.wanted.read]
+        unread = unread_field(schema, fields, wanted)
+        if unread is not None:
+            raise CatalogError(
+                ErrorCode.SOURCE_UNREADABLE,
+                f"{file} has a column {unread}, which the first file of the source lacks.",
+                "Give the source a schema: it says which columns are read.",
+            )
 
     def _block(
         self,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
+
+import pyarrow as pa
 
 from spark_jobs.avro.schemas import OTHER_TYPES, AvroSchema, Part
 from spark_jobs.contract.identifiers import quote
@@ -28,6 +31,34 @@ _TYPES: Final = {
 }
 _MOST_DIGITS: Final = 38
 _MOST_DEPTH: Final = 64
+
+
+def unread_field(
+    schema: AvroSchema, fields: Mapping[str, Part], wanted: Iterable[pa.Field]
+) -> str | None:
+    """The path of a field that the file has and ``wanted`` lacks, in any case; None if none."""
+    kinds = {field.name.lower(): field.type for field in wanted}
+    for name, part in fields.items():
+        kind = kinds.get(name.lower())
+        if kind is None:
+            return name
+        below = _unread_below(schema, part, kind)
+        if below is not None:
+            return f"{name}.{below}"
+    return None
+
+
+def _unread_below(schema: AvroSchema, part: Part, kind: pa.DataType) -> str | None:
+    found = schema.type_of(part)
+    if found.name == "record" and pa.types.is_struct(kind):
+        return unread_field(schema, found.fields, kind)
+    if found.item is None or not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+        return None
+    name, item = (
+        ("element", kind.value_type) if pa.types.is_list(kind) else ("value", kind.item_type)
+    )
+    below = _unread_below(schema, found.item, item)
+    return None if below is None else f"{name}.{below}"
 
 
 def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:

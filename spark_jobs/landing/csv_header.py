@@ -38,12 +38,11 @@ class Header:
         Raises:
             CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or occurs twice.
         """
-        spelled = [name.strip().lower() for name in names]
-        for column in wanted:
-            count = spelled.count(column.name.lower())
-            if count != 1:
-                raise _wrong(location, column.name, names, count)
-        indexes = tuple(spelled.index(column.name.lower()) for column in wanted)
+        positions = [_positions(column.name, names) for column in wanted]
+        for column, found in zip(wanted, positions, strict=True):
+            if len(found) != 1:
+                raise _wrong(location, column.name, names, len(found))
+        indexes = tuple(found[0] for found in positions)
         return cls([f"f{i}" for i in range(len(names))], indexes, frozenset(names))
 
     @staticmethod
@@ -64,6 +63,14 @@ class Header:
         )
 
 
+def _positions(wanted: str, names: Sequence[str]) -> list[int]:
+    """Where a name stands; blanks around names do not count, unless the wanted one has some."""
+    lowered = [name.lower() for name in names]
+    if wanted == wanted.strip():
+        lowered = [name.strip() for name in lowered]
+    return [index for index, name in enumerate(lowered) if name == wanted.lower()]
+
+
 def _wrong(location: str, name: str, names: Sequence[str], count: int) -> CatalogError:
     found = shown(", ".join(names))
     problem = "has no column" if not count else "names twice the column"
@@ -71,5 +78,16 @@ def _wrong(location: str, name: str, names: Sequence[str], count: int) -> Catalo
         ErrorCode.SOURCE_UNREADABLE,
         f"{location}: the header {problem} {name}; it says {found}.",
         "Correct the file or the source's schema. A file without a header line needs "
-        "options={'header': False}; enforceSchema=True takes columns by position.",
+        "options={'header': False}; enforceSchema=True takes columns by position."
+        f"{blanks_remedy(names)}",
+    )
+
+
+def blanks_remedy(names: Sequence[str]) -> str:
+    """What to do about names with blanks around them, behind other remedies."""
+    if all(name == name.strip() for name in names):
+        return ""
+    return (
+        " ignoreLeadingWhiteSpace=True and ignoreTrailingWhiteSpace=True leave out the blanks "
+        "around names and values."
     )

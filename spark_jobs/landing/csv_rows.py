@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from spark_jobs.landing.base64_texts import binaries
 from spark_jobs.landing.blocks import RecordTooLongError
 from spark_jobs.landing.csv_blocks import RecordBounds, regular_end
 from spark_jobs.landing.csv_header import Header
@@ -211,15 +212,22 @@ class CsvRows:
             self._ready(column, text) for column, text in zip(self.wanted.read, texts, strict=True)
         ]
         values = [
-            parsed(text, column.kind, self.wanted.rules)
+            self._parsed(text, column.kind)
             for column, text in zip(self.wanted.read, ready, strict=True)
         ]
         return values, ready
+
+    def _parsed(self, texts: pa.Array, kind: pa.DataType) -> Parsed:
+        if pa.types.is_binary(kind) and self.wanted.rules.has_base64:
+            return binaries(texts)
+        return parsed(texts, kind, self.wanted.rules)
 
     def _ready(self, column: Column, texts: pa.Array) -> pa.Array:
         ready = texts
         if self.null_text:
             ready = pc.if_else(pc.equal(ready, self.null_text), None, ready)
+        if pa.types.is_binary(column.kind) and self.wanted.rules.has_base64:
+            return ready
         if not pa.types.is_string(column.kind):
             return pc.if_else(pc.equal(ready, ""), None, ready)
         return pc.if_else(pc.equal(ready, ""), self.empty_text, ready) if self.empty_text else ready

@@ -7,7 +7,6 @@ value.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from spark_jobs.landing.base64_texts import from_base64
 from spark_jobs.landing.json_records import Members, NotJsonError, Number, located
 from spark_jobs.landing.nested_values import BadValueError, Convert, part_converter
 from spark_jobs.landing.records import Column, NotAValue, Problem, shown
@@ -183,30 +182,13 @@ def _string(kind: pa.DataType, value: Any) -> str:
     return text
 
 
-def binaries(texts: pa.Array) -> Parsed:
-    """The bytes that texts encode in Base64."""
-    found = [None if text is None else _from_base64(text) for text in texts.to_pylist()]
-    values = pa.array(found, pa.binary())
-    bad = np.asarray(pc.and_(values.is_null(), texts.is_valid()).to_numpy(zero_copy_only=False))
-    return Parsed(values, bad if bad.any() else None)
-
-
 def _binary(kind: pa.DataType, value: Any) -> bytes:
     if type(value) is not str:
         raise _bad(value, kind, "it is not a text")
-    found = _from_base64(value)
+    found = from_base64(value)
     if found is None:
         raise _bad(value, kind, "it is not Base64")
     return found
-
-
-def _from_base64(text: str) -> bytes | None:
-    """The decoded bytes; None unless encoding them again gives the same text."""
-    try:
-        found = base64.b64decode(text, validate=True)
-    except ValueError:
-        return None
-    return found if base64.b64encode(found) == text.encode("ascii") else None
 
 
 def _scalar(kind: pa.DataType, rules: TextRules, value: Any) -> Any:

@@ -110,7 +110,7 @@ class SourceOptions:
             self._left.pop(name, None)
         self._line_separator()
         return CsvReader(
-            wanted=self._wanted(columns, zone, **self._numbers()),
+            wanted=self._wanted(columns, zone, has_base64=self._has_base64(), **self._numbers()),
             dialect=Dialect(
                 separator=self._character("sep", self._text_of("delimiter", ",")) or b",",
                 quote=quote,
@@ -159,7 +159,15 @@ class SourceOptions:
             "negative_inf": self._text_of("negativeinf", "-Inf"),
         }
 
-    def _wanted(self, columns: Sequence[Column], zone: str, **numbers: str) -> Wanted:
+    def _has_base64(self) -> bool:
+        form = self._text_of("binaryformat", "text")
+        if form not in ("text", "base64"):
+            raise self._invalid("binaryFormat", f"{form!r} is neither text nor base64")
+        return form == "base64"
+
+    def _wanted(
+        self, columns: Sequence[Column], zone: str, *, has_base64: bool = False, **numbers: str
+    ) -> Wanted:
         mode = self._text_of("mode", "FAILFAST").upper()
         if mode not in _LENIENCY:
             raise self._invalid("mode", f"{mode!r} is not one of: {', '.join(_LENIENCY)}")
@@ -170,6 +178,7 @@ class SourceOptions:
             date=self._pattern("dateFormat"),
             timestamp=self._pattern("timestampFormat"),
             timestamp_ntz=self._pattern("timestampNTZFormat"),
+            has_base64=has_base64,
             **numbers,
         )
         self._require_english()

@@ -52,7 +52,7 @@ class TextRules:
     """How texts are read: the zone of times without an offset, and the formats in source options.
 
     ``zone`` is a name in the tz database or an offset (``+02:00``). A pattern of None means ISO
-    8601.
+    8601. ``has_base64``: CSV files have bytes as Base64.
     """
 
     zone: str = "UTC"
@@ -62,6 +62,7 @@ class TextRules:
     nan: str = "NaN"
     positive_inf: str = "Inf"
     negative_inf: str = "-Inf"
+    has_base64: bool = False
 
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]

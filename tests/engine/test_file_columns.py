@@ -89,7 +89,7 @@ def test_a_field_that_a_file_lacks(landing: Landing) -> None:
     result = landing.insert(str(landing.folder), "parquet", query=query)
 
     assert result.error is not None
-    assert "b.parquet has no column s.v" in result.error.message
+    assert "b.parquet has no column s.element.v" in result.error.message
 
 
 def test_names_in_another_case(landing: Landing) -> None:

@@ -19,6 +19,7 @@ from tests.conformance.behaviour import insert, matched, not_matched, update
 from tests.conformance.harness import TARGET, Harness
 from tests.engine.landed import Landing, new_landing
 from tests.support.source_reading import evaluated
+from tests.support.source_traps import avro
 
 HEADER = {"header": "true"}
 
@@ -112,6 +113,62 @@ def test_columns_are_found_by_name(landing: Landing) -> None:
 
     assert result.error is None, result.error
     assert landing.rows("id", "v") == [(1, "x"), (2, "y")]
+
+
+@pytest.mark.parametrize("schema", [None, "id BIGINT, v STRING"])
+def test_a_header_with_blanks_names_the_option_that_drops_them(
+    landing: Landing, schema: str | None
+) -> None:
+    path = landing.file("a.csv", "id, v\n1, x\n")
+
+    result = landing.insert(path, "csv", HEADER, schema)
+
+    refused(result, "SOURCE_UNREADABLE", "v")
+    assert result.error is not None
+    assert "ignoreLeadingWhiteSpace=True" in result.error.remedy
+    options = {**HEADER, "ignoreLeadingWhiteSpace": "true"}
+    query = "SELECT CAST(id AS BIGINT) AS id, v FROM files"
+    again = landing.insert(path, "csv", options, schema, query, "operation-2")
+    assert again.error is None, again.error
+    assert landing.rows("id", "v") == [(1, "x")]
+
+
+@pytest.mark.parametrize("kind", ["csv", "avro", "avro nested"])
+def test_a_column_that_only_later_files_have(landing: Landing, kind: str) -> None:
+    if kind == "csv":
+        landing.file("a.csv", "id\n1\n")
+        landing.file("b.csv", "id,v\n2,x\n")
+    elif kind == "avro":
+        landing.file("a.avro", avro([{"id": 1}], id="long"))
+        landing.file("b.avro", avro([{"id": 2, "v": "x"}], id="long", v="string"))
+    else:
+        for name, fields in (("a", ["x"]), ("b", ["x", "v"])):
+            inner = {
+                "type": "record",
+                "name": "inner",
+                "fields": [{"name": each, "type": "string"} for each in fields],
+            }
+            value = {"id": 1, "s": [dict.fromkeys(fields, "y")]}
+            landing.file(
+                f"{name}.avro", avro([value], id="long", s={"type": "array", "items": inner})
+            )
+    options = HEADER if kind == "csv" else {}
+    query = "SELECT CAST(id AS BIGINT) AS id FROM files"
+
+    result = landing.insert(str(landing.folder), kind.split(maxsplit=1)[0], options, query=query)
+
+    path = "s.element.v" if kind == "avro nested" else "v"
+    refused(result, "SOURCE_UNREADABLE", f"a column {path}, which the first")
+    assert landing.rows("id") == []
+
+
+def test_a_folder_whose_name_is_not_utf8(landing: Landing) -> None:
+    landing.file("v=a%FF/a.csv", "id\n1\n")
+
+    result = landing.insert(str(landing.folder), "csv", HEADER, "id BIGINT, v STRING")
+
+    refused(result, "SOURCE_UNREADABLE", "a%FF", "the name of a folder is not UTF-8")
+    assert landing.rows("id") == []
 
 
 def test_keys_of_json_are_found_in_any_case(landing: Landing) -> None:

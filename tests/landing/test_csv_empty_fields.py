@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_jobs.landing.values import TextRules
 from tests.landing.conftest import ReadCsv
 
 OTHER_TYPES = ["INT", "DOUBLE", "DECIMAL(6,2)", "BOOLEAN", "DATE", "TIMESTAMP", "BINARY"]
@@ -69,3 +70,11 @@ def test_an_empty_text_may_stand_for_another(read_csv: ReadCsv) -> None:
     found = read_csv('v,n\n"",""\n,\n', "v STRING, n INT", empty_text="(empty)")
 
     assert found.rows == [("(empty)", None), (None, None)]
+
+
+def test_bytes_may_be_base64(read_csv: ReadCsv) -> None:
+    rules = TextRules(has_base64=True)
+    found = read_csv('id,v\n1,""\n2,\n3,"/wA="\n4,?\n', "id INT, v BINARY", rules=rules)
+
+    assert found.rows == [(1, b""), (2, None), (3, b"\xff\0")]
+    assert found.reasons == [(5, "is not a valid BINARY")]

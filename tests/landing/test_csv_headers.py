@@ -54,6 +54,13 @@ def test_a_header_with_damaged_quotes_is_an_error(read_csv: ReadCsv, header: str
     assert "landed.csv: the header has" in _error(read_csv, f"{header}\n1,a\n").message
 
 
+def test_a_header_with_blanks_names_the_options(read_csv: ReadCsv) -> None:
+    error = _error(read_csv, 'id, "v"\n1, "a"\n')
+
+    assert "has no column v" in error.message
+    assert "ignoreLeadingWhiteSpace=True" in error.remedy
+
+
 def test_a_name_may_have_a_line_break(read_csv: ReadCsv) -> None:
     found = read_csv('"x\ny",id,v\n?,1,a\n?,x,b\n', DDL)
 

@@ -14,6 +14,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.errors import JobError
 from spark_jobs.spi.connector import Connector
@@ -51,8 +52,9 @@ def rows_of(
         JobError: as a statement would.
     """
     try:
-        frame = evaluated(spark, connector, target, source)[source.name].frame
-        found = frame.toArrow().to_pylist()
+        with fixed_settings(spark, meaningful_settings("UTC")):
+            frame = evaluated(spark, connector, target, source)[source.name].frame
+            found = frame.toArrow().to_pylist()
     except Exception as error:
         raise translated(error) from error
     finally:

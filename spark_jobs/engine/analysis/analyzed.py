@@ -90,6 +90,17 @@ class AnalyzedMerge:
         return any(case.operation == rows.DELETE for case in self.cases)
 
     @property
+    def given_values(self) -> dict[tuple[str, ...], frozenset[int]]:
+        """The columns, and fields below them, that cases give values, with these cases' numbers."""
+        given: dict[tuple[str, ...], frozenset[int]] = {}
+        for case in self.cases:
+            for column, value in case.values.items():
+                for fields in value.given_fields or [()]:
+                    path = (column, *fields)
+                    given[path] = given.get(path, frozenset()) | {case.number}
+        return given
+
+    @property
     def source_columns(self) -> frozenset[str]:
         """Source columns that any part of the statement reads."""
         return self.on.source_columns.union(

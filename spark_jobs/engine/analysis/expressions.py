@@ -39,7 +39,8 @@ class Expression:
     ``text`` is evaluated on the joined frame. ``target_columns`` and ``source_columns`` are what it
     reads; ``type`` is the type of its value. ``source_column``: the source's column, if it is just
     one. ``subquery_columns`` are the columns that its subqueries read, by view name; only WHERE and
-    the values of UPDATE may have subqueries.
+    the values of UPDATE may have subqueries. ``given_fields``: the paths of the fields that an
+    assignment to fields gives values; the other fields of the struct stay as they are.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Expression:
     deterministic: bool
     source_column: str | None = None
     subquery_columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    given_fields: tuple[tuple[str, ...], ...] = ()
 
     @property
     def column(self) -> Column:

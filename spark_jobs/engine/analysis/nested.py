@@ -78,6 +78,7 @@ def composed(old: Expression, fields: dict[str, Assigned]) -> Expression:
         type=StructType([StructField(name, part.type) for name, part in parts]),
         deterministic=all(part.deterministic for _, part in parts),
         subquery_columns=subquery_columns(part for _, part in parts),
+        given_fields=tuple(_given(fields)),
     )
 
 
@@ -93,6 +94,12 @@ def _parts(old: Expression, fields: dict[str, Assigned]) -> Iterator[tuple[str, 
         )
         new = fields.get(field.name, before)
         yield field.name, composed(before, new) if isinstance(new, dict) else new
+
+
+def _given(fields: dict[str, Assigned]) -> Iterator[tuple[str, ...]]:
+    for name, new in fields.items():
+        below = _given(new) if isinstance(new, dict) else [()]
+        yield from ((name, *path) for path in below)
 
 
 def _first_path(fields: dict[str, Assigned]) -> tuple[str, ...]:

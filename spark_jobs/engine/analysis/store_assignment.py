@@ -153,14 +153,14 @@ def _checked_cast(value: str, wanted: DataType, location: ErrorLocation) -> str:
 def _not_storable(value: str, wanted: DataType, location: ErrorLocation) -> str:
     problem = text_literal(f"{location} {wanted.simpleString()} cannot hold the value ")
     shown = f"substring(CAST({value} AS STRING), 1, 100)"
-    return _raise(
+    return raised(
         ErrorCode.VALUE_NOT_STORABLE,
         f"concat({problem}, {shown})",
         "Convert the value in the statement, or filter such rows out.",
     )
 
 
-def _raise(code: ErrorCode, message: str, remedy: str) -> str:
+def raised(code: ErrorCode, message: str, remedy: str) -> str:
     """An expression that fails with a ``JobError`` marker (see ``errors.from_marker``)."""
     parts = {"code": text_literal(code.name), "message": message, "remedy": text_literal(remedy)}
     items = ", ".join(f"'{name}', {value}" for name, value in parts.items())
@@ -225,7 +225,7 @@ def _not_null(value: str, location: ErrorLocation, nullable: bool) -> str:
     if nullable:
         return value
     problem = text_literal(f"{location} is NOT NULL, but would become NULL")
-    failure = _raise(
+    failure = raised(
         ErrorCode.NOT_NULL_VIOLATION, problem, "Give it a value, or filter such rows out."
     )
     return f"coalesce({value}, {failure})"

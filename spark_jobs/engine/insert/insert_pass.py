@@ -23,6 +23,7 @@ from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.arrow_tasks import map_tasks
 from spark_jobs.spi.connector import ArrowRows
@@ -72,6 +73,7 @@ class InsertPass:
             for batch in self.copied.rows.function(batches):
                 named = pa.RecordBatch.from_arrays(batch.columns[: len(names)], names)
                 require_not_null(named, self.not_null)
+                require_text(named, names, "INSERT")
                 for key, part in _by_cluster(named, self.copied.cluster_by):
                     if key not in by_cluster:
                         self._require_expected(key)

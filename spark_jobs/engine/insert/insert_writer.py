@@ -17,6 +17,7 @@ from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
@@ -57,6 +58,7 @@ class InsertWriter:
                     keys = KeyCheck(self.different_keys, ("INSERT",))
                 named = batch.rename_columns(list(self.columns))
                 require_not_null(named, self.not_null)
+                require_text(named, self.columns, "INSERT")
                 changes = change_rows(named)
                 keys.require_different(changes)
                 sink.store_merged_rows(changes)

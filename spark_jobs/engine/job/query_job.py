@@ -72,7 +72,7 @@ class QueryJob:
         try:
             with self.progress.phase("analyze"):
                 sources.open()
-            with self.progress.phase("source"):
+            with sources.explaining(), self.progress.phase("source"):
                 sources.land()
                 report = self._report(sources[self.spec.source].frame, lease)
                 sources.require_unchanged()

@@ -66,13 +66,14 @@ class StatementRuns:
             with progress.phase("analyze"):
                 sources.open()
                 common["table"] = self._evolved(table, sources)
-            yield self._spark_run(
-                spark=self.spark,
-                sources=sources,
-                moment=moment,
-                reads_itself=_is_among(request.table, request.sources),
-                **common,
-            )
+            with sources.explaining():
+                yield self._spark_run(
+                    spark=self.spark,
+                    sources=sources,
+                    moment=moment,
+                    reads_itself=_is_among(request.table, request.sources),
+                    **common,
+                )
         finally:
             sources.close()
 

@@ -268,6 +268,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             assigned_columns=write.assigned_columns,
             on_columns=write.on_columns,
             labels=tuple(case.label for case in merge.cases),
+            given_values=merge.given_values,
             allows_repeated_matches=merge.allows_repeated_matches,
             key_columns=self.table.key_columns,
             placement=self._placement() if self.dry_run else None,

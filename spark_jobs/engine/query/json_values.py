@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     MapType,
     StringType,
     StructType,
+    TimestampType,
 )
 
 _AS_THEY_ARE: Final = (BooleanType, IntegralType, DoubleType, StringType)
@@ -50,11 +51,27 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def csv_column(column: Column, type_: DataType) -> Column:
-    """``column`` as CSV files have it; the type is not nested."""
+def csv_column(name: str, type_: DataType) -> Column:
+    """The column ``name`` as CSV files have it; the type is not nested."""
     if isinstance(type_, BooleanType | IntegralType):
-        return column
-    return _text(column, type_)
+        return F.col(name)
+    if isinstance(type_, TimestampType):
+        return F.expr(_csv_time(name)).alias(name)
+    return _text(F.col(name), type_).alias(name)
+
+
+def _csv_time(name: str) -> str:
+    """The local time, or the time in UTC with ``Z`` where readers take that for another instant.
+
+    A local time that occurs twice is read as the earlier instant. Year 0 is not read at all.
+    """
+    text = f"CAST({name} AS STRING)"
+    is_clear = f"TRY_CAST({text} AS TIMESTAMP) = {name} AND year({name}) BETWEEN 1 AND 9999"
+    # Intervals multiply without rounding.
+    in_utc = (
+        f"TIMESTAMP_NTZ'1970-01-01 00:00:00' + unix_micros({name}) * INTERVAL '0.000001' SECOND"
+    )
+    return f"CASE WHEN {is_clear} THEN {text} ELSE concat(CAST({in_utc} AS STRING), 'Z') END"
 
 
 def is_nested(type_: DataType) -> bool:

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow.fs as pafs
-from pyspark.sql import functions as F
 
 from spark_jobs.arrow_types import arrow_schema
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import is_scratch_of, new_output_folder
 from spark_jobs.engine.query.json_values import csv_column, is_nested
 from spark_jobs.engine.query.output_writer import OUTPUT_REPORT, OutputWriter
 from spark_jobs.engine.source.materialized import refuse_unstorable
 from spark_jobs.engine.source.source_files import located_folder
+from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.errors import (
     AnalysisError,
     ErrorCode,
@@ -53,7 +52,7 @@ class QueryOutput:
             InternalError: STORAGE_UNAVAILABLE, the folder cannot be made.
         """
         fitting = self._fitting(frame)
-        writer = OutputWriter(self.filesystem, self.path, self.format, lease)
+        writer = OutputWriter(self.filesystem, self.path, self.format, lease, tuple(frame.columns))
         self._make_folder()
         try:
             reports = map_in_arrow(fitting, writer, OUTPUT_REPORT).collect()
@@ -70,6 +69,7 @@ class QueryOutput:
         return sum(report["row_count"] for report in reports)
 
     def _fitting(self, frame: DataFrame) -> DataFrame:
+        """The rows as the files have them, with columns by position."""
         fields = frame.schema.fields
         names = [field.name.lower() for field in fields]
         for field in fields:
@@ -81,7 +81,7 @@ class QueryOutput:
                 )
         if self.format != "csv":
             refuse_unstorable(fields)
-            return frame
+            return by_position(frame)
         for field in fields:
             if is_nested(field.dataType):
                 raise NotSupportedError(
@@ -89,8 +89,8 @@ class QueryOutput:
                     f"{field.dataType.simpleString()}",
                     "Write parquet, or wrap the column in to_json(…).",
                 )
-        return frame.select(
-            *[csv_column(F.col(quote(f.name)), f.dataType).alias(f.name) for f in fields]
+        return by_position(frame).select(
+            *[csv_column(f"c{i}", field.dataType) for i, field in enumerate(fields)]
         )
 
     def _make_folder(self) -> None:

@@ -48,6 +48,11 @@ def collected_as_arrow(frame: DataFrame) -> pa.Table:
     return pa.Table.from_batches(old._collect_as_arrow(), arrow_schema(frame.schema))  # noqa: SLF001
 
 
+def is_spark_4(spark: SparkSession) -> bool:
+    """Whether Spark is not 3.5, but newer."""
+    return int(spark.version.partition(".")[0]) > 3
+
+
 def error_condition(error: PySparkException) -> str:
     """Spark's name for an error, such as ``UNRESOLVED_COLUMN.WITH_SUGGESTION``; may be empty."""
     get = getattr(error, "getCondition", None) or error.getErrorClass

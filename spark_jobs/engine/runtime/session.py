@@ -29,6 +29,8 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
         "spark.sql.parquet.int96AsTimestamp": "true",
         # It would shift the timestamps of files that Java did not write.
         "spark.sql.parquet.int96TimestampConversion": "false",
+        # Spark refuses whole files otherwise, whatever is read of them (source.nanoseconds).
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.legacy.charVarcharAsString": "false",
         "spark.sql.readSideCharPadding": "true",
         "spark.sql.execution.arrow.useLargeVarTypes": "false",

@@ -108,11 +108,29 @@ def stored_as(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """``values`` as ``wanted``, without loss; timestamps without a zone become UTC if need be.
 
     Raises:
-        pa.ArrowInvalid: a value does not fit.
+        pa.ArrowInvalid: a value does not fit, or a field is missing.
     """
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    return values if values.type == wanted else values.cast(wanted)
+    if values.type == wanted:
+        return values
+    _require_fields(values.type, wanted)
+    return values.cast(wanted)
+
+
+def _require_fields(found: pa.DataType, wanted: pa.DataType) -> None:
+    """Check that structs have the wanted fields: pyarrow fills those that they lack with NULLs."""
+    if not (pa.types.is_nested(found) and pa.types.is_nested(wanted)):
+        return
+    if pa.types.is_struct(wanted):
+        for field in wanted:
+            index = found.get_field_index(field.name)
+            if index < 0:
+                raise pa.ArrowInvalid(f"it has no field {field.name}, written exactly so")
+            _require_fields(found.field(index).type, field.type)
+        return
+    for index in range(wanted.num_fields):
+        _require_fields(found.field(index).type, wanted.field(index).type)
 
 
 def row_group_starts(metadata: pq.FileMetaData) -> list[int]:

@@ -21,7 +21,6 @@ from spark_jobs.arrow_types import arrow_schema
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
-from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.landing.files import FileVersion
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
@@ -70,8 +69,9 @@ def read_source(
     source: FileSource,
     filesystem: pafs.FileSystem,
     files: Sequence[LandedFile],
+    schema: StructType | None,
 ) -> DataFrame:
-    """The rows of ``files``, in Parquet or ORC.
+    """The rows of ``files``, in Parquet or ORC, with the columns of ``schema`` or their own.
 
     Raises:
         CatalogError: SOURCE_UNREADABLE, naming the source.
@@ -79,12 +79,10 @@ def read_source(
     """
     is_orc = source.format.lower() == "orc"
     try:
-        if source.schema is not None:
-            schema = declared_schema(source)
-        else:
+        if schema is None:
             with filesystem.open_input_file(files[0].path) as stream:
                 found = _orc_schema(stream) if is_orc else _parquet_schema(stream)
-            schema = from_arrow_schema(found, prefer_timestamp_ntz=True)
+                schema = from_arrow_schema(found, prefer_timestamp_ntz=True)
     except (OSError, pa.ArrowException) as error:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
@@ -203,7 +201,7 @@ def parquet_splits(path: str, size: int, version: FileVersion) -> list[FileSplit
 
 
 def _orc_schema(stream: pa.NativeFile) -> pa.Schema:
-    return _as_spark_has_it(orc.ORCFile(stream).schema, int96=frozenset())
+    return orc.ORCFile(stream).schema
 
 
 def _parquet_schema(stream: pa.NativeFile) -> pa.Schema:
@@ -231,15 +229,23 @@ def _as_spark_has_it(schema: pa.Schema, int96: frozenset[str]) -> pa.Schema:
 
 
 def _spark_type(field: pa.Field, is_int96: bool) -> pa.DataType:
-    if is_int96:
-        return pa.timestamp("us", "UTC")
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    return pa.timestamp("us", "UTC") if is_int96 else _stored_type(field.type)
+
+
+def _stored_type(kind: pa.DataType) -> pa.DataType:
+    """What Spark makes of a type; of nanoseconds, numbers (``source.nanoseconds``)."""
+    if pa.types.is_dictionary(kind):
+        return _stored_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([_stored_field(each) for each in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_stored_field(kind.key_field), _stored_field(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(_stored_field(kind.value_field))
     if pa.types.is_timestamp(kind):
-        if kind.unit == "ns":
-            raise NotSupportedError(
-                f"column {field.name} of the source has timestamps in nanoseconds, which Spark "
-                "does not have.",
-                "Write it in microseconds.",
-            )
-        return pa.timestamp("us", kind.tz)
+        return pa.int64() if kind.unit == "ns" else pa.timestamp("us", kind.tz)
     return _UNSIGNED.get(kind, kind)
+
+
+def _stored_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_stored_type(field.type))

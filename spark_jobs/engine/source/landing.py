@@ -7,7 +7,7 @@ another encoding. Spark's readers turn most of these into NULLs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -22,6 +22,8 @@ from spark_jobs.engine.source.landing_task import REPORT_SCHEMA, LandingTask
 from spark_jobs.engine.source.quarantine import Quarantine
 from spark_jobs.engine.source.source_files import SourceFiles, source_files
 from spark_jobs.errors import CatalogError, DataError, ErrorCode, NotSupportedError
+from spark_jobs.landing.avro_reader import AvroReader
+from spark_jobs.landing.csv_header import blanks_remedy
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.options import FORMATS, Reader, SourceOptions
 from spark_jobs.landing.records import Column
@@ -106,6 +108,8 @@ def landing_of(spark: SparkSession, source: FileSource, connector: Connector) ->
     reader = SourceOptions(source_text(source), source.format.lower(), source.options).reader(
         in_files, zone
     )
+    if isinstance(reader, AvroReader) and source.schema is None:
+        reader = replace(reader, others=tuple(in_folders))
     return Landing(files, schema, reader, partition, TextRules(zone))
 
 
@@ -198,10 +202,22 @@ def _parts(landing: Landing, whole: FilePart) -> Sequence[FilePart]:
 
 
 def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
-    """Check that each wanted column occurs in some record, if records name their columns."""
+    """Check that each wanted column occurs in some record, if records name their columns.
+
+    Without a schema, the columns are those of the first CSV file, and other files have no others.
+    """
     seen = {name.lower() for report in reports for name in report.seen}
     if not seen:
         return
+    source, files = landing.source, landing.files
+    more = seen.difference(name.lower() for name in landing.schema.names)
+    more = more.difference(name.lower() for name in files.partition_types)
+    if more and source.schema is None and source.format.lower() == "csv":
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{placed_source(source)}: files have a column {min(more)}, which the first one lacks.",
+            "Give the source a schema: it says which columns are read.",
+        )
     in_folders = {column.name for column in landing.partition}
     corrupt = getattr(getattr(landing.reader, "wanted", None), "corrupt", None)
     for name in landing.schema.names:
@@ -210,7 +226,7 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
                 ErrorCode.SOURCE_UNREADABLE,
                 f"{placed_source(landing.source)}: the column {name} occurs in no record; "
                 f"they have {', '.join(sorted(seen)[:_NAMED])}.",
-                "Correct the source's schema.",
+                f"Correct the source's schema.{blanks_remedy(sorted(seen))}",
             )
 
 

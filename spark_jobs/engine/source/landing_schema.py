@@ -26,6 +26,7 @@ from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
+from spark_jobs.landing.csv_header import blanks_remedy
 from spark_jobs.landing.csv_reader import CsvReader
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.options import SourceOptions
@@ -129,20 +130,27 @@ def _of_header(files: SourceFiles) -> StructType:
         if not reader.has_header or reader.by_position:
             names = [f"_c{i}" for i in range(len(names))]
         _require_names(source, file.name, names)
-        return StructType([StructField(name.strip(), StringType()) for name in names])
+        return StructType([StructField(name, StringType()) for name in names])
     return StructType([])
 
 
 def _require_names(source: FileSource, file: str, names: Sequence[str]) -> None:
     lowered = [name.strip().lower() for name in names]
-    for name in lowered:
-        if not name or lowered.count(name) > 1:
-            problem = f"names {name} twice" if name else "has a column without a name"
-            raise CatalogError(
-                ErrorCode.SOURCE_UNREADABLE,
-                f"{source_text(source)}: {file}, line 1: the header {problem}",
-                "Give the source a schema; enforceSchema=True takes its columns by position.",
-            )
+    for name, spelled in zip(lowered, names, strict=True):
+        if not name:
+            problem = "has a column without a name"
+        elif lowered.count(name) > 1:
+            problem = f"names {name} twice"
+        elif spelled != spelled.strip():
+            problem = f"has blanks around the name {name}"
+        else:
+            continue
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{source_text(source)}: {file}, line 1: the header {problem}",
+            "Give the source a schema; enforceSchema=True takes its columns by position."
+            f"{blanks_remedy(names)}",
+        )
 
 
 def _of_avro(files: SourceFiles) -> StructType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from pyspark.errors import (
     SparkRuntimeException,
 )
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
@@ -22,14 +24,18 @@ from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.runtime.failures import shortened
-from spark_jobs.engine.runtime.older_spark import error_condition
+from spark_jobs.engine.runtime.older_spark import error_condition, is_spark_4
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
+from spark_jobs.engine.source.column_checks import ColumnChecks
 from spark_jobs.engine.source.complete_listing import require_all_indexed
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
-from spark_jobs.engine.source.file_columns import Footers, footers_of
+from spark_jobs.engine.source.file_columns import FOOTER_FORMATS, Footers, footers_of
+from spark_jobs.engine.source.file_types import NANOSECONDS
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
+from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
+from spark_jobs.engine.source.type_rules import type_names
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.tables import TableHandle
@@ -126,29 +132,95 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
         empty = padded(spark.createDataFrame([], landing.schema), declared_lengths(source))
         return OpenSource(empty, False, landing=landing)
     location = None if spark_knows(spark, source.path) else connector.locate(source.path)
+    schema = declared_schema(source) if source.schema else None
     if location is not None:
         refuse_unsupported(source)
         listed = located_files(source, location)
-        frame = read_source(spark, source, location.filesystem, listed.files)
+        frame = read_source(spark, source, location.filesystem, listed.files, schema)
     else:
-        frame = _read_by_spark(spark, source, {})
+        frame = _first_read(spark, source, schema, connector)
         listed = files_of_frame(spark, source, frame, connector)
-    footers = footers_of(spark, listed, frame)
-    if footers is not None and location is None:
-        rebase = footers.calendar_options(source)
-        if rebase:
-            frame = _read_by_spark(spark, source, rebase)
+    footers = footers_of(spark, listed)
+    if footers is not None:
+        frame = _checked(spark, frame, listed, footers, location)
     frame = padded(frame, declared_lengths(source))
     return OpenSource(
         frame, is_pinned=False, files=source, location=location, listed=listed, footers=footers
     )
 
 
-def _read_by_spark(spark: SparkSession, source: FileSource, more: dict[str, str]) -> DataFrame:
+def _checked(
+    spark: SparkSession,
+    frame: DataFrame,
+    listed: SourceFiles,
+    footers: Footers,
+    location: FileLocation | None,
+) -> DataFrame:
+    """The rows of Parquet or ORC files that hold the columns of ``frame``, read as they need it.
+
+    Raises:
+        CatalogError, NotSupportedError: as ``ColumnChecks.require``.
+    """
+    source = listed.source
+    wanted = type_names(frame.schema)
+    nanos = _nanoseconds(footers, wanted, is_declared=source.schema is not None)
+    ColumnChecks(listed, {**wanted, **nanos}, is_spark_4(spark)).require(footers)
+    schema = as_stored(declared_schema(source), nanos) if source.schema else None
+    rebase = footers.calendar_options(source)
+    if location is None and (rebase or (nanos and schema)):
+        frame = _read_by_spark(spark, source, schema or footer_schema(spark, source), rebase)
+    elif location is not None and nanos and schema:
+        frame = read_source(spark, source, location.filesystem, listed.files, schema)
+    if not nanos:
+        return frame
+    knows_rows = location is None and "_metadata" not in map(str.lower, frame.columns)
+    row = "concat('row ', _metadata.row_index + 1, ' of ', _metadata.file_path)"
+    return with_timestamps(frame, nanos, source_text(source), row if knows_rows else None)
+
+
+def _nanoseconds(
+    footers: Footers, wanted: Mapping[str, str], *, is_declared: bool
+) -> dict[str, str]:
+    """The timestamps in nanoseconds that become timestamps, with their types in the files.
+
+    A column that is declared as BIGINT has the nanoseconds.
+    """
+    return {
+        path: kind
+        for path, kind in footers.nanoseconds.items()
+        if wanted.get(path) == (kind.removesuffix(NANOSECONDS) if is_declared else "BIGINT")
+    }
+
+
+def _first_read(
+    spark: SparkSession, source: FileSource, schema: StructType | None, connector: Connector
+) -> DataFrame:
+    """The rows of files as Spark reads them.
+
+    Raises:
+        CatalogError, NotSupportedError: Spark cannot read the columns; names file and column, if
+            footers tell them.
+    """
+    try:
+        return _read_by_spark(spark, source, schema or footer_schema(spark, source), {})
+    except (PySparkException, Py4JJavaError):
+        if schema is None and source.format.lower() in FOOTER_FORMATS:
+            unread = StructType([StructField("column", BooleanType())])
+            listed = files_of_frame(
+                spark, source, _read_by_spark(spark, source, unread, {}), connector
+            )
+            footers = footers_of(spark, listed)
+            if footers is not None:
+                ColumnChecks(listed, footers.footers[0].types, is_spark_4(spark)).explain(footers)
+        raise
+
+
+def _read_by_spark(
+    spark: SparkSession, source: FileSource, schema: StructType | None, more: dict[str, str]
+) -> DataFrame:
     # By default, Spark's formats with this option keep records that they cannot read.
     reader = spark.read.format(source.format).options(mode="FAILFAST", **more)
     reader = reader.options(**source.options)
-    schema = declared_schema(source) if source.schema else footer_schema(spark, source)
     return (reader if schema is None else reader.schema(schema)).load(source.path)
 
 

@@ -206,10 +206,22 @@ def _path(uri: str) -> str:
 
 
 def _partition(path: str, types: Mapping[str, DataType]) -> dict[str, str | None]:
-    """Values of partition columns in a path, as Spark and Hive write them."""
+    """Values of partition columns in a path, as Spark and Hive write them.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE, a value is not UTF-8.
+    """
     if not types:
         return {}
-    found = {unquote(name): unquote(value) for name, value in _FOLDER.findall(path)}
+    try:
+        folders = _FOLDER.findall(path)
+        found = {unquote(name): unquote(value, errors="strict") for name, value in folders}
+    except UnicodeDecodeError:
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{path}: the name of a folder is not UTF-8",
+            "Rename the folder.",
+        ) from None
     return {
         name: None if found.get(name) in (None, _NULL_PARTITION) else found[name] for name in types
     }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.operation_files import new_source_folder
@@ -12,12 +15,15 @@ from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSourc
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.source.open_source import OpenSource, open_source
+from spark_jobs.engine.source.orc_times import refuse_old_times
 from spark_jobs.engine.source.quarantine import quarantine_of
+from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 
@@ -88,6 +94,22 @@ class Sources(Mapping[str, OpenSource]):
             elif isinstance(source, SqlSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Say, where a block fails because Spark cannot read a file that is whole, what is in it.
+
+        Raises:
+            NotSupportedError: names the source, the file and the column.
+        """
+        try:
+            yield
+        except (PySparkException, Py4JJavaError) as error:
+            if translated(error).code is ErrorCode.DATA_FILE_UNREADABLE:
+                for opened in self._opened.values():
+                    if opened.listed is not None:
+                        refuse_old_times(opened.listed)
+            raise
 
     def require_unchanged(self) -> None:
         """Check that files which are not landed are still those that were listed.

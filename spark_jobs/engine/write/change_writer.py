@@ -6,7 +6,7 @@ Imported by executors: nothing here needs a table library.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from spark_jobs.engine.write.cardinality import CardinalityCheck
 from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
 from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.engine.write.text_check import Path, TextCheck
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
@@ -77,10 +78,10 @@ class ChangeWriter:
     """A function for ``mapInArrow``: takes change rows, yields one ``TaskReport``. Picklable.
 
     ``not_null`` are the table's NOT NULL columns; ``assigned_columns`` and ``on_columns`` are as in
-    ``MergeWrite``; ``labels`` name the cases in errors. ``allows_repeated_matches``: repeated
-    DELETEs of a row count as one DELETE. ``key_columns`` are those of the table, whose rows come in
-    their order. ``placement``: count rows by partition, too. ``columns`` are the names of the
-    incoming columns, which the plan fills in.
+    ``MergeWrite``; ``labels`` name the cases in errors; ``given_values`` is as in ``TextCheck``.
+    ``allows_repeated_matches``: repeated DELETEs of a row count as one DELETE. ``key_columns`` are
+    those of the table, whose rows come in their order. ``placement``: count rows by partition, too.
+    ``columns`` are the names of the incoming columns, which the plan fills in.
     """
 
     sinks: MergeSinkFactory
@@ -88,6 +89,7 @@ class ChangeWriter:
     assigned_columns: tuple[tuple[str, ...], ...]
     on_columns: tuple[str, ...]
     labels: tuple[str, ...]
+    given_values: Mapping[Path, frozenset[int]]
     allows_repeated_matches: bool
     key_columns: tuple[str, ...] = ()
     placement: Placement | None = None
@@ -101,6 +103,7 @@ class ChangeWriter:
             task without change rows.
         """
         report = TaskReport()
+        text = TextCheck(self.labels, self.given_values)
         sink: MergeSink | None = None
         with task_sinks(self.sinks) as sinks:
             for batch in batches:
@@ -113,6 +116,7 @@ class ChangeWriter:
                     keys = KeyCheck(self.key_columns, self.labels)
                 checked = check.checked(named)
                 self._require_not_null(checked)
+                text.require(checked)
                 keys.require_different(checked)
                 report.count(checked)
                 report.counts.count(checked, self.placement)

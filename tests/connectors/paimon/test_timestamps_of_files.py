@@ -60,6 +60,7 @@ OPPOSITE = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
     "spark.sql.parquet.int96AsTimestamp": "false",
     "spark.sql.parquet.int96TimestampConversion": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
     "spark.sql.legacy.charVarcharAsString": "true",
     "spark.sql.readSideCharPadding": "false",
     "spark.sql.execution.arrow.useLargeVarTypes": "true",

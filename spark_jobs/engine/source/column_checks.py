@@ -1,0 +1,162 @@
+"""Checks that the Parquet or ORC files of a source hold the columns that a statement reads of it.
+
+Spark makes NULLs of columns and fields that a file lacks, leaves out those that only some files
+have, and reads some types as others. Driver only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spark_jobs.contract.source_names import source_text
+from spark_jobs.engine.source.file_columns import Footer, Footers, folder_columns
+from spark_jobs.engine.source.file_types import INSTANT_OF_ORC, NANOSECONDS, UNKNOWN
+from spark_jobs.engine.source.source_files import SourceFiles
+from spark_jobs.engine.source.type_rules import is_read_as, is_too_long
+from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
+
+_REMEDY: Final = (
+    "Correct the files or the source's schema; options={'mergeSchema': True} makes NULLs of what a "
+    "file lacks."
+)
+_AS_IT_IS: Final = (
+    "Declare the column as it is in the files, and cast it in a query over the source."
+)
+_ALL_ALIKE: Final = (
+    "Give the source a schema with types that hold the values of all files, or write the files "
+    "with the same types."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChecks:
+    """The checks of the files of a source; ``wanted`` are the types that are read from them.
+
+    The paths of ``wanted`` are those of ``file_types``.
+    """
+
+    files: SourceFiles
+    wanted: Mapping[str, str]
+    is_spark_4: bool
+
+    def require(self, footers: Footers) -> None:
+        """Check all files.
+
+        Raises:
+            CatalogError: SOURCE_UNREADABLE, a file lacks a column or a field, has one that others
+                lack, has one twice, or has it with a type that cannot be read as the wanted one.
+            NotSupportedError: Spark cannot read a type.
+        """
+        known = {path for footer in footers.footers for path in footer.types}
+        for footer in footers.footers:
+            if self._is_positional(footer):
+                continue
+            in_folders = folder_columns(footer.file)
+            if self._is_orc:
+                self._refuse_times_of_orc(footer)
+            self._require_columns(footer, in_folders, known if self._merges else {*footer.types})
+            for path, wanted in self.wanted.items():
+                if path in footer.types and path not in in_folders:
+                    self._require_type(footer, path, wanted)
+
+    def explain(self, footers: Footers) -> None:
+        """Find a reason why Spark cannot infer the columns; ``wanted`` are those of one file.
+
+        Raises:
+            CatalogError, NotSupportedError: names the file and the column.
+        """
+        for footer in footers.footers:
+            if self._is_orc:
+                self._refuse_times_of_orc(footer)
+            for path, found in footer.types.items():
+                if found == UNKNOWN or is_too_long(found):
+                    raise NotSupportedError(
+                        f"{self._place(footer)}: column {path} holds {found}, which Spark does not "
+                        "read.",
+                        "Give the source a schema without the column, or write it in another type.",
+                    )
+            for path in footer.repeated:
+                raise self._unreadable(footer, f"has two columns {path}, in any case")
+            for path, found in footer.types.items():
+                if self.wanted.get(path, found) != found:
+                    self._require_type(footer, path, self.wanted[path])
+                    self._require_type(footers.footers[0], path, found)
+
+    @property
+    def _merges(self) -> bool:
+        options = {name.lower(): each for name, each in self.files.source.options.items()}
+        return options.get("mergeschema", "").lower() == "true"
+
+    @property
+    def _is_orc(self) -> bool:
+        return self.files.source.format.lower() == "orc"
+
+    def _is_positional(self, footer: Footer) -> bool:
+        """Whether columns go by position, because old Hive wrote ORC files without names."""
+        return self._is_orc and all(name.startswith("_col") for name in footer.columns)
+
+    def _require_columns(self, footer: Footer, in_folders: set[str], has: set[str]) -> None:
+        if not footer.types:
+            raise self._unreadable(footer, "has no columns")
+        missing = [each for each in self.wanted if each not in has and each not in in_folders]
+        if missing:
+            names = ", ".join(sorted(each for each in has if "." not in each))
+            raise self._unreadable(footer, f"has no column {missing[0]}; it has {names}")
+        repeated = [each for each in footer.repeated if each in self.wanted]
+        if repeated:
+            raise self._unreadable(footer, f"has two columns {repeated[0]}, in any case")
+        unknown = sorted(each for each in footer.types if not self._is_known(each))
+        if unknown and self.files.source.schema is None:
+            raise self._unreadable(
+                footer, f"has a column {unknown[0]}, which other files of the source lack"
+            )
+
+    def _is_known(self, path: str) -> bool:
+        """Whether a column or field is wanted, or part of a value whose parts are not compared."""
+        above = path
+        while above and above not in self.wanted:
+            above = above.rpartition(".")[0]
+        return above == path or self.wanted.get(above) == UNKNOWN
+
+    def _refuse_times_of_orc(self, footer: Footer) -> None:
+        """Refuse timestamps that Spark does not read, or pyarrow not all of them.
+
+        Spark reads nothing of a file with a column of the one kind. pyarrow has 64 bits for
+        nanoseconds, so years before 1678 and after 2261 would be others.
+        """
+        for path, kind in footer.types.items():
+            if kind == INSTANT_OF_ORC:
+                problem = f"is a {kind}, which Spark does not read from ORC files"
+            elif (
+                kind.startswith("TIMESTAMP")
+                and path in self.wanted
+                and not self.files.is_listed_by_spark
+            ):
+                problem = "is a TIMESTAMP, which is not read from ORC files without Spark's reader"
+            else:
+                continue
+            raise NotSupportedError(
+                f"{self._place(footer)}: column {path} {problem}.", "Write Parquet files."
+            )
+
+    def _require_type(self, footer: Footer, path: str, wanted: str) -> None:
+        found = footer.types[path]
+        if is_read_as(found, wanted, is_orc=self._is_orc, is_spark_4=self.is_spark_4):
+            return
+        remedy = _ALL_ALIKE if self.files.source.schema is None else _AS_IT_IS
+        if wanted.endswith(NANOSECONDS):
+            remedy = "Write the timestamps of all files in the same unit."
+        raise self._unreadable(
+            footer, f"column {path} holds {found} where {wanted} is expected", remedy
+        )
+
+    def _unreadable(self, footer: Footer, problem: str, remedy: str = _REMEDY) -> JobError:
+        return CatalogError(
+            ErrorCode.SOURCE_UNREADABLE, f"{self._place(footer)} {problem}.", remedy
+        )
+
+    def _place(self, footer: Footer) -> str:
+        names = {file.path: file.name for file in self.files.files}
+        return f"{source_text(self.files.source)}: {names[footer.file]}"
