@@ -1,4 +1,7 @@
-"""Tells files that cannot be read from failures of the storage. Runs on executors."""
+"""Tells damaged files, those of another form and failures of the storage apart.
+
+Runs on executors.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import pyarrow as pa
 
 from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.datafiles.parquet.thrift import ThriftError
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.datafiles.recorded_columns import OtherColumnsError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _LONGEST_TEXT = 500
+_REWRITE = "Let an engine that reads the file write its rows again, in the types of the table."
 
 
 @contextmanager
@@ -22,6 +27,8 @@ def reading_file(path: str) -> Iterator[None]:
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, naming the file.
+        NotSupportedError: the file is whole, but does not hold the columns of its table, or has a
+            feature of its format that pyarrow does not have; names both.
     """
     try:
         yield
@@ -35,6 +42,13 @@ def reading_file(path: str) -> Iterator[None]:
         raise _unreadable(path, str(error)) from error
     except MemoryError as error:
         raise _unreadable(path, f"it does not fit into memory: {error}") from error
+    except OtherColumnsError as other:
+        raise NotSupportedError(f"Data file {path} {other}.", _REWRITE) from other
+    except pa.ArrowNotImplementedError as error:
+        reason = str(error)[:_LONGEST_TEXT]
+        raise NotSupportedError(
+            f"Data file {path} cannot be read here: {reason}", _REWRITE
+        ) from error
     except (pa.ArrowException, AvroDamagedError, ThriftError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from error
 

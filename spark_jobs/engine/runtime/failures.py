@@ -14,6 +14,7 @@ from spark_jobs.errors import (
     ErrorCode,
     InternalError,
     JobError,
+    NotSupportedError,
     from_marker,
 )
 
@@ -41,7 +42,13 @@ _FILE_FAILURE = re.compile(
 )
 # Further conditions about data have these SQLSTATEs: cardinality, data exception, constraint.
 _DATA_STATE = re.compile(r"SQLSTATE: 2[123]")
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.([A-Z0-9_]+))?\]([^\n]*)")
+# What Spark's reader raises for files that are whole: a type, an encoding, a codec.
+_OTHER_TYPE = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+_NOT_READ_BY_SPARK = re.compile(
+    r"Caused by: (?:org\.apache\.spark\.SparkUnsupportedOperationException"
+    r"|org\.apache\.parquet\.hadoop\.BadConfigurationException): ([^\n]+)"
+)
 # Spark's writer wraps what failed; the paths that it names are those of temporary files.
 _WRAPPED = re.compile(r"[\w.]+: \[TASK_WRITE_FAILED\].*?\nCaused by: ", re.DOTALL)
 _FRAME = re.compile(
@@ -58,7 +65,7 @@ def translated(error: BaseException) -> JobError:
     marked = from_marker(text)
     if marked is not None:
         return marked
-    for condition, rest in _CONDITION.findall(text):
+    for condition, kind, rest in _CONDITION.findall(text):
         if condition in _USER_DATA_CONDITIONS or _DATA_STATE.search(rest):
             return DataError(
                 ErrorCode.EXPRESSION_FAILED,
@@ -66,6 +73,9 @@ def translated(error: BaseException) -> JobError:
                 "Filter such rows out with a clause condition, or use the function's try_ form.",
             )
         if condition in _FILE_CONDITIONS:
+            unread = _NOT_READ_BY_SPARK.search(text)
+            if unread or kind == _OTHER_TYPE:
+                return _file_of_another_form(rest, unread[1] if unread else "")
             return _unreadable_file(rest)
     failure = _FILE_FAILURE.search(text)
     if failure:
@@ -90,6 +100,14 @@ def _unreadable_file(problem: str) -> CatalogError:
         ErrorCode.DATA_FILE_UNREADABLE,
         f"a file is missing or damaged: {problem.strip()}",
         "Look for who removed or changed it; nothing was changed by this statement.",
+    )
+
+
+def _file_of_another_form(problem: str, reason: str) -> NotSupportedError:
+    said = f"{problem.strip()} {reason}".rstrip()
+    return NotSupportedError(
+        f"A file is whole, but Spark's reader does not read it: {said}",
+        "Let an engine that reads the file write its rows again.",
     )
 
 
