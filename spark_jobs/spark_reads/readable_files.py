@@ -82,7 +82,10 @@ def _reads_as(found: pa.DataType, wanted: pa.DataType) -> bool:
         return _reads_as(*keys) and _reads_as(*items)
     if is_list(found):
         return _reads_as(found.value_type, wanted.value_type)
-    if pa.types.is_timestamp(found) or pa.types.is_decimal(found):
+    if pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted):
+        # Spark would convert between those with and without a zone by the zone of the session.
+        return found.unit == "ns" or (found.tz is None) == (wanted.tz is None)
+    if pa.types.is_decimal(found):
         return True
     return bool(found.equals(wanted)) or found in _WIDENED.get(wanted, ())
 

@@ -51,13 +51,9 @@ def by_spark(spark: SparkSession, table: ForeignTable, columns: Sequence[str]) -
     handle = connector.metadata.load_table(table.name)
     files = connector.metadata.plan_files(handle)
     frame = connector.scan.read(spark, handle, files, columns).select(*columns)
-    found = pa.Table.from_batches(frame._collect_as_arrow(), _as_collected(columns))
-    return _arranged(found.to_pylist())
-
-
-def _as_collected(columns: Sequence[str]) -> pa.Schema | None:
-    """None: the schema of the batches."""
-    return None if columns else pa.schema([])
+    batches = frame._collect_as_arrow()
+    # The zone of the session, in which Spark collects instants, is UTC.
+    return _arranged([{**row} for batch in batches for row in batch.to_pylist()])
 
 
 def by_library(table: ForeignTable, columns: Sequence[str]) -> list[Row]:

@@ -87,17 +87,29 @@ class History:
             self._run(CompactSpec(mode="full"))
 
     def _done(self, text: str, source: str = "SELECT 1 AS one") -> None:
-        text = text.replace("db.t", f"db.{self.table.name.table}", 1)
-        parsed = parse_statement(text, ["s"])
-        self._run(parsed.statement, SqlSource("s", source), *parsed.sources)
+        changed(self.spark, self.table, text, source)
 
     def _run(self, statement: Any, *sources: Any) -> None:
-        request = JobRequest(
-            str(uuid.uuid4()), self.table.name, self.table.catalog, statement, sources
-        )
-        result = run(request, self.spark)
-        if result.error is not None:
-            raise AssertionError(f"{result.error.code}: {result.error.message}")
+        _run(self.spark, self.table, statement, *sources)
+
+
+def changed(
+    spark: SparkSession, table: ForeignTable, text: str, source: str = "SELECT 1 AS one"
+) -> None:
+    """Run a statement of SQL on the table, ``db.t``, whose source ``s`` is a query.
+
+    Raises:
+        AssertionError: it failed; has the error's code and message.
+    """
+    parsed = parse_statement(text, ["s"])
+    _run(spark, table, parsed.statement, SqlSource("s", source), *parsed.sources)
+
+
+def _run(spark: SparkSession, table: ForeignTable, statement: Any, *sources: Any) -> None:
+    request = JobRequest(str(uuid.uuid4()), table.name, table.catalog, statement, sources)
+    result = run(request, spark)
+    if result.error is not None:
+        raise AssertionError(f"{result.error.code}: {result.error.message}")
 
 
 STATEMENTS: Final[Mapping[str, Callable[[History], None]]] = {

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
 from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.datafiles.parquet.thrift import ThriftError
@@ -16,14 +18,16 @@ from spark_jobs.datafiles.recorded_columns import OtherColumnsError
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _LONGEST_TEXT = 500
+_DELTA = "DELTA_BINARY_PACKED"
 _REWRITE = "Let an engine that reads the file write its rows again, in the types of the table."
 
 
 @contextmanager
-def reading_file(path: str) -> Iterator[None]:
+def reading_file(path: str, filesystem: pafs.FileSystem | None = None) -> Iterator[None]:
     """Turn the errors of a missing or damaged file into DATA_FILE_UNREADABLE.
 
-    Failures of the storage are raised unchanged, since they may be temporary.
+    Failures of the storage are raised unchanged, since they may be temporary. ``filesystem`` has
+    the file, if it is parquet: its footer tells whether pages are of a kind that pyarrow misreads.
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, naming the file.
@@ -39,6 +43,9 @@ def reading_file(path: str) -> Iterator[None]:
         is_of_storage = isinstance(error, ConnectionError | TimeoutError | PermissionError)
         if is_of_storage or error.errno is not None or "AWS Error" in str(error):
             raise
+        pages = None if filesystem is None else _unknown_pages(filesystem, path)
+        if pages is not None:
+            raise NotSupportedError(f"Data file {path} has {pages}: {error}.", _REWRITE) from error
         raise _unreadable(path, str(error)) from error
     except MemoryError as error:
         raise _unreadable(path, f"it does not fit into memory: {error}") from error
@@ -51,6 +58,28 @@ def reading_file(path: str) -> Iterator[None]:
         ) from error
     except (pa.ArrowException, AvroDamagedError, ThriftError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from error
+
+
+def _unknown_pages(filesystem: pafs.FileSystem, path: str) -> str | None:
+    """The column, encoding and writer of pages that pyarrow may not decode, by the footer.
+
+    DuckDB stores differences of 32-bit numbers with up to 33 bits; Java reads them.
+    """
+    try:
+        with filesystem.open_input_file(path) as stream:
+            metadata = pq.read_metadata(stream)
+    except (OSError, pa.ArrowException):
+        return None
+    if not (metadata.created_by or "").startswith("DuckDB"):
+        return None
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.physical_type == "INT32" and _DELTA in chunk.encodings:
+                return (
+                    f"{_DELTA} pages of {metadata.created_by} in column {chunk.path_in_schema}, "
+                    "which pyarrow cannot decode"
+                )
+    return None
 
 
 def _unreadable(path: str, problem: str) -> CatalogError:

@@ -173,6 +173,9 @@ def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
 def _leaf(name: str, kind: IcebergType, stored: pa.DataType) -> pa.DataType:
     """The type of a leaf as it is stored, if its values are also those of ``kind``."""
     wanted = arrow_type(kind)
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(stored):
+        # Those without a zone are UTC, as Java takes them. Files of before Iceberg have INT96.
+        return wanted if stored.unit == "ns" else stored
     fits = (
         stored == wanted
         or stored in _PROMOTED.get(kind.name, ())
@@ -181,10 +184,6 @@ def _leaf(name: str, kind: IcebergType, stored: pa.DataType) -> pa.DataType:
     )
     if pa.types.is_decimal(wanted) and pa.types.is_decimal128(stored):
         fits = stored.scale == wanted.scale and stored.precision <= wanted.precision
-    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(stored):
-        # Files of before Iceberg have INT96, which is always UTC, and pyarrow's nanoseconds.
-        fits = (stored.tz is None) == (wanted.tz is None) or stored.unit == "ns"
-        stored = wanted if stored.unit == "ns" else stored
     if not fits:
         raise OtherColumnsError(f"holds {stored} in column {name}, but its table has {kind.name}")
     return stored
