@@ -17,10 +17,11 @@ _ALIKE: Final = {
     pa.large_binary(): pa.binary(),
     pa.binary_view(): pa.binary(),
 }
-# Whole numbers that parquet stores alike, in 32 bits, and that all fit the other type.
+# Whole numbers that parquet stores alike, and that fit the other type, but for some of 64 bits.
 _NARROWER: Final = {
     pa.int16(): (pa.int8(), pa.uint8()),
     pa.int32(): (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
+    pa.int64(): (pa.uint64(),),
 }
 
 
@@ -70,16 +71,13 @@ def _may_stand_for(found: pa.DataType, recorded: pa.DataType) -> bool:
     # Writers choose the unit of timestamps.
     if pa.types.is_timestamp(found):
         return bool(pa.types.is_timestamp(recorded))
-    # Not with INT96 or a DECIMAL of the same number of digits, which have a scale.
     if pa.types.is_decimal128(found) and pa.types.is_decimal128(recorded):
-        return found.scale == recorded.scale and found.precision <= recorded.precision
+        return bool(found.scale == recorded.scale and found.precision <= recorded.precision)
     return holds_bytes_of(found, recorded) or is_narrower(found, recorded)
 
 
 def is_narrower(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether ``wanted`` has all whole numbers of ``found``, which are stored as its own are."""
-    if (found, wanted) == (pa.uint64(), pa.int64()):
-        return True
+    """Whether whole numbers of ``found`` are stored as those of ``wanted``, which has them."""
     return found in _NARROWER.get(wanted, ())
 
 

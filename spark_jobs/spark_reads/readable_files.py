@@ -6,14 +6,13 @@ converts some types otherwise than by value: it takes any bytes for text, for ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.parquet.row_groups import leaves_of
 from spark_jobs.datafiles.recorded_columns import is_list, plain_type
 
 _OTHER_CODECS: Final = ("BROTLI", "LZO")
@@ -27,26 +26,31 @@ _WIDENED: Final = {
 }
 
 
-def is_for_spark(metadata: pq.FileMetaData, column: str, wanted: pa.DataType) -> bool:
-    """Whether Spark reads a column of a file, which has it, as values of ``wanted``.
+def columns_not_for_spark(
+    metadata: pq.FileMetaData, wanted: Mapping[str, pa.DataType]
+) -> frozenset[str]:
+    """The columns, by name, that Spark does not read as values of the ``wanted`` types.
 
-    Nested fields of ``wanted`` have the names that they have in the file.
+    The file has all of them, and nested fields have the names that they have there.
     """
-    schema = metadata.schema.to_arrow_schema()
-    leaves = leaves_of(schema, column)
-    found = schema.field(schema.get_field_index(column)).type
-    kinds = list(_leaf_types(found))
-    for leaf, kind in zip(leaves, kinds, strict=True):
-        if _has_nanoseconds(kind) and metadata.schema.column(leaf).physical_type == "INT64":
-            return False
-    return _reads_as(found, wanted) and all(_has_readable_pages(metadata, leaf) for leaf in leaves)
+    found = set()
+    start = 0
+    for field in metadata.schema.to_arrow_schema():
+        kinds = list(_leaf_types(field.type))
+        leaves = range(start, start + len(kinds))
+        start = leaves.stop
+        if field.name not in wanted:
+            continue
+        is_read = _reads_as(field.type, wanted[field.name])
+        if not (is_read and _has_readable_leaves(metadata, leaves, kinds)):
+            found.add(field.name)
+    return frozenset(found)
 
 
-def is_mapping_for_spark(metadata: pq.FileMetaData, mapping: FieldMapping) -> bool:
-    """Whether Spark reads what ``mapping`` takes from a file, to convert it to the table's type."""
-    if mapping.source is None:
-        return True
-    return is_for_spark(metadata, mapping.source.name, _wanted_type(mapping))
+def is_for_spark(metadata: pq.FileMetaData, mappings: Iterable[FieldMapping]) -> bool:
+    """Whether Spark reads what ``mappings`` take from a file, for Spark to convert it."""
+    wanted = {each.stored.name: _wanted_type(each) for each in mappings if each.source is not None}
+    return not columns_not_for_spark(metadata, wanted)
 
 
 def _wanted_type(mapping: FieldMapping) -> pa.DataType:
@@ -60,20 +64,31 @@ def _wanted_type(mapping: FieldMapping) -> pa.DataType:
     return pa.map_(*types) if pa.types.is_map(kind) else pa.list_(*types)
 
 
-def _has_readable_pages(metadata: pq.FileMetaData, leaf: int) -> bool:
-    # A writer has one codec for a column, but may choose the encoding of each chunk.
-    if not metadata.num_row_groups:
-        return True
-    if metadata.row_group(0).column(leaf).compression in _OTHER_CODECS:
+def _has_readable_leaves(
+    metadata: pq.FileMetaData, leaves: range, kinds: Sequence[pa.DataType]
+) -> bool:
+    stored_as = [metadata.schema.column(leaf).physical_type for leaf in leaves]
+    # Nanoseconds of INT96 are another matter.
+    if any(map(_is_in_nanoseconds, kinds, stored_as)):
         return False
-    if metadata.schema.column(leaf).physical_type == _TEXT:
-        return True
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    return not any(_OTHER_ENCODING in group.column(leaf).encodings for group in groups)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    # A writer has one codec for a column, but may choose the encoding of each chunk.
+    if any(
+        each.column(leaf).compression in _OTHER_CODECS for each in groups[:1] for leaf in leaves
+    ):
+        return False
+    numbers = [leaf for leaf, kind in zip(leaves, stored_as, strict=True) if kind != _TEXT]
+    return not any(
+        _OTHER_ENCODING in group.column(leaf).encodings for group in groups for leaf in numbers
+    )
+
+
+def _is_in_nanoseconds(kind: pa.DataType, stored_as: str) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns" and stored_as == "INT64")
 
 
 def _reads_as(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Spark reads ``found`` as ``wanted``, which may stand for it, by value."""
+    """Whether Spark reads ``found`` as ``wanted``, which it may stand for, by value."""
     found = plain_type(found)
     if pa.types.is_struct(found):
         return all(_reads_as(found.field(each.name).type, each.type) for each in wanted)
@@ -97,7 +112,3 @@ def _leaf_types(kind: pa.DataType) -> Iterator[pa.DataType]:
         return
     for number in range(kind.num_fields):
         yield from _leaf_types(kind.field(number).type)
-
-
-def _has_nanoseconds(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")

@@ -108,7 +108,7 @@ class RowGroup:
         return max(int(chunk.total_uncompressed_size), int(chunk.num_values) * _LEAST_WIDTH)
 
     def _leaves(self, name: str) -> range:
-        return leaves_of(self._file.schema_arrow, name)
+        return _leaves(self._file.schema_arrow, name)
 
 
 def _opened(
@@ -125,7 +125,7 @@ def _opened(
     require_recorded(columns, recorded)
     schema = metadata.schema.to_arrow_schema()
     if in_parts:
-        leaves = [leaf for field in recorded for leaf in leaves_of(schema, field.name)]
+        leaves = [leaf for field in recorded for leaf in _leaves(schema, field.name)]
         size = _buffer_size(metadata, leaves)
         return pq.ParquetFile(stream, metadata=metadata, buffer_size=size), types
     texts = low_cardinality_columns(metadata, schema)
@@ -139,12 +139,7 @@ def _buffer_size(metadata: pq.FileMetaData, leaves: Sequence[int]) -> int:
     return _BUFFER_BYTES if max(sizes, default=0) > len(leaves) * _BUFFER_BYTES else 0
 
 
-def leaves_of(schema: pa.Schema, name: str) -> range:
-    """The indices of the leaves of a column, in a file with the columns ``schema``.
-
-    Raises:
-        pa.ArrowInvalid: there is no such column.
-    """
+def _leaves(schema: pa.Schema, name: str) -> range:
     start = 0
     for field in schema:
         count = _leaf_count(field.type)

@@ -33,7 +33,7 @@ from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
-from spark_jobs.spark_reads.readable_files import is_mapping_for_spark
+from spark_jobs.spark_reads.readable_files import is_for_spark
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -147,7 +147,7 @@ def _mapped(
         pairs = zip(fields, found, strict=True)
         if any(each.source is None and field.id in constants for field, each in pairs):
             return None
-        return found if all(is_mapping_for_spark(metadata, each) for each in found) else None
+        return found if is_for_spark(metadata, found) else None
 
     found = in_parallel(mappings, named)
     pairs = zip(named, found, strict=True)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.recorded_columns import require_recorded
-from spark_jobs.spark_reads.readable_files import is_for_spark
+from spark_jobs.spark_reads.readable_files import columns_not_for_spark
 from spark_jobs.storage.parallel import in_parallel
 
 
@@ -65,7 +65,5 @@ class StoredColumns:
         ):
             metadata = pq.ParquetFile(stream).metadata
             require_recorded(metadata.schema.to_arrow_schema(), recorded)
-            others = [
-                each.name for each in recorded if not is_for_spark(metadata, each.name, each.type)
-            ]
-            return _Compared(frozenset(each.name for each in recorded), frozenset(others))
+            wanted = {each.name: each.type for each in recorded}
+            return _Compared(frozenset(wanted), columns_not_for_spark(metadata, wanted))
