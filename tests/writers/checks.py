@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +109,19 @@ def _problems_of_chunk(chunk: Any, values: pa.ChunkedArray) -> Iterator[str]:
         yield f"{name} has {values.null_count} NULLs, not {statistics.null_count}"
     known = [each for each in values.to_pylist() if each is not None]
     if statistics.has_min_max and chunk.physical_type != "INT96":
-        low, high = statistics.min, statistics.max
+        low, high = _limits(chunk, values.type)
         for each in known:
             if not low <= each <= high:
                 yield f"{name} has {each!r}, outside of {low!r} to {high!r}"
+
+
+def _limits(chunk: Any, kind: pa.DataType) -> tuple[Any, Any]:
+    statistics = chunk.statistics
+    if not (pa.types.is_decimal(kind) and chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"):
+        return statistics.min, statistics.max
+    raw = (statistics.min_raw, statistics.max_raw)
+    low, high = (int.from_bytes(each, "big", signed=True) for each in raw)
+    return Decimal(low).scaleb(-kind.scale), Decimal(high).scaleb(-kind.scale)
 
 
 def check_bounds(table: ForeignTable, columns: Sequence[str]) -> None:

@@ -67,11 +67,11 @@ class History:
         values = ", ".join(f"({each}L)" for each in [*keys, -1])
         self._done(
             "MERGE INTO db.t t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET k = -5, "
-            "i = 7 WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 1)",
+            "d = 7 WHEN NOT MATCHED THEN INSERT (id, k) VALUES (s.id, 1)",
             f"SELECT * FROM VALUES {values} AS s(id)",
         )
         for key in keys:
-            self.rows[key].update(k=-5, i=7)
+            self.rows[key].update(k=-5, d=7.0)
         self.rows[-1] = {**dict.fromkeys(self.columns), "id": -1, "k": 1}
 
     def overwrite(self) -> None:

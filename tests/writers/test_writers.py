@@ -20,7 +20,7 @@ from tests.writers.matrix import (
 pytestmark = pytest.mark.slow
 
 # How many of a writer's options a turn leaves out between two.
-_EVERY = {"pyarrow": 97, "spark": 6, "duckdb": 5, "polars": 11}
+_EVERY = {"pyarrow": 97, "spark": 6, "duckdb": 5, "duckdb-v2": 5, "polars": 11}
 
 
 @pytest.mark.by_turns(4)

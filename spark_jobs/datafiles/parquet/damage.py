@@ -61,7 +61,7 @@ def reading_file(path: str, filesystem: pafs.FileSystem | None = None) -> Iterat
 
 
 def _unknown_pages(filesystem: pafs.FileSystem, path: str) -> str | None:
-    """The column, encoding and writer of pages that pyarrow may not decode, by the footer.
+    """The encoding, writer and columns of pages that pyarrow may not decode, by the footer.
 
     DuckDB stores differences of 32-bit numbers with up to 33 bits; Java reads them.
     """
@@ -72,14 +72,19 @@ def _unknown_pages(filesystem: pafs.FileSystem, path: str) -> str | None:
         return None
     if not (metadata.created_by or "").startswith("DuckDB"):
         return None
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.physical_type == "INT32" and _DELTA in chunk.encodings:
-                return (
-                    f"{_DELTA} pages of {metadata.created_by} in column {chunk.path_in_schema}, "
-                    "which pyarrow cannot decode"
-                )
-    return None
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
+    found = dict.fromkeys(
+        each.path_in_schema
+        for each in chunks
+        if each.physical_type == "INT32" and _DELTA in each.encodings
+    )
+    if not found:
+        return None
+    return (
+        f"{_DELTA} pages of {metadata.created_by} in {', '.join(found)}, which pyarrow decodes "
+        "only if numbers are not far apart"
+    )
 
 
 def _unreadable(path: str, problem: str) -> CatalogError:
