@@ -41,7 +41,6 @@ def test_statements_on_files_of_a_writer(
     assert len(lines) == len(statements)
 
 
-@pytest.mark.extended  # the environment has 400 MB of libraries
 @pytest.mark.parametrize("writer", ELSEWHERE)
 def test_statements_on_files_from_elsewhere(
     spark: SparkSession, tmp_path: Path, writer: str
