@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
@@ -134,3 +136,17 @@ def test_a_rewrite_compares_all_columns(tmp_path: Path, column: tuple[str, pa.Da
 
     assert str(source) in raised.value.message
     assert not target.exists()
+
+
+@pytest.mark.parametrize("largest", [2**63 - 1, 2**64 - 1])
+def test_a_key_among_unsigned_numbers(tmp_path: Path, largest: int) -> None:
+    path = str(tmp_path / "data-1.parquet")
+    pq.write_table(pa.table({"n": pa.array([1, largest, 7], pa.uint64())}), path)
+    scan = FileScan(LOCAL, [pa.field("n", pa.int64())], {"n": KeyProbe(pa.array([5, 7]))})
+
+    with contextlib.ExitStack() as stack:
+        if largest > 2**63:
+            stack.enter_context(pytest.raises(NotSupportedError, match="18446744073709551615"))
+        with reading_file(path):
+            found = [each.to_pylist() for _, each in scan.rows(path, NOTHING)]
+            assert found == [[{"n": 7}]]
