@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet.footer import MetaField
-from tests.support import paimon_tables
 from tests.writers.columns import FLAT, schema_of
 from tests.writers.foreign_tables import ForeignTable
 from tests.writers.history import History
@@ -60,11 +59,13 @@ def by_spark(spark: SparkSession, table: ForeignTable, columns: Sequence[str]) -
 def by_library(table: ForeignTable, columns: Sequence[str]) -> list[Row]:
     """All rows as pypaimon or pyiceberg reads them."""
     if table.format == "paimon":
-        found = paimon_tables.read(table.connector(), table.name)
+        builder = table.connector().metadata.load_table(table.name).native.table.new_read_builder()
+        builder = builder.with_projection(list(columns))
+        found = builder.new_read().to_arrow(builder.new_scan().plan().splits())
     else:
         library = table.library().load_table((table.name.database, table.name.table))
-        found = library.scan().to_arrow().to_pylist()
-    return _arranged([{name: each[name] for name in columns} for each in found])
+        found = library.scan(selected_fields=tuple(columns)).to_arrow()
+    return _arranged(found.select(list(columns)).to_pylist())
 
 
 def _arranged(found: Sequence[Row]) -> list[Row]:
