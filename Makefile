@@ -6,6 +6,7 @@ SHELL := /bin/sh
 VENV := .venv
 SPARK_VENV := .venv-spark
 EXECUTOR_VENV := .venv-executor
+WRITERS_VENV := .venv-writers
 # Where the operator, the demo and the tests find the Spark environment.
 export MERGE_SPARK_ENV := $(CURDIR)/$(SPARK_VENV)
 # The interpreter both environments are made with; empty means: look for one (.ci/check-tools).
@@ -34,6 +35,12 @@ demo: setup setup-classes ## Run real merges through Airflow and Spark into a re
 setup-executor:
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
 	.ci/environment $(EXECUTOR_VENV) requirements/executor.txt
+
+# Not part of setup: 400 MB of other libraries that write parquet files.
+.PHONY: setup-writers
+setup-writers:
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	.ci/environment $(WRITERS_VENV) requirements/writers.txt
 
 # Not part of setup: it takes half a minute, and spares each driver several seconds.
 .PHONY: setup-classes
@@ -90,6 +97,11 @@ test-faults: setup ## Kill drivers and break their storage N=… times, at every
 		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
 		$(if $(COMPACT),--compactions) $(if $(ICEBERG),--iceberg) $(if $(MINUTES),--minutes $(MINUTES)))
 
+.PHONY: test-writers
+test-writers: setup setup-writers ## Change tables of files that other libraries wrote (WRITERS="duckdb,chdb" EVERY=…)
+	@$(SPARK_VENV)/bin/python -W ignore -m tests.writers --every $(or $(EVERY),1) \
+		$(if $(WRITERS),--writers $(WRITERS))
+
 .PHONY: test-maintenance
 test-maintenance: setup ## Maintain N=… random tables, from SEED=… on: expire, tags, orphan files
 	@$(SPARK_VENV)/bin/python -m tests.connectors.paimon.random_maintenance $(or $(N),500) $(SEED)
@@ -120,7 +132,7 @@ format: setup ## Format the code and apply the safe fixes
 .PHONY: lock
 lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all versions)
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
-	for group in build airflow spark executor; do \
+	for group in build airflow spark executor writers; do \
 		echo "requirements/$$group.txt" && \
 		$(LOCK) --group pyproject.toml:$$group -o requirements/$$group.txt || exit 1; \
 	done && \
@@ -136,7 +148,7 @@ bench-natives: setup ## Measure this project beside Iceberg, Delta Lake and plai
 
 .PHONY: clean
 clean: ## Remove everything that the commands made
-	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) .venv-compat-* .tools .demo .bench .test dist build \
+	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) $(WRITERS_VENV) .venv-compat-* .tools .demo .bench .test dist build \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find airflow_provider_merge spark_jobs dags_examples tests benchmarks .ci \
 		-name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -74,7 +74,10 @@ def concatenate(
     )
     try:
         for source in inputs:
-            with reading_file(source.path), filesystem.open_input_file(source.path) as stream:
+            with (
+                reading_file(source.path, filesystem),
+                filesystem.open_input_file(source.path) as stream,
+            ):
                 _Input(source, stream, files, writer).append()
         return writer.finish()
     except BaseException:

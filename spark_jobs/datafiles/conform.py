@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.datafiles.recorded_columns import OtherColumnsError
 from spark_jobs.errors import DataError, ErrorCode
 
 _FLOORED_UNITS = {"s": "second", "ms": "millisecond"}
@@ -40,6 +41,23 @@ def conform(array: pa.Array, field: pa.Field, path: str = "") -> pa.Array:
     return _conform_leaf(array, kind, path)
 
 
+def read_as(array: pa.Array, field: pa.Field) -> pa.Array:
+    """``array``, some values of a file, as ``conform`` converts new ones.
+
+    Raises:
+        OtherColumnsError: a value is none of the field's type; names the column.
+        DataError: NOT_NULL_VIOLATION.
+    """
+    try:
+        return conform(array, field)
+    except DataError as error:
+        if error.code is not ErrorCode.VALUE_NOT_STORABLE:
+            raise
+        raise OtherColumnsError(
+            f"holds a value in column {field.name} that is none of {field.type}: {error.__cause__}"
+        ) from error
+
+
 def _conform_leaf(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
     if array.type.equals(kind):
         return array
@@ -50,7 +68,7 @@ def _conform_leaf(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
             ErrorCode.VALUE_NOT_STORABLE,
             f"Column {path} of type {kind} cannot hold a new value: {error}",
             "Cast or filter the value in the statement.",
-        ) from None
+        ) from error
 
 
 def _floored(array: pa.Array, kind: pa.DataType) -> pa.Array:

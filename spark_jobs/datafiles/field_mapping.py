@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.datafiles.conform import conform, list_offsets
+from spark_jobs.datafiles.conform import list_offsets, read_as
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.errors import DataError, ErrorCode
 
@@ -82,8 +82,9 @@ class FieldMapping:
 
         Raises:
             DataError: NOT_NULL_VIOLATION: a required nested value is NULL; names the field.
+            OtherColumnsError: a value is none of the field's type.
         """
-        return conform(self.arranged(array), self.field.with_nullable(nullable=True))
+        return read_as(self.arranged(array), self.field.with_nullable(nullable=True))
 
     def filled(self, values: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArray:
         """``values`` of the rows at ``positions``, with those that the file does not store."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.datafiles.conform import conform
+from spark_jobs.datafiles.conform import read_as
 from spark_jobs.datafiles.decoded_rows import BatchSize, DecodedRows
 from spark_jobs.datafiles.field_mapping import FieldMapping, recorded_columns
 from spark_jobs.datafiles.file_changes import Positions
@@ -183,7 +183,7 @@ class FileScan:
         chunks = [group.values(stored, chunk) for chunk in decoded.chunks]
         if self.mappings is not None:
             chunks = [self.mappings[field.name].arranged(chunk) for chunk in chunks]
-        return pa.chunked_array([conform(chunk, field) for chunk in chunks], field.type)
+        return pa.chunked_array([read_as(chunk, field) for chunk in chunks], field.type)
 
     def _recorded(self) -> Sequence[pa.Field]:
         """The columns to read, as the schema of the file has them."""

@@ -43,7 +43,11 @@ class KeyProbe:
         """False if no value lies between the bounds, both inclusive."""
         if not self._is_numeric:
             return True
-        low, high = _numbers(pa.array([minimum, maximum], self._values.type))
+        try:
+            low, high = _numbers(pa.array([minimum, maximum], self._values.type))
+        except (OverflowError, pa.ArrowInvalid):
+            # Bounds of a column with unsigned numbers, which has values that the type lacks.
+            return True
         first = np.searchsorted(self._numbers, low)
         return bool(first < len(self._numbers) and self._numbers[first] <= high)
 

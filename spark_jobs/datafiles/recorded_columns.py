@@ -17,6 +17,16 @@ _ALIKE: Final = {
     pa.large_binary(): pa.binary(),
     pa.binary_view(): pa.binary(),
 }
+# Whole numbers that parquet stores alike, and that fit the other type, but for some of 64 bits.
+_NARROWER: Final = {
+    pa.int16(): (pa.int8(), pa.uint8()),
+    pa.int32(): (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
+    pa.int64(): (pa.uint64(),),
+}
+
+
+class OtherColumnsError(Exception):
+    """A file is whole, but does not hold its table's columns; the message goes after its name."""
 
 
 def require_recorded(
@@ -28,33 +38,54 @@ def require_recorded(
     fields are compared, for errors.
 
     Raises:
-        pa.ArrowInvalid: a column or nested field is missing, or of another type; names it.
+        OtherColumnsError: a column or nested field is missing, or of another type; names it.
     """
     for field in recorded:
         path = f"{parent}{field.name}"
         index = found.get_field_index(field.name)
         if index < 0:
-            raise pa.ArrowInvalid(f"it has no column {path}, which its schema has")
+            raise OtherColumnsError(f"has no column {path}, which its schema has")
         _require_type(found.field(index).type, field.type, path)
 
 
 def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
     found = plain_type(found)
-    is_binary = pa.types.is_fixed_size_binary(found) and recorded.equals(pa.binary())
-    if is_binary or found.equals(recorded):
-        return
-    # Writers choose the unit of timestamps.
-    if pa.types.is_timestamp(found) and pa.types.is_timestamp(recorded):
+    if found.equals(recorded) or _may_stand_for(found, recorded):
         return
     if pa.types.is_struct(found) and pa.types.is_struct(recorded):
         require_recorded(found, recorded, f"{path}.")
     elif pa.types.is_map(found) and pa.types.is_map(recorded):
         _require_type(found.key_type, recorded.key_type, f"{path}.key")
         _require_type(found.item_type, recorded.item_type, f"{path}.value")
-    elif _is_list(found) and _is_list(recorded):
+    elif is_list(found) and is_list(recorded):
         _require_type(found.value_type, recorded.value_type, f"{path}.element")
     else:
-        raise pa.ArrowInvalid(f"column {path} holds {found}, but its schema says {recorded}")
+        raise OtherColumnsError(f"holds {found} in column {path}, but its schema says {recorded}")
+
+
+def _may_stand_for(found: pa.DataType, recorded: pa.DataType) -> bool:
+    """Whether Paimon's Java reader, too, takes values of ``found`` for those of ``recorded``.
+
+    Those that do not fit are an error when they are read.
+    """
+    # Writers choose the unit of timestamps.
+    if pa.types.is_timestamp(found):
+        return bool(pa.types.is_timestamp(recorded))
+    if pa.types.is_decimal128(found) and pa.types.is_decimal128(recorded):
+        return bool(found.scale == recorded.scale and found.precision <= recorded.precision)
+    return holds_bytes_of(found, recorded) or is_narrower(found, recorded)
+
+
+def is_narrower(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether whole numbers of ``found`` are stored as those of ``wanted``, which has them."""
+    return found in _NARROWER.get(wanted, ())
+
+
+def holds_bytes_of(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether ``found`` has bytes, of one length or without an annotation, for ``wanted``."""
+    if wanted.equals(pa.binary()):
+        return bool(pa.types.is_fixed_size_binary(found) or found.equals(pa.string()))
+    return bool(wanted.equals(pa.string()) and found.equals(pa.binary()))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -66,5 +97,6 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return _ALIKE.get(kind, kind)
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> bool:
+    """Whether it is a list of any number of elements."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))

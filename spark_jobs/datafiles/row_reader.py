@@ -27,7 +27,7 @@ def read_row(
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, also when the file has no such row.
     """
-    with reading_file(path):
+    with reading_file(path, filesystem):
         if mappings is None:
             return _read_row(filesystem, path, position, columns, ())
         wanted = [each for each in mappings if each.field.name in columns]

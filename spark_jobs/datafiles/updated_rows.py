@@ -60,7 +60,7 @@ def _old_rows(
         yield len(positions), pa.table({})
         return
     by_name = None if mappings is None else {each.field.name: each for each in mappings}
-    with reading_file(path):
+    with reading_file(path, filesystem):
         scan = FileScan(filesystem, fields, {}, by_name)
         for found, table in scan.rows_at(path, positions):
             yield len(found), table

@@ -1,4 +1,7 @@
-"""Tells files that cannot be read from failures of the storage. Runs on executors."""
+"""Tells damaged files, those of another form and failures of the storage apart.
+
+Runs on executors.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 
 from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.datafiles.parquet.thrift import ThriftError
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.datafiles.recorded_columns import OtherColumnsError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _LONGEST_TEXT = 500
+_DELTA = "DELTA_BINARY_PACKED"
+_REWRITE = "Let an engine that reads the file write its rows again, in the types of the table."
 
 
 @contextmanager
-def reading_file(path: str) -> Iterator[None]:
+def reading_file(path: str, filesystem: pafs.FileSystem | None = None) -> Iterator[None]:
     """Turn the errors of a missing or damaged file into DATA_FILE_UNREADABLE.
 
-    Failures of the storage are raised unchanged, since they may be temporary.
+    Failures of the storage are raised unchanged, since they may be temporary. ``filesystem`` has
+    the file, if it is parquet: its footer tells whether pages are of a kind that pyarrow misreads.
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, naming the file.
+        NotSupportedError: the file is whole, but does not hold the columns of its table, or has a
+            feature of its format that pyarrow does not have; names both.
     """
     try:
         yield
@@ -32,11 +43,48 @@ def reading_file(path: str) -> Iterator[None]:
         is_of_storage = isinstance(error, ConnectionError | TimeoutError | PermissionError)
         if is_of_storage or error.errno is not None or "AWS Error" in str(error):
             raise
+        pages = None if filesystem is None else _unknown_pages(filesystem, path)
+        if pages is not None:
+            raise NotSupportedError(f"Data file {path} has {pages}: {error}.", _REWRITE) from error
         raise _unreadable(path, str(error)) from error
     except MemoryError as error:
         raise _unreadable(path, f"it does not fit into memory: {error}") from error
+    except OtherColumnsError as other:
+        raise NotSupportedError(f"Data file {path} {other}.", _REWRITE) from other
+    except pa.ArrowNotImplementedError as error:
+        reason = str(error)[:_LONGEST_TEXT]
+        raise NotSupportedError(
+            f"Data file {path} cannot be read here: {reason}", _REWRITE
+        ) from error
     except (pa.ArrowException, AvroDamagedError, ThriftError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error)) from error
+
+
+def _unknown_pages(filesystem: pafs.FileSystem, path: str) -> str | None:
+    """The encoding, writer and columns of pages that pyarrow may not decode, by the footer.
+
+    DuckDB stores differences of 32-bit numbers with up to 33 bits; Java reads them.
+    """
+    try:
+        with filesystem.open_input_file(path) as stream:
+            metadata = pq.read_metadata(stream)
+    except (OSError, pa.ArrowException):
+        return None
+    if not (metadata.created_by or "").startswith("DuckDB"):
+        return None
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
+    found = dict.fromkeys(
+        each.path_in_schema
+        for each in chunks
+        if each.physical_type == "INT32" and _DELTA in each.encodings
+    )
+    if not found:
+        return None
+    return (
+        f"{_DELTA} pages of {metadata.created_by} in {', '.join(found)}, which pyarrow decodes "
+        "only if numbers are not far apart"
+    )
 
 
 def _unreadable(path: str, problem: str) -> CatalogError:

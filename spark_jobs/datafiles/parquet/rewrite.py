@@ -62,7 +62,7 @@ def rewrite(
             does not hold what its schema says. LIBRARY_MISSING: the file is Avro, and fastavro is
             not installed.
     """
-    with reading_file(source):
+    with reading_file(source, filesystem):
         if mappings is not None and not is_parquet(source):
             return _rewrite_as_parquet(filesystem, source, target, changes, compression, mappings)
         recorded = columns if mappings is None else recorded_columns(mappings)

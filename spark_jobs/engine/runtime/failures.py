@@ -17,6 +17,7 @@ from spark_jobs.errors import (
     ErrorCode,
     InternalError,
     JobError,
+    NotSupportedError,
     excerpt,
     from_marker,
 )
@@ -48,10 +49,16 @@ _DATA_STATES: Final = ("21", "22", "23", "54")
 _FILE_NOT_FOUND: Final = "SparkFileNotFoundException: "
 _CORRUPTED: Final = "corrupted file: "
 _NO_PARQUET: Final = " is not a Parquet file"
+# What Spark's reader raises for files that are whole: a type, an encoding, a codec.
+_OTHER_TYPE: Final = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+_NOT_READ_BY_SPARK: Final = re.compile(
+    r"Caused by: (?:org\.apache\.spark\.SparkUnsupportedOperationException"
+    r"|org\.apache\.parquet\.hadoop\.BadConfigurationException): ([^\n]+)"
+)
 # Spark's writer wraps what failed; the paths that it names are those of temporary files.
 _WRITE_FAILED: Final = "[TASK_WRITE_FAILED]"
 _CAUSE: Final = "\nCaused by: "
-_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)?\]([^\n]*)")
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.([A-Z0-9_]+))?\][^\n]*")
 _STATE: Final = re.compile(r"SQLSTATE: (\w{5})")
 _FRAME: Final = re.compile(
     r"\s+at |\s+\.\.\. \d+ more|\s*Driver stacktrace|\s+Suppressed: \S+\$OriginalTryStackTrace"
@@ -65,9 +72,13 @@ _MOST_CAUSES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A failure that Spark has a name for; ``text`` is its message's first line."""
+    """A failure that Spark has a name for, perhaps of a ``kind`` that has a name, too.
+
+    ``text`` is its message's first line.
+    """
 
     condition: str
+    kind: str
     state: str
     text: str
 
@@ -99,7 +110,10 @@ def translated(error: BaseException) -> JobError:
                 "Filter such rows out with a clause condition, or use the function's try_ form.",
             )
         if failure.is_of_files:
-            return _unreadable_file(failure.text.partition("]")[2])
+            problem, unread = failure.text.partition("]")[2], _NOT_READ_BY_SPARK.search(text)
+            if unread or failure.kind == _OTHER_TYPE:
+                return _file_of_another_form(problem, unread[1] if unread else "")
+            return _unreadable_file(problem)
     unreadable = _unnamed_file_failure(text)
     if unreadable:
         return _unreadable_file(unreadable)
@@ -127,12 +141,12 @@ def _named_by_spark(error: BaseException) -> Iterator[_Failure]:
         if cause is None:
             return
         try:
-            condition = str(cause.getErrorClass() or "").partition(".")[0]
+            condition, _, kind = str(cause.getErrorClass() or "").partition(".")
             state = str(cause.getSqlState() or "")
         except (Py4JError, TypeError):
-            condition = state = ""  # an exception of others
+            condition = kind = state = ""  # an exception of others
         if condition:
-            yield _Failure(condition, state, _first_line(str(cause.getMessage())))
+            yield _Failure(condition, kind, state, _first_line(str(cause.getMessage())))
         cause = cause.getCause()
 
 
@@ -141,7 +155,7 @@ def _named_in(text: str) -> Iterator[_Failure]:
     for found in _CONDITION.finditer(text):
         state = _STATE.search(text, found.start(), found.start() + _SHOWN)
         first = _first_line(found[0])
-        yield _Failure(found[1], state[1] if state else "", first)
+        yield _Failure(found[1], found[2] or "", state[1] if state else "", first)
 
 
 def _first_line(text: str) -> str:
@@ -178,6 +192,14 @@ def _unreadable_file(problem: str) -> CatalogError:
         ErrorCode.DATA_FILE_UNREADABLE,
         f"a file is missing or damaged: {excerpt(problem.strip(), _SHOWN)}",
         "Look for who removed or changed it; nothing was changed by this statement.",
+    )
+
+
+def _file_of_another_form(problem: str, reason: str) -> NotSupportedError:
+    said = excerpt(f"{problem.strip()} {reason}".rstrip(), _SHOWN)
+    return NotSupportedError(
+        f"A file is whole, but Spark's reader does not read it: {said}",
+        "Let an engine that reads the file write its rows again.",
     )
 
 

@@ -21,16 +21,21 @@ from spark_jobs.connectors.iceberg.format.schema import (
 )
 from spark_jobs.connectors.iceberg.format.values import default_value
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.recorded_columns import plain_type
+from spark_jobs.datafiles.recorded_columns import (
+    OtherColumnsError,
+    holds_bytes_of,
+    is_list,
+    is_narrower,
+    plain_type,
+)
 from spark_jobs.errors import NotSupportedError
 
 NameMapping = Sequence[Mapping[str, Any]]
 Constants = Mapping[int, pa.Scalar]
 # Types whose values are read as those of the other one.
 _PROMOTED: Final = {
-    "int": (pa.int8(), pa.int16(), pa.int32()),
-    "long": (pa.int8(), pa.int16(), pa.int32(), pa.int64()),
-    "double": (pa.float32(), pa.float64()),
+    "long": (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()),
+    "double": (pa.float32(),),
 }
 
 
@@ -45,7 +50,7 @@ def file_mappings(
     ``constants`` are the values of partition fields, by the id of their column.
 
     Raises:
-        pa.ArrowInvalid: the file does not hold what the table says.
+        OtherColumnsError: the file does not hold what the table says.
         NotSupportedError: neither the file nor the table says which column is which.
     """
     ids: _Ids = _ByMetadata() if _has_ids(found) else _ByName(_required(names))
@@ -73,7 +78,7 @@ def _children(kind: pa.DataType) -> list[pa.Field]:
         return [kind.field(i) for i in range(kind.num_fields)]
     if pa.types.is_map(kind):
         return [kind.key_field, kind.item_field]
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_list(kind):
         return [kind.value_field]
     return []
 
@@ -123,7 +128,7 @@ def _mapping(
     if constant is None:
         constant = default_value(field.type, field.default)
     if constant is None and field.required:
-        raise pa.ArrowInvalid(f"it has no column {field.name}, which must not be NULL")
+        raise OtherColumnsError(f"has no column {field.name}, which must not be NULL")
     return FieldMapping(arrow_field(field), None, constant=constant)
 
 
@@ -135,10 +140,10 @@ def _sourced(field: IcebergField, found: pa.Field, ids: _Ids) -> FieldMapping:
         stored = _leaf(field.name, kind, stored)
     else:
         wanted, *_ = {"struct": (pa.types.is_struct,), "map": (pa.types.is_map,)}.get(
-            kind.name, (_is_list,)
+            kind.name, (is_list,)
         )
         if not wanted(stored):
-            raise pa.ArrowInvalid(f"column {field.name} holds {stored}, not a {kind.name}")
+            raise OtherColumnsError(f"holds {stored} in column {field.name}, not a {kind.name}")
         children = _children(stored)
         if kind.name == "struct":
             parts = tuple(_mapping(each, children, ids, {}) for each in kind.fields)
@@ -165,20 +170,20 @@ def _nested(stored: pa.DataType, parts: Sequence[FieldMapping]) -> pa.DataType:
     return pa.list_(sources[0])
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
 def _leaf(name: str, kind: IcebergType, stored: pa.DataType) -> pa.DataType:
     """The type of a leaf as it is stored, if its values are also those of ``kind``."""
     wanted = arrow_type(kind)
-    fits = stored == wanted or stored in _PROMOTED.get(kind.name, ())
+    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(stored):
+        # Those without a zone are UTC, as Java takes them. Files of before Iceberg have INT96.
+        return wanted if stored.unit == "ns" else stored
+    fits = (
+        stored == wanted
+        or stored in _PROMOTED.get(kind.name, ())
+        or is_narrower(stored, wanted)
+        or holds_bytes_of(stored, wanted)
+    )
     if pa.types.is_decimal(wanted) and pa.types.is_decimal128(stored):
         fits = stored.scale == wanted.scale and stored.precision <= wanted.precision
-    if pa.types.is_timestamp(wanted) and pa.types.is_timestamp(stored):
-        # Files of before Iceberg have INT96, which is always UTC, and pyarrow's nanoseconds.
-        fits = (stored.tz is None) == (wanted.tz is None) or stored.unit == "ns"
-        stored = wanted if stored.unit == "ns" else stored
     if not fits:
-        raise pa.ArrowInvalid(f"column {name} holds {stored}, but its table has {kind.name}")
+        raise OtherColumnsError(f"holds {stored} in column {name}, but its table has {kind.name}")
     return stored

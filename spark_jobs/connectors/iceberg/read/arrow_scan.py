@@ -54,7 +54,7 @@ class ArrowScan:
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
         for file in parts:
             deleted = deleted_positions(self.filesystem, file.deletes)
-            with reading_file(file.path):
+            with reading_file(file.path, self.filesystem):
                 yield from self._rows(file, deleted, probes)
 
     def _rows(

@@ -33,6 +33,7 @@ from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
+from spark_jobs.spark_reads.readable_files import is_for_spark
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -143,11 +144,11 @@ def _mapped(
 
     def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
         constants = scanned[file.ordinal].constants
-        found = _mappings(pinned, fields, file, constants)
+        metadata, found = _mappings(pinned, fields, file, constants)
         pairs = zip(fields, found, strict=True)
         if any(each.source is None and field.id in constants for field, each in pairs):
             return None
-        return found
+        return found if is_for_spark(metadata, found) else None
 
     found = in_parallel(mappings, named)
     pairs = zip(named, found, strict=True)
@@ -184,14 +185,16 @@ def _read_by_spark(
 
 def _mappings(
     pinned: PinnedTable, fields: Sequence[IcebergField], file: PlannedFile, constants: Constants
-) -> tuple[FieldMapping, ...]:
+) -> tuple[pq.FileMetaData, tuple[FieldMapping, ...]]:
+    """The footer of a file, and how it holds ``fields``."""
     with (
         reading_metadata(file.path),
         reading_file(file.path),
         pinned.storage.filesystem.open_input_file(file.path) as stream,
     ):
-        found = pq.ParquetFile(stream).schema_arrow
-        return file_mappings(fields, found, pinned.name_mapping, constants)
+        metadata = pq.ParquetFile(stream).metadata
+        found = metadata.schema.to_arrow_schema()
+        return metadata, file_mappings(fields, found, pinned.name_mapping, constants)
 
 
 def _without_deleted(

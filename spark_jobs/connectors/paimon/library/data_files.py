@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -116,12 +117,26 @@ def manifest_statistics(fields: Sequence[Any], statistics: Mapping[str, ColumnSt
     from pypaimon.manifest.schema.simple_stats import SimpleStats
     from pypaimon.table.row.generic_row import GenericRow
 
-    ordered = [statistics[field.name] for field in fields]
+    found = [(field, statistics[field.name]) for field in fields]
     return SimpleStats(
-        GenericRow([each.minimum for each in ordered], fields),
-        GenericRow([each.maximum for each in ordered], fields),
-        [each.null_count for each in ordered],
+        GenericRow([_bound(field, each.minimum) for field, each in found], fields),
+        GenericRow([_bound(field, each.maximum) for field, each in found], fields),
+        [each.null_count for _, each in found],
     )
+
+
+def _bound(field: Any, value: Any) -> Any:
+    """``value`` as a bound of ``field``; None if it is one of the file's type, and not of its own.
+
+    Other writers' files may hold texts for bytes, or times in UTC for those without a zone.
+    """
+    kind = str(field.type).upper()
+    is_binary = kind.startswith(("BYTES", "BINARY", "VARBINARY"))
+    if isinstance(value, str | bytes) and is_binary != isinstance(value, bytes):
+        return None
+    if isinstance(value, dt.datetime) and value.tzinfo is not None and "LOCAL" not in kind:
+        return None
+    return value
 
 
 def has_index(file: Any) -> bool:

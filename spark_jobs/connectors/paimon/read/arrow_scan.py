@@ -67,7 +67,7 @@ class ArrowScan:
 
     def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:
         deleted = self._deleted(file)
-        with reading_file(file.path):
+        with reading_file(file.path, self.filesystem):
             for positions, columns in scan.rows(file.path, deleted, file.row_count):
                 yield from batches_with_row_ids(columns.columns, file.ordinal, positions)
 

@@ -20,7 +20,7 @@ from spark_jobs.connectors.paimon.read.keyed_scan import KeyedScan, ScannedSecti
 from spark_jobs.connectors.paimon.read.planned_ranges import scanned_range
 from spark_jobs.connectors.paimon.read.range_scan import RangeScan, ScannedRange
 from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
-from spark_jobs.connectors.paimon.read.spark_reader import read_by_spark
+from spark_jobs.connectors.paimon.read.spark_reader import files_for_spark, read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
@@ -74,7 +74,8 @@ class PaimonScan:
         """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR become STRING.
 
         Raises:
-            NotSupportedError: a column has timestamps that Spark would round.
+            NotSupportedError: a column has timestamps that Spark would round; a file does not hold
+                what its schema says.
             CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
             InternalError: STORAGE_UNAVAILABLE.
         """
@@ -86,9 +87,11 @@ class PaimonScan:
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
         # Spark's readers of other formats have no row positions, and read files one by one.
-        parquet = [file for file in files if _is_for_spark(table, file)]
-        others = [file for file in files if not _is_for_spark(table, file)]
-        rows = read_by_spark(spark, table, parquet, columns, self._stored, self._spark_prefix)
+        parquet = [file for file in files if _is_parquet(table, file)]
+        groups = files_for_spark(table, parquet, columns, self._stored)
+        chosen = {file.ordinal for group in groups for file in group.files}
+        others = [file for file in files if file.ordinal not in chosen]
+        rows = read_by_spark(spark, table, groups, columns, self._filesystem, self._spark_prefix)
         if not others:
             return rows
         return rows.union(self._read_by_pyarrow(spark, table, others, columns, {}))
@@ -184,7 +187,7 @@ def _paths(table: PinnedTable, file: PlannedFile) -> list[str]:
     return [table.located_entries[index][0] for index in table.units[file.ordinal].files]
 
 
-def _is_for_spark(table: TableHandle, file: PlannedFile) -> bool:
+def _is_parquet(table: TableHandle, file: PlannedFile) -> bool:
     paths = _paths(pinned_table(table), file)
     return len(paths) == 1 and is_parquet(paths[0])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -14,39 +15,58 @@ from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.spark_reads.mapped_columns import ReadColumns
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 if TYPE_CHECKING:
+    import pyarrow.fs as pafs
     from pyspark.sql import SparkSession
+
+
+def files_for_spark(
+    table: TableHandle,
+    files: Sequence[PlannedFile],
+    columns: Sequence[str],
+    stored: StoredColumns,
+) -> list[ReadColumns]:
+    """How to read ``columns`` from those of ``files``, which are parquet, that Spark can read.
+
+    The driver compares the files with their schemas by ``stored``.
+
+    Raises:
+        NotSupportedError: a file does not hold what its schema says; names file and column.
+        CatalogError: DATA_FILE_UNREADABLE: a file is missing or damaged; METADATA_UNREADABLE: the
+            driver may not read it.
+        InternalError: STORAGE_UNAVAILABLE.
+    """
+    found = []
+    for group in columns_by_schema(table, files, columns):
+        paths = stored.for_spark([file.path for file in group.files], group.recorded)
+        chosen = [file for file in group.files if file.path in paths]
+        if chosen:
+            found.append(replace(group, files=chosen))
+    return found
 
 
 def read_by_spark(
     spark: SparkSession,
     table: TableHandle,
-    files: Sequence[PlannedFile],
+    groups: Sequence[ReadColumns],
     columns: Sequence[str],
-    stored: StoredColumns,
+    filesystem: pafs.FileSystem,
     prefix: str,
 ) -> DataFrame:
-    """The rows of ``files`` with ``columns`` and the row id.
+    """The rows of the files of ``groups`` with ``columns`` and the row id.
 
-    The driver compares the files with their schemas by ``stored``, and executors read deletion
-    vectors from its file system; ``prefix`` turns its paths into Spark's.
-
-    Raises:
-        CatalogError: DATA_FILE_UNREADABLE: a file is missing or damaged, or does not hold what its
-            schema says; METADATA_UNREADABLE: the driver may not read it.
-        InternalError: STORAGE_UNAVAILABLE.
+    Executors read deletion vectors from ``filesystem``; ``prefix`` turns its paths into Spark's.
     """
+    files = [file for group in groups for file in group.files]
     if not files:
         empty = spark.createDataFrame([], spark_schema(table))
         return empty.select(*map(quote, columns), row_id(F.lit(0), F.lit(0)))
-    groups = columns_by_schema(table, files, columns)
-    for group in groups:
-        stored.require([file.path for file in group.files], group.recorded)
     located = parquet_rows(spark, files, groups, prefix)
-    live = without_deleted(located, ORDINAL, POSITION, _vectors(table, files), stored.filesystem)
+    live = without_deleted(located, ORDINAL, POSITION, _vectors(table, files), filesystem)
     return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
 
 

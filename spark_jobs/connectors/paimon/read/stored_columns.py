@@ -1,4 +1,4 @@
-"""Checks that parquet files hold the columns of their schemas, before Spark reads them.
+"""Checks that parquet files hold the columns of their schemas, and whether Spark can read them.
 
 Spark's reader gives NULLs for a column or nested field that a file lacks, and converts some types
 silently: a DECIMAL becomes its unscaled digits where the schema says BIGINT. Driver only.
@@ -6,7 +6,7 @@ silently: a DECIMAL becomes its unscaled digits where the schema says BIGINT. Dr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,9 +17,19 @@ import pyarrow.parquet as pq
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.recorded_columns import require_recorded
+from spark_jobs.spark_reads.readable_files import columns_not_for_spark
 from spark_jobs.storage.parallel import in_parallel
 
-_NONE: frozenset[str] = frozenset()
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The columns of a file that were compared, and those of them that Spark does not read."""
+
+    names: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+
+_NONE = _Compared()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +40,30 @@ class StoredColumns:
     """
 
     filesystem: pafs.FileSystem
-    _compared: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False)
+    _compared: dict[str, _Compared] = field(default_factory=dict, init=False, repr=False)
 
-    def require(self, paths: Sequence[str], recorded: Sequence[pa.Field]) -> None:
-        """Check that each file holds the columns ``recorded`` of its schema.
+    def for_spark(self, paths: Sequence[str], recorded: Sequence[pa.Field]) -> Collection[str]:
+        """Those of ``paths`` whose columns Spark reads; each must hold ``recorded``, its schema's.
 
         Raises:
-            CatalogError: DATA_FILE_UNREADABLE: a file is missing or damaged, or does not hold what
-                its schema says; METADATA_UNREADABLE: the driver may not read it.
+            NotSupportedError: a file does not hold what its schema says; names file and column.
+            CatalogError: DATA_FILE_UNREADABLE: a file is missing or damaged; METADATA_UNREADABLE:
+                the driver may not read it.
             InternalError: STORAGE_UNAVAILABLE.
         """
         names = frozenset(column.name for column in recorded)
-        new = [path for path in paths if not names <= self._compared.get(path, _NONE)]
-        in_parallel(partial(self._compare, recorded), new)
-        self._compared.update(dict.fromkeys(new, names))
+        new = [path for path in paths if not names <= self._compared.get(path, _NONE).names]
+        found = in_parallel(partial(self._compare, recorded), new)
+        self._compared.update(zip(new, found, strict=True))
+        return {path for path in paths if not names & self._compared[path].others}
 
-    def _compare(self, recorded: Sequence[pa.Field], path: str) -> None:
+    def _compare(self, recorded: Sequence[pa.Field], path: str) -> _Compared:
         with (
             reading_metadata(path),
             reading_file(path),
             self.filesystem.open_input_file(path) as stream,
         ):
-            require_recorded(pq.ParquetFile(stream).schema_arrow, recorded)
+            metadata = pq.ParquetFile(stream).metadata
+            require_recorded(metadata.schema.to_arrow_schema(), recorded)
+            wanted = {each.name: each.type for each in recorded}
+            return _Compared(frozenset(wanted), columns_not_for_spark(metadata, wanted))
