@@ -20,7 +20,7 @@ class BoundExpression:
     ``kind`` is the name of Spark's class; ``attributes`` are the ids of the columns that it reads.
     ``attribute`` is the id if the node is a column, ``text`` the value if it is a string literal.
     ``type_name`` is its type as Spark writes it.
-    ``is_safe_upcast``: it is a cast that keeps the order of values and cannot fail.
+    ``is_safe_upcast``: it is a cast that cannot fail and yields no NULL.
     ``has_predicate_subquery``: it contains a subquery other than an uncorrelated scalar one.
     """
 
@@ -76,7 +76,5 @@ def _bound(spark: SparkSession, node: Any, definitions: Mapping[str, Any]) -> Bo
 
 
 def _is_safe_upcast(spark: SparkSession, cast: Any) -> bool:
-    given, wanted = cast.child().dataType(), cast.dataType()
-    to_text = wanted.simpleString() == "string"
     casts = java_class(spark, "org.apache.spark.sql.catalyst.expressions.Cast")
-    return not to_text and bool(casts.canUpCast(given, wanted))
+    return bool(casts.canUpCast(cast.child().dataType(), cast.dataType()))

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.pushed_filters import READER_SETTINGS
+
 
 def meaningful_settings(session_time_zone: str) -> dict[str, str]:
     """The settings under which every statement runs."""
@@ -28,6 +30,7 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
         "spark.sql.execution.arrow.useLargeVarTypes": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",
+        **READER_SETTINGS,
     }
 
 

@@ -33,6 +33,7 @@ from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.engine.source.spark_written import spark_can_write, written_by_spark
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.pushed_filters import decided_by_rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.paths import escape_glob
 from spark_jobs.storage.files import make_folder
@@ -184,7 +185,8 @@ def _read(
         return read_files(spark, storage.filesystem, files, schema)
     # All files have dates of the proleptic Gregorian calendar, but those of pyarrow do not say so.
     reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
-    return reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
+    paths = [escape_glob(f"{storage.uri}/{name}") for name in names]
+    return decided_by_rows(reader.parquet(*paths))
 
 
 def _nullable(kind: DataType) -> DataType:

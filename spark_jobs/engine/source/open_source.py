@@ -13,7 +13,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.analysis.analyzer import declared_types
-from spark_jobs.engine.analysis.catalyst import view_columns
+from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.runtime.older_spark import error_condition
@@ -24,6 +24,7 @@ from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.pushed_filters import decided_by_rows, leave_all_to_rows
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def _open(
         return _open_files(spark, source, connector)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
+        if reads_beside_views(frame):
+            leave_all_to_rows(spark)
         if any(table.opaque_columns for table in pinned.values()):
             refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
         return OpenSource(frame, is_pinned=False)
@@ -125,7 +128,7 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
         rebase = footers.calendar_options(source)
         if rebase:
             frame = _read_by_spark(spark, source, rebase)
-    frame = padded(frame, declared_lengths(source))
+    frame = padded(decided_by_rows(frame), declared_lengths(source))
     return OpenSource(
         frame, is_pinned=False, files=source, location=location, listed=listed, footers=footers
     )

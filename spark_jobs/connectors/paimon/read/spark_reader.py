@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -43,9 +44,11 @@ def read_by_spark(
         empty = spark.createDataFrame([], spark_schema(table))
         return empty.select(*map(quote, columns), row_id(F.lit(0), F.lit(0)))
     groups = columns_by_schema(table, files, columns)
+    read = []
     for group in groups:
-        stored.require([file.path for file in group.files], group.recorded)
-    located = parquet_rows(spark, files, groups, prefix)
+        exact = stored.require([file.path for file in group.files], group.recorded)
+        read.append(replace(group, exact=exact))
+    located = parquet_rows(spark, files, read, prefix)
     live = without_deleted(located, ORDINAL, POSITION, _vectors(table, files), stored.filesystem)
     return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
 

@@ -31,9 +31,13 @@ class StoredColumns:
 
     filesystem: pafs.FileSystem
     _compared: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False)
+    _with_other_units: set[str] = field(default_factory=set, init=False, repr=False)
 
-    def require(self, paths: Sequence[str], recorded: Sequence[pa.Field]) -> None:
+    def require(self, paths: Sequence[str], recorded: Sequence[pa.Field]) -> frozenset[str]:
         """Check that each file holds the columns ``recorded`` of its schema.
+
+        Returns those that all files so far store as they are recorded, also in the unit of times,
+        which writers choose.
 
         Raises:
             CatalogError: DATA_FILE_UNREADABLE: a file is missing or damaged, or does not hold what
@@ -44,6 +48,7 @@ class StoredColumns:
         new = [path for path in paths if not names <= self._compared.get(path, _NONE)]
         in_parallel(partial(self._compare, recorded), new)
         self._compared.update(dict.fromkeys(new, names))
+        return names - self._with_other_units
 
     def _compare(self, recorded: Sequence[pa.Field], path: str) -> None:
         with (
@@ -51,4 +56,8 @@ class StoredColumns:
             reading_file(path),
             self.filesystem.open_input_file(path) as stream,
         ):
-            require_recorded(pq.ParquetFile(stream).schema_arrow, recorded)
+            found = pq.ParquetFile(stream).schema_arrow
+            require_recorded(found, recorded)
+        for each in recorded:
+            if pa.types.is_timestamp(each.type) and found.field(each.name).type != each.type:
+                self._with_other_units.add(each.name)
