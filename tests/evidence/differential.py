@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -15,6 +16,7 @@ from pyspark.sql.types import StructType
 from spark_jobs.contract.request import FileSource
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import open_source
+from spark_jobs.errors import JobError
 from tests.evidence.columns import ALL
 from tests.evidence.layouts import Layout, all_rows
 from tests.evidence.readers import Reader, SourceReader, TableReader
@@ -115,18 +117,24 @@ def compare(
     """Compare the answers of all readers to all conditions of ``wanted``."""
     for name, reader in by_name.items():
         for some in _batches(list(wanted), _AT_ONCE):
-            for condition, ids in _found(reader, some):
-                tally.compare(f"{kind} by {name}", condition, wanted[condition], ids)
+            where = f"{kind} by {name}"
+            for condition, ids in _found(reader, some, where, tally):
+                tally.compare(where, condition, wanted[condition], ids)
 
 
-def _found(reader: Reader, conditions: Sequence[str]) -> Iterator[tuple[str, list[int]]]:
+def _found(
+    reader: Reader, conditions: Sequence[str], where: str, tally: Tally
+) -> Iterator[tuple[str, list[int]]]:
     """The ids of each condition's rows, all in one job."""
-    dropped, frames = [], []
-    for number, each in enumerate(conditions):
-        gone, frame = reader.rows(each)
-        dropped.append(gone)
-        frames.append(frame.select(F.lit(number).alias("number"), "id"))
+    dropped, frames = {}, []
+    for each in conditions:
+        try:
+            gone, frame = reader.rows(each)
+        except (JobError, PySparkException) as error:
+            tally.failures.append(f"{where}: {each}: {str(error)[:300]}")
+            continue
+        dropped[each] = gone
+        frames.append(frame.select(F.lit(each).alias("condition"), "id"))
     rows = functools.reduce(DataFrame.union, frames).collect()
-    for number, each in enumerate(conditions):
-        read = [row["id"] for row in rows if row["number"] == number]
-        yield each, [*read, *dropped[number]]
+    for each, gone in dropped.items():
+        yield each, [*(row["id"] for row in rows if row["condition"] == each), *gone]

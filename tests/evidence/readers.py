@@ -65,7 +65,8 @@ class TableReader:
         merge = analyze_filtered(self.spark, DeleteSpec("t", condition), self.table)
         pruning = Pruning(self.spark, merge, None, None, StatementTime(self.spark))
         needed = pruning.needed(self.files)
-        columns = sorted({"id", *merge.on.target_columns})
+        (where,) = merge.read_set.on_predicates
+        columns = sorted({"id", *where.target_columns})
         found = self.scan.read(self.spark, self.table, needed.scanned, columns)
         found = found.select(*map(quote, columns)).alias("t").where(condition).select("id")
         dropped = frozenset().union(*(self.ids[file.ordinal] for file in needed.dropped))
