@@ -17,6 +17,7 @@ from pathlib import Path
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from tests.evidence.differential import KINDS, Tally, compare, expected, readers
 from tests.evidence.predicates import predicates
+from tests.evidence.statements import STATEMENT_TABLES, run_statements
 from tests.support.spark_session import local_session
 
 
@@ -44,10 +45,13 @@ def main() -> int:
                 some = conditions[start : start + 20]
                 compare(kind, made, expected(spark, some), tally)
                 start += len(some)
+            if kind in STATEMENT_TABLES:
+                run_statements(spark, kind, Path(folder) / f"{kind}-statements", tally)
             print(f"{kind}: {start} conditions", flush=True)
             for each in tally.failures[known:]:
                 print(each, flush=True)
-    print(f"{tally.combinations} combinations, {len(tally.failures)} differ")
+    told = f"{tally.combinations} combinations and {tally.statements} statements"
+    print(f"{told}, {len(tally.failures)} differ")
     return int(bool(tally.failures))
 
 

@@ -35,6 +35,7 @@ class Tally:
     """How many combinations of condition, layout, kind and reader agreed, and which did not."""
 
     combinations: int = 0
+    statements: int = 0
     failures: list[str] = field(default_factory=list)
 
     def compare(
