@@ -16,7 +16,7 @@ _OTHERS: Final = {
     "DOUBLE": ("0", "5", "float('NaN')", "CAST(NULL AS DOUBLE)", "'NaN'", "0.0BD"),
     "FLOAT": ("0", "5", "double('NaN')", "double('-0.0')"),
     "DECIMAL(9, 2)": ("0.001BD", "-9999999.991BD", "1", "0.0D"),
-    "STRING": ("7", "NULL"),
+    "STRING": ("NULL",),
     "DATE": ("TIMESTAMP'1970-01-01 00:00:00.000001Z'", "'1970-01-01'"),
     "TIMESTAMP": (
         "DATE'1970-01-01'",
