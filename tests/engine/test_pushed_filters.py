@@ -26,6 +26,7 @@ _CARELESS = {
 
 @pytest.fixture
 def connector(spark: SparkSession, tmp_path: Path) -> Iterator[Connector]:
+    (tmp_path / "warehouse").mkdir()
     harness = FolderHarness(spark, tmp_path / "warehouse", partitioned=False)
     with fixed_settings(spark, _CARELESS), fixed_settings(spark, meaningful_settings("UTC")):
         yield harness.connector

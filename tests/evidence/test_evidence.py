@@ -16,7 +16,7 @@ from tests.evidence.statements import CORE, STATEMENT_TABLES, run_statements
 from tests.evidence.tables import TABLES
 from tests.support.turns import part
 
-_PARTS: Final = 60
+_PARTS: Final = 240
 
 
 def _chosen(kinds: tuple[str, ...]) -> str:
@@ -37,7 +37,7 @@ def test_conditions_by_every_reader(spark: SparkSession, tmp_path: Path, kind: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", STATEMENT_TABLES)
+@pytest.mark.parametrize("kind", [_chosen(STATEMENT_TABLES)])
 def test_whole_statements(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     conditions, columns = CORE[part(_PARTS) % 5 :: 5], COLUMNS[part(_PARTS) % 7 :: 7]
     tally = Tally()
