@@ -39,20 +39,26 @@ def main() -> int:
     ):
         for number, kind in enumerate(kinds, start=1):
             made = readers(spark, kind, Path(folder) / kind)
-            start, known = 0, len(tally.failures)
-            wanted_here = parsed.combinations * number // len(kinds)
+            start, wanted_here = 0, parsed.combinations * number // len(kinds)
             while tally.combinations < wanted_here and start < len(conditions):
                 some = conditions[start : start + 20]
                 compare(kind, made, expected(spark, some), tally)
                 start += len(some)
+                _tell(kind, tally)
             if kind in STATEMENT_TABLES:
                 run_statements(spark, kind, Path(folder) / f"{kind}-statements", tally)
-            print(f"{kind}: {start} conditions", flush=True)
-            for each in tally.failures[known:]:
-                print(each, flush=True)
+                _tell(kind, tally)
     told = f"{tally.combinations} combinations and {tally.statements} statements"
     print(f"{told}, {len(tally.failures)} differ")
     return int(bool(tally.failures))
+
+
+def _tell(kind: str, tally: Tally) -> None:
+    """Print how far the run is, and what differed since the last time."""
+    print(f"{kind}: {tally.combinations} combinations, {tally.statements} statements", flush=True)
+    for each in tally.failures[tally.told :]:
+        print(each, flush=True)
+    tally.told = len(tally.failures)
 
 
 if __name__ == "__main__":

@@ -34,10 +34,14 @@ _TEMPORAL = re.compile(r"t\.`?(d|ts|tm|tn)\b")
 
 @dataclass
 class Tally:
-    """How many combinations of condition, layout, kind and reader agreed, and which did not."""
+    """How many combinations of condition, layout, kind and reader agreed, and which did not.
+
+    ``told``: how many failures have been printed.
+    """
 
     combinations: int = 0
     statements: int = 0
+    told: int = 0
     failures: list[str] = field(default_factory=list)
 
     def compare(
