@@ -79,6 +79,11 @@ test-property: setup ## Run N=… random statements, from SEED=… or from the f
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLAN),--plan $(PLAN)) \
 		$(if $(OTHERS),--others $(OTHERS))
 
+.PHONY: test-evidence
+test-evidence: setup ## Compare N=… conditions by every reader of files with rows, from SEED=… on (KINDS=…)
+	@$(SPARK_VENV)/bin/python -W ignore -m tests.evidence --combinations $(or $(N),20000) \
+		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS))
+
 .PHONY: test-histories
 test-histories: setup ## Let three engines change N=… Iceberg tables in turn, STEPS=… times, from SEED=… on
 	@$(SPARK_VENV)/bin/python -W ignore -m tests.connectors.iceberg.histories \

@@ -39,15 +39,8 @@ class KeyProbe:
         """The type of the values, and of the columns to probe."""
         return self._values.type
 
-    def may_be_within(self, minimum: object, maximum: object) -> bool:
-        """False if no value lies between the bounds, both inclusive."""
-        if not self._is_numeric:
-            return True
-        try:
-            low, high = _numbers(pa.array([minimum, maximum], self._values.type))
-        except (OverflowError, pa.ArrowInvalid):
-            # Bounds of a column with unsigned numbers, which has values that the type lacks.
-            return True
+    def may_be_within(self, low: int, high: int) -> bool:
+        """False if none of the values, integers or dates, lies between the bounds, inclusive."""
         first = np.searchsorted(self._numbers, low)
         return bool(first < len(self._numbers) and self._numbers[first] <= high)
 

@@ -21,24 +21,30 @@ from spark_jobs.spi.tables import PlannedFile
 class ReadColumns:
     """Files with the same columns: what Spark reads from them, and the table's columns from it.
 
-    ``recorded`` are the columns of the files from which ``columns`` are made.
+    ``recorded`` are the columns of the files from which ``columns`` are made; ``exact`` names those
+    that are known to be stored as they are recorded.
     """
 
     files: Sequence[PlannedFile]
     recorded: Sequence[pa.Field]
     schema: str | StructType
     columns: Sequence[SparkColumn]
+    exact: frozenset[str] = frozenset()
 
 
 def mapped_columns(files: Sequence[PlannedFile], mappings: Sequence[FieldMapping]) -> ReadColumns:
-    """How to read the columns that ``mappings`` lead to, in that order, from ``files``."""
+    """How to read the columns that ``mappings`` lead to, in that order, from ``files``.
+
+    Their sources are the fields of the files.
+    """
     recorded = recorded_columns(mappings)
     schema = StructType([StructField(each.name, _spark_type(each.type)) for each in recorded])
     columns = [
         _value(each, None if each.source is None else F.col(quote(each.source.name)))
         for each in mappings
     ]
-    return ReadColumns(files, recorded, schema, columns)
+    exact = frozenset(each.name for each in recorded)
+    return ReadColumns(files, recorded, schema, columns, exact)
 
 
 def _value(mapping: FieldMapping, source: SparkColumn | None) -> SparkColumn:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +16,7 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, to_marker
+from spark_jobs.pushed_filters import read_column
 from spark_jobs.spark_reads.mapped_columns import ReadColumns
 from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.paths import escape_glob
@@ -77,11 +79,19 @@ def _rows(spark: SparkSession, group: ReadColumns, prefix: str) -> DataFrame:
     _require_planned(FileIndex.of(raw), group.files)
     # Not by the name _metadata, because a table column may have that name too.
     metadata = _metadata_column(raw)
-    return raw.select(
-        *group.columns,
-        metadata["file_name"].alias(_NAME),
-        metadata["row_index"].alias(POSITION),
+    read = [
+        read_column(raw.schema[each.name], has_microseconds=_has_microseconds(group, each))
+        for each in group.recorded
+    ]
+    stored = raw.select(
+        *read, metadata["file_name"].alias(_NAME), metadata["row_index"].alias(POSITION)
     )
+    return stored.select(*group.columns, _NAME, POSITION)
+
+
+def _has_microseconds(group: ReadColumns, field: pa.Field) -> bool:
+    is_exact = field.name in group.exact
+    return is_exact and bool(pa.types.is_timestamp(field.type)) and field.type.unit == "us"
 
 
 def _require_planned(listed: FileIndex, files: Sequence[PlannedFile]) -> None:

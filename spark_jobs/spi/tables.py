@@ -123,6 +123,16 @@ class ColumnRange:
         nulls = other.null_count if self.null_count is None else self.null_count
         return ColumnRange(max(lows, default=None), min(highs, default=None), nulls)
 
+    def believed(self, row_count: int) -> ColumnRange:
+        """Itself, or nothing if it contradicts itself or the number of rows."""
+        low, high, nulls = self.minimum, self.maximum, self.null_count
+        is_reversed = low is not None and high is not None and not low <= high
+        is_miscounted = nulls is not None and not 0 <= nulls <= row_count
+        is_empty = nulls == row_count and (low is not None or high is not None)
+        if is_reversed or is_miscounted or is_empty:
+            return ColumnRange(None, None, None)
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
@@ -146,6 +156,11 @@ class PlannedFile:
     deleted_row_count: int = 0
     has_exact_count: bool = True
     records_deletes: bool = False
+
+    def known(self, column: str) -> ColumnRange:
+        """What statistics prove of a column; nothing if there are none, or impossible ones."""
+        found = self.ranges.get(column)
+        return ColumnRange(None, None, None) if found is None else found.believed(self.row_count)
 
     @property
     def live_row_count(self) -> int:

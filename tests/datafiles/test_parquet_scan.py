@@ -144,3 +144,21 @@ def test_decimals_behind_an_offset() -> None:
         Decimal("-0.2"),
         Decimal("25.6"),
     ]
+
+
+def test_impossible_bounds_leave_out_nothing(tmp_path: Path) -> None:
+    least, most = 0x1111111111111111, 0x2222222222222222
+    path = tmp_path / "file.parquet"
+    rows = pa.table({"id": pa.array([least, most], pa.int64())})
+    pq.write_table(rows, path, use_dictionary=False)
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[start:].replace(b"\x11" * 8, b"\x33" * 8)
+    footer = footer.replace(b"\x22" * 8, b"\x11" * 8).replace(b"\x33" * 8, b"\x22" * 8)
+    path.write_bytes(data[:start] + footer)
+    bounds = pq.read_metadata(path).row_group(0).column(0).statistics
+    assert (bounds.min, bounds.max) == (most, least)
+
+    positions, _ = scanned(str(path), rows.schema, {"id": ascending([least], pa.int64())})
+
+    assert positions == [0]

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -54,6 +55,8 @@ def truths(spark: SparkSession, where: str, files: list[PlannedFile]) -> list[Fi
         )
         return conditions.truth(merge.read_set.on_predicates)
 
+
+COLLATED = pytest.mark.skipif(spark_version < "4", reason="Spark 3.5 has no collations")
 
 MAY, MUST, NEVER = FileTruth(True, False), FileTruth(True, True), FileTruth(False, False)
 
@@ -114,6 +117,19 @@ JANUARY = file(d=(dt.date(2024, 1, 1), dt.date(2024, 1, 31), 0))
         ("i = 0", file(i=(1, None, 0)), NEVER),
         ("i > 9", file(i=(None, 5, None)), NEVER),
         ("i + 1 = 9", ONE_TO_FIVE, MAY),
+        # What contradicts itself proves nothing.
+        ("i > 0", file(i=(5, 1, 0)), MAY),
+        ("i > 9", file(i=(5, 1, 0)), MAY),
+        ("i > 9", file(i=(1, 5, 11)), MAY),
+        ("i > 0", file(i=(1, 5, -1)), MAY),
+        ("i IS NULL", file(i=(1, 5, -1)), MAY),
+        ("i IS NOT NULL", file(i=(1, 5, 10)), MAY),
+        # Another order than that of bounds.
+        pytest.param("s <= 'b' COLLATE UTF8_LCASE", file(s=("B", "C", 0)), MAY, marks=COLLATED),
+        pytest.param("s > 'b' COLLATE UTF8_LCASE", file(s=("C", "D", 0)), MAY, marks=COLLATED),
+        pytest.param("s = 'B' COLLATE UTF8_LCASE", file(s=("a", "c", 0)), MAY, marks=COLLATED),
+        pytest.param("s IN ('B' COLLATE UTF8_LCASE)", file(s=("a", "c", 0)), MAY, marks=COLLATED),
+        pytest.param("p = 'A' COLLATE UTF8_LCASE", file(), MUST, marks=COLLATED),
         ("f = 9", file(f=(1.0, 5.0, 0)), MAY),
         ("f <= 9", file(f=(1.0, 5.0, 0)), MAY),
         ("st.x = 9", file(st=(1, 5, 0)), MAY),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
 
 from tests.oracle.expressions import Side
+
+HAS_COLLATIONS: Final = int(version("pyspark").split(".")[0]) >= 4
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,14 @@ class Spark:
     def null_safe_equal(self, left: str, right: str) -> str:
         return f"({left} <=> {right})"
 
+    def moment(self, value: dt.datetime) -> str:
+        return f"TIMESTAMP_NTZ '{value.isoformat(' ')}'"
+
+    def ignoring_case(self, left: str, operator: str, right: str) -> str:
+        if not HAS_COLLATIONS:
+            return f"(lower({left}) {operator} lower({right}))"
+        return f"({left} {operator} {right} COLLATE UTF8_LCASE)"
+
 
 @dataclass(frozen=True)
 class DuckDb:
@@ -59,3 +72,9 @@ class DuckDb:
 
     def null_safe_equal(self, left: str, right: str) -> str:
         return f"({left} IS NOT DISTINCT FROM {right})"
+
+    def moment(self, value: dt.datetime) -> str:
+        return f"TIMESTAMP '{value.isoformat(' ')}'"
+
+    def ignoring_case(self, left: str, operator: str, right: str) -> str:
+        return f"(lower({left}) {operator} lower({right}))"

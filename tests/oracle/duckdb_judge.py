@@ -110,7 +110,8 @@ def _create(
     rows: Sequence[Row],
 ) -> None:
     definitions = ", ".join(
-        f'"{column.name}" {column.type}{"" if column.nullable else " NOT NULL"}'
+        f'"{column.name}" {column.type.removesuffix("_NTZ")}'
+        f"{'' if column.nullable else ' NOT NULL'}"
         for column in columns
     )
     connection.execute(f"CREATE TABLE {name} ({definitions})")

@@ -1,24 +1,28 @@
 """A small expression grammar with two readings that provably agree: SQL text and Python.
 
 Types: ``int`` (INT and BIGINT columns; all arithmetic stays within INT, which ``evaluate`` checks),
-``string``, ``date``, ``boolean``. NULL is None. Left out is everything whose result depends on the
-engine: division, overflow, implicit casts, collations, floats, functions of the session.
+``string``, ``date``, ``boolean``, and those that are only compared: ``double``, whose NaN equals
+itself and is above every number, ``decimal`` and ``timestamp`` (without a zone). NULL is None. Left
+out is everything whose result depends on the engine: division, overflow, implicit casts, functions
+of the session, and any collation but one that ignores the case.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, Protocol
 
-Value = int | str | dt.date | bool | None
+Value = int | float | Decimal | str | dt.date | dt.datetime | bool | None
 Row = Mapping[str, Value]
 Side = Literal["t", "s"]
 # What an expression is evaluated on: the row "t" of the target and the row "s" of the source, where
 # they are seen, and "rows", all rows of the source, where a subquery may read them.
 Sides = Mapping[str, Any]
-Type = Literal["int", "string", "date", "boolean"]
+Type = Literal["int", "string", "date", "boolean", "double", "decimal", "timestamp"]
 
 INT_RANGE = range(-(2**31), 2**31)
 _NAMES: dict[Type, str] = {
@@ -26,6 +30,9 @@ _NAMES: dict[Type, str] = {
     "string": "STRING",
     "date": "DATE",
     "boolean": "BOOLEAN",
+    "double": "DOUBLE",
+    "decimal": "DECIMAL(18, 2)",
+    "timestamp": "TIMESTAMP_NTZ",
 }
 
 
@@ -50,6 +57,14 @@ class Dialect(Protocol):
 
     def null_safe_equal(self, left: str, right: str) -> str:
         """Equality for which NULL equals NULL."""
+        ...
+
+    def moment(self, value: dt.datetime) -> str:
+        """A literal of a timestamp without a zone."""
+        ...
+
+    def ignoring_case(self, left: str, operator: str, right: str) -> str:
+        """A comparison of two strings in small letters."""
         ...
 
 
@@ -92,8 +107,12 @@ class Constant:
             return f"CAST(NULL AS {_NAMES[self.type]})"
         if isinstance(self.value, bool):
             return str(self.value).upper()
+        if isinstance(self.value, dt.datetime):
+            return dialect.moment(self.value)
         if isinstance(self.value, dt.date):
             return f"DATE '{self.value.isoformat()}'"
+        if isinstance(self.value, float | Decimal):
+            return f"CAST('{self.value}' AS {_NAMES[self.type]})"
         if isinstance(self.value, int):
             return str(self.value) if self.value >= 0 else f"({self.value})"
         return dialect.string(self.value)
@@ -157,17 +176,47 @@ class Compare:
     def evaluate(self, sides: Sides) -> Value:
         left, right = self.left.evaluate(sides), self.right.evaluate(sides)
         if self.operator == "<=>":
-            return left == right
+            return _rank(left) == _rank(right)
         if left is None or right is None:
             return None
         assert type(left) is type(right)
         return _compare(self.operator, left, right)
 
 
+@dataclass(frozen=True)
+class CompareIgnoringCase:
+    """A comparison of two strings by their small letters; NULL when one is NULL."""
+
+    operator: Literal["=", "<>", "<", "<=", ">", ">="]
+    left: Expression
+    right: Expression
+
+    def to_sql(self, dialect: Dialect) -> str:
+        left, right = self.left.to_sql(dialect), self.right.to_sql(dialect)
+        return dialect.ignoring_case(left, self.operator, right)
+
+    def evaluate(self, sides: Sides) -> Value:
+        left, right = self.left.evaluate(sides), self.right.evaluate(sides)
+        if left is None or right is None:
+            return None
+        return _compare(self.operator, str(left).lower(), str(right).lower())
+
+
+def _rank(value: Value) -> Any:
+    """What compares as ``value`` does: NaN equals itself and comes last."""
+    if isinstance(value, float):
+        return (True, 0.0) if math.isnan(value) else (False, value)
+    return value
+
+
+def _is_among(value: Value, items: Sequence[Value]) -> bool:
+    return _rank(value) in list(map(_rank, items))
+
+
 def _compare(operator: str, left: Value, right: Value) -> bool:
     # UTF-8 byte order, the engines' order of strings, is the order of code points, Python's.
-    less = left < right  # type: ignore[operator]
-    equal = left == right
+    less = _rank(left) < _rank(right)
+    equal = _rank(left) == _rank(right)
     return {
         "=": equal,
         "<>": not equal,
@@ -256,7 +305,7 @@ class In:
         items = [item.evaluate(sides) for item in self.items]
         if value is None:
             return None
-        if value in items:
+        if _is_among(value, items):
             return True
         return None if None in items else False
 
@@ -317,7 +366,7 @@ class InSource:
             return False
         if value is None:
             return None
-        if value in items:
+        if _is_among(value, items):
             return True
         return None if None in items else False
 

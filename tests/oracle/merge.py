@@ -20,7 +20,9 @@ KEY_CHANGED = "KEY_CHANGED"
 DUPLICATE_KEY = "DUPLICATE_KEY_INSERT"
 
 When = Literal["matched", "not_matched", "not_matched_by_source"]
-ColumnType = Literal["INT", "BIGINT", "STRING", "DATE", "BOOLEAN"]
+ColumnType = Literal[
+    "INT", "BIGINT", "STRING", "DATE", "BOOLEAN", "DOUBLE", "DECIMAL(18, 2)", "TIMESTAMP_NTZ"
+]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ _WITHOUT_KEY = (*BUILT, FOLDER)
 FORMS: list[Form] = ["builder", "builder", "sql", "noisy sql"]
 STATEMENTS_PER_TABLE = 3
 BIG = TableColumn("big", "BIGINT")
-_MERGE_SHARE = 0.6
+MERGE_SHARE = 0.6
 _KEYS = 40
 _NULL_SHARE = 0.2
 _SPOILED_SHARES = {UpdateTable: 0.3, DeleteFrom: 0.08}
@@ -91,7 +91,7 @@ def kind_of(seed: int) -> TableKind:
 
 
 def random_chain(
-    seed: int, kind: TableKind | None = None, *, merge_share: float = _MERGE_SHARE
+    seed: int, kind: TableKind | None = None, *, merge_share: float = MERGE_SHARE
 ) -> Chain:
     """The table and the statements of a seed; ``kind`` None: the table has the seed's kind.
 
@@ -172,7 +172,7 @@ def _insert_step(chance: random.Random, table: Table) -> Step:
 
 
 def _step(
-    chance: random.Random, target: tuple[TableColumn, ...], merge_share: float = _MERGE_SHARE
+    chance: random.Random, target: tuple[TableColumn, ...], merge_share: float = MERGE_SHARE
 ) -> Step:
     columns = [TableColumn(column.name, column.type) for column in target if column.name != "id"]
     key = TableColumn("id", chance.choice(["INT", "INT", "INT", "BIGINT"]))

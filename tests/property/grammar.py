@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import get_args
 
 from tests.oracle.expressions import (
@@ -34,6 +36,21 @@ VALUES: dict[Type, list[Value]] = {
     "string": ["a", "b", "B", "", "a b", "o'k", "é\\", "x=y/z"],
     "date": [dt.date(2024, 1, 31), dt.date(2024, 2, 1), dt.date(1969, 12, 31)],
     "boolean": [True, False],
+    # These are compared, never computed: NaN, two zeros, the last digits.
+    "double": [math.nan, -0.0, 0.0, math.inf, -math.inf, 5.0, -1.5],
+    "decimal": [
+        Decimal("9999999999999999.99"),
+        Decimal("-0.01"),
+        Decimal("0.00"),
+        Decimal("-9999999999999999.99"),
+    ],
+    "timestamp": [
+        dt.datetime.fromisoformat("1970-01-01"),
+        dt.datetime.fromisoformat("1970-01-01 00:00:00.000001"),
+        dt.datetime.fromisoformat("1969-12-31 23:59:59.999999"),
+        dt.datetime.fromisoformat("2024-03-31 02:30"),
+        dt.datetime.fromisoformat("1600-02-29"),
+    ],
 }
 TYPES: dict[ColumnType, Type] = {
     "INT": "int",
@@ -41,6 +58,9 @@ TYPES: dict[ColumnType, Type] = {
     "STRING": "string",
     "DATE": "date",
     "BOOLEAN": "boolean",
+    "DOUBLE": "double",
+    "DECIMAL(18, 2)": "decimal",
+    "TIMESTAMP_NTZ": "timestamp",
 }
 BEYOND_INT = 3_000_000_000
 _COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "<=>"]

@@ -25,6 +25,9 @@ _ARROW = {
     "STRING": pa.string(),
     "DATE": pa.date32(),
     "BOOLEAN": pa.bool_(),
+    "DOUBLE": pa.float64(),
+    "DECIMAL(18, 2)": pa.decimal128(18, 2),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
 }
 DATABASE = "db"
 # A column that statements join on, and sometimes assign: then rows change their bucket.

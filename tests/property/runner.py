@@ -17,8 +17,9 @@ from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.oracle.merge import Merge, Outcome, multiset
 from tests.oracle.statements import Statement, apply
-from tests.property.cases import Chain, Step, Table, random_chain
+from tests.property.cases import Chain, Step, Table
 from tests.property.census import Census, features
+from tests.property.edges import edged_chain
 from tests.property.evolving import evolving_chain, may_be_refused, may_store_nothing
 from tests.property.folder_tables import FolderTable
 from tests.property.iceberg_tables import IcebergTable
@@ -83,9 +84,9 @@ class Runner:
         """Run the chain of a seed and count what it met; a failure comes with a small chain."""
         kind = self.kinds[seed % len(self.kinds)] if self.kinds else None
         if self.plan is not None:
-            chain = planned_chain(random_chain(seed, kind, merge_share=1), self.plan)
+            chain = planned_chain(edged_chain(seed, kind, merge_share=1), self.plan)
         else:
-            chain = random_chain(seed, kind)
+            chain = edged_chain(seed, kind)
         if chain.table.kind.evolves_columns:
             chain = evolving_chain(chain, seed)
         self.census.seeds.append(seed)

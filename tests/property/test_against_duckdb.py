@@ -11,7 +11,8 @@ from tests.oracle import duckdb_judge
 from tests.oracle.expressions import Row
 from tests.oracle.merge import DUPLICATE_KEY, KEY_CHANGED, Merge, Outcome, TableColumn, multiset
 from tests.oracle.statements import InsertRows, apply
-from tests.property.cases import Step, Table, random_chain
+from tests.property.cases import Step, Table
+from tests.property.edges import edged_chain
 from tests.property.grammar import BEYOND_INT
 
 KEY_ERRORS = {DUPLICATE_KEY, KEY_CHANGED}
@@ -21,7 +22,7 @@ _ERRORS = (duckdb.BinderException, duckdb.ConstraintException, duckdb.Conversion
 def test_random_statements() -> None:
     compared: list[Outcome] = []
     for seed in range(180):
-        chain = random_chain(seed)
+        chain = edged_chain(seed)
         rows: Sequence[Row] = chain.table.rows
         for step in chain.steps:
             source = _without_second_matches(step, rows)
@@ -73,4 +74,12 @@ def _compare(
             duckdb_judge.run(*arguments)
     else:
         judged = duckdb_judge.run(*arguments)
-        assert multiset(judged, table.columns) == multiset(outcome.rows, table.columns)
+        found, expected = (
+            multiset(map(_one_zero, r), table.columns) for r in (judged, outcome.rows)
+        )
+        assert found == expected
+
+
+def _one_zero(row: Row) -> Row:
+    # DuckDB takes an equal value for the same one, and may keep the other zero.
+    return {name: 0.0 if value == 0.0 else value for name, value in row.items()}

@@ -86,14 +86,17 @@ class PartitionField:
         return self._plain(value)
 
     def may_lie(self, value: Any, low: bytes | None, high: bytes | None) -> bool:
-        """Whether a value of ``parsed`` can lie between two bounds of a manifest, inclusive."""
+        """Whether a value of ``parsed`` can lie between two bounds of a manifest, inclusive.
+
+        Bounds that are impossible say nothing.
+        """
         wanted = self._bound(value)
         if wanted is None or not low or not high:
             return True
         if isinstance(wanted, int):
             lowest, highest = (int.from_bytes(each, "little", signed=True) for each in (low, high))
-            return lowest <= wanted <= highest
-        return low <= wanted <= high
+            return lowest <= wanted <= highest or lowest > highest
+        return low <= wanted <= high or low > high
 
     def _bound(self, value: Any) -> int | bytes | None:
         """The value as bounds have it; None: its bounds are not compared."""

@@ -84,6 +84,9 @@ class PaimonPartitionFilter:
             # Nothing but NULLs, or no statistics: then neither is known.
             if lowest[index] is None or highest[index] is None:
                 continue
+            # Bounds of floating point leave out NaN, or are it; impossible ones say nothing.
+            if isinstance(value, float) or lowest[index] > highest[index]:
+                continue
             if not lowest[index] <= value <= highest[index]:
                 return False
         return True

@@ -15,6 +15,7 @@ from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
 from spark_jobs.datafiles.parquet.options import low_cardinality_columns
 from spark_jobs.datafiles.parquet.stored_values import as_stored, logical
 from spark_jobs.datafiles.recorded_columns import require_recorded
+from spark_jobs.spi.tables import ColumnRange
 
 # What pyarrow holds of a column while it decodes it step by step: a page and a dictionary.
 _READER_BYTES: Final = 1024 * 1024
@@ -59,9 +60,12 @@ class RowGroup:
         """False if the statistics of a column without nested fields exclude all values."""
         (leaf, *_) = self._leaves(name)
         statistics = self._metadata.column(leaf).statistics
-        if statistics is None or not statistics.has_min_max:
+        kind = self._file.schema_arrow.field(name).type
+        if statistics is None or not statistics.has_min_max or not _are_numbers(kind, probe.type):
             return True
-        return probe.may_be_within(statistics.min, statistics.max)
+        nulls = statistics.null_count if statistics.has_null_count else None
+        known = ColumnRange(statistics.min_raw, statistics.max_raw, nulls).believed(self.row_count)
+        return known.minimum is None or probe.may_be_within(known.minimum, known.maximum)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column for all rows, as decoded."""
@@ -147,6 +151,13 @@ def _leaves(schema: pa.Schema, name: str) -> range:
             return range(start, start + count)
         start += count
     raise pa.ArrowInvalid(f"it has no column {name}")
+
+
+def _are_numbers(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column's bounds, as they are stored, are the numbers of wanted values."""
+    if pa.types.is_date32(wanted):
+        return bool(pa.types.is_date32(stored))
+    return bool(pa.types.is_signed_integer(stored) and pa.types.is_signed_integer(wanted))
 
 
 def _leaf_count(kind: pa.DataType) -> int:

@@ -121,7 +121,5 @@ def _bound(spark: SparkSession, node: Any, definitions: Mapping[str, Any]) -> Bo
 
 
 def _is_safe_upcast(spark: SparkSession, cast: Any) -> bool:
-    given, wanted = cast.child().dataType(), cast.dataType()
-    to_text = wanted.simpleString() == "string"
     casts = java_class(spark, "org.apache.spark.sql.catalyst.expressions.Cast")
-    return not to_text and bool(casts.canUpCast(given, wanted))
+    return bool(casts.canUpCast(cast.child().dataType(), cast.dataType()))

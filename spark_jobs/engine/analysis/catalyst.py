@@ -113,6 +113,21 @@ def view_columns(frame: DataFrame) -> dict[str, frozenset[str]]:
     return _columns_by_view(views, used)
 
 
+def reads_beside_views(frame: DataFrame) -> bool:
+    """Whether the query of ``frame`` reads stored data that is no view's."""
+    return _reads_beside_views(frame._jdf.queryExecution().analyzed())
+
+
+def _reads_beside_views(plan: Any) -> bool:
+    kind = class_name(plan)
+    if kind == "View":
+        return False
+    children = list(items(plan.children()))
+    if not children and kind not in _HARMLESS_LEAVES:
+        return True
+    return any(map(_reads_beside_views, [*children, *items(plan.subqueries())]))
+
+
 def compared_in_value(frame: DataFrame) -> list[tuple[Operand, ...]]:
     """The comparisons in the only expression of the ``select`` that made ``frame``."""
     return list(comparisons(frame._jdf.queryExecution().analyzed().projectList().apply(0)))

@@ -7,7 +7,7 @@ is evaluated on the joined frame, which has both sides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
@@ -117,6 +117,7 @@ class ExpressionAnalyzer:
                 raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
         owned = [self._owners[key] for key in selected.attributes]
         self._refuse_unusable(owned, where)
+        owned += self._named(parsed, sees)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
         return Expression(
@@ -126,6 +127,24 @@ class ExpressionAnalyzer:
             type=value_type,
             deterministic=selected.deterministic,
         )
+
+    def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
+        """The columns that a text names, also where Spark's analyzer knows the value without them.
+
+        So it does for ``n < 9223372036854775808`` of a BIGINT. The text still has to resolve.
+        """
+        sides = self._sides[sees]
+        for name in parsed.names:
+            first, *more = name.parts
+            of_alias = [side for side in sides if more and side.alias.lower() == first.lower()]
+            wanted = more[0] if of_alias else first
+            found = [
+                (s.alias, column)
+                for s in of_alias or sides
+                if (column := find_name(wanted, s.columns))
+            ]
+            if len(found) == 1 and found[0][1] not in self._target.added:
+                yield found[0]
 
     def analyze_where(self, text: str) -> Expression:
         """Analyse the WHERE of a statement without a source; it may have subqueries over views.

@@ -65,12 +65,10 @@ def known_clusters(
     by_ordinal = {file.ordinal: file for file in files}
     for task, ordinals in enumerate(rows.files):
         for file in map(by_ordinal.__getitem__, ordinals):
-            ranges = [file.ranges.get(name) for name in columns]
-            if not file.has_exact_count:
+            ranges = [file.known(name) for name in columns]
+            if not file.has_exact_count or not all(map(_is_one_value, ranges)):
                 return None
-            if not all(each is not None and _is_one_value(each) for each in ranges):
-                return None
-            counts[task, tuple(each.minimum for each in ranges if each)] += file.live_row_count
+            counts[task, tuple(each.minimum for each in ranges)] += file.live_row_count
     return TaskClusters({key: count for key, count in counts.items() if count})
 
 

@@ -1,7 +1,7 @@
 """The dynamic filter of a statement: the source's values for the join keys.
 
 After Trino's dynamic filtering. Only for types whose values compare in Arrow and in Python as they
-do in Spark. This excludes floating-point numbers, which have NaN and two zeros.
+do in Spark (``spi.evidence``).
 """
 
 from __future__ import annotations
@@ -12,16 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-)
+from pyspark.sql.types import DataType, IntegralType
 
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.contract.identifiers import RESERVED_PREFIX
@@ -32,9 +23,8 @@ from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.sql_text import embedded, named, type_text
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import keys_decide
 
-_INTEGRAL = (ByteType, ShortType, IntegerType, LongType)
-_COMPARABLE = (*_INTEGRAL, StringType, DateType, DecimalType)
 _MOST_ROWS: Final = 2_000_000
 
 
@@ -130,9 +120,9 @@ def _distinct(values: pa.ChunkedArray) -> pa.Array:
 
 def _is_comparable(key: JoinKey) -> bool:
     given, wanted = key.source.type, key.type
-    return isinstance(wanted, _COMPARABLE) and _same_family(given, wanted)
+    return keys_decide(wanted.simpleString()) and _same_family(given, wanted)
 
 
 def _same_family(given: DataType, wanted: DataType) -> bool:
-    both_integral = isinstance(given, _INTEGRAL) and isinstance(wanted, _INTEGRAL)
+    both_integral = isinstance(given, IntegralType) and isinstance(wanted, IntegralType)
     return both_integral or given == wanted

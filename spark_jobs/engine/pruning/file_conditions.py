@@ -17,42 +17,16 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import BooleanType, DataType, IntegerType, StructField, StructType
 
 from spark_jobs.engine.analysis.bound_expressions import BoundExpression, bound_condition
 from spark_jobs.engine.analysis.catalyst import attribute_ids
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.file_truth import Bounds, Truth, compared, is_among, is_null
+from spark_jobs.spi.evidence import bounds_decide, cast_keeps_order
 from spark_jobs.spi.tables import PlannedFile
 
-# Not floating point, whose bounds leave out NaN. Which bounds to trust is the connector's decision.
-DECIDABLE_TYPES = (
-    BooleanType,
-    ByteType,
-    ShortType,
-    IntegerType,
-    LongType,
-    DecimalType,
-    StringType,
-    DateType,
-    TimestampType,
-    TimestampNTZType,
-)
 _INDEX = "__merge_index"
 _IN_LIMIT = 500
 _MIRRORED = {
@@ -90,7 +64,7 @@ class FileConditions:
     def truth(self, conditions: Sequence[Expression]) -> list[FileTruth]:
         """For each file, the truth of all ``conditions`` joined by AND."""
         columns = sorted(frozenset().union(*(each.target_columns for each in conditions)))
-        decidable = [name for name in columns if isinstance(self.types[name], DECIDABLE_TYPES)]
+        decidable = [name for name in columns if bounds_decide(self.types[name].simpleString())]
         if not self.files or not conditions or (columns and not decidable):
             return [UNKNOWN] * len(self.files)
         text = " AND ".join(f"(\n{each.text}\n)" for each in conditions)
@@ -118,12 +92,10 @@ class FileConditions:
         if name in self.partition_keys:
             value = file.partition[name]
             return value, value, value is not None, value is None
-        known = file.ranges.get(name)
-        if known is None:
-            return None, None, True, True
-        nulls = known.null_count
-        if nulls is None or not 0 <= nulls <= file.row_count:
+        known = file.known(name)
+        if known.null_count is None:
             return known.minimum, known.maximum, True, True
+        nulls = known.null_count
         return known.minimum, known.maximum, nulls < file.row_count, nulls > 0
 
     def _evaluated(
@@ -235,15 +207,7 @@ class _Translator:
 
     def _bounds(self, node: BoundExpression) -> Bounds | None:
         """The bounds of a column, also inside casts that keep the order; None for other nodes."""
-        if node.is_safe_upcast and not _changes_clocks(node):
+        if node.is_safe_upcast and cast_keeps_order(node.children[0].type_name, node.type_name):
             inner = self._bounds(node.children[0])
             return None if inner is None else inner.cast(node.type_name)
         return None if node.attribute is None else self.bounds.get(node.attribute)
-
-
-def _changes_clocks(cast: BoundExpression) -> bool:
-    """Whether a cast leads from one kind of timestamp to the other.
-
-    Where clocks are put back or forward, it does not keep the order.
-    """
-    return {cast.type_name, cast.children[0].type_name} == {"timestamp", "timestamp_ntz"}

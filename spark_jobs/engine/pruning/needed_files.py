@@ -1,8 +1,7 @@
 """The files that a statement needs to read, by its conditions and the source's keys (rule 11).
 
 Spark evaluates the conditions (``file_conditions``). Join keys are compared as Python values, only
-for types that Python orders as Spark does. NaN and the two zeros never occur here, because
-floating-point keys do not prune.
+for types that Python orders as Spark does (``spi.evidence``).
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from spark_jobs.engine.analysis.expressions import JoinKey
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.dynamic_filters import comparable_keys, key_value
 from spark_jobs.engine.pruning.file_conditions import FileConditions, FileTruth
+from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -92,11 +92,13 @@ class Pruning:
         return files
 
     def _holding(
-        self, column: str, values: pa.Array, files: Sequence[PlannedFile]
+        self, column: str, values: pa.Array | pa.ChunkedArray, files: Sequence[PlannedFile]
     ) -> Sequence[PlannedFile]:
         """The files that may contain one of ``values`` (ascending)."""
         if not len(values):
             return []
+        if not _fit_python(values[0], values[-1]):
+            return files
         if column in self.merge.table.partition_keys:
             wanted = set(values.to_pylist())
             return [file for file in files if file.partition[column] in wanted]
@@ -116,19 +118,30 @@ class Pruning:
         )
         values = self.moment.fixed(keys)
         if column in self.merge.table.partition_keys:
-            found = values.where("value IS NOT NULL").distinct().limit(_DISTINCT_LIMIT + 1)
-            wanted = {row["value"] for row in found.collect()}
-            if len(wanted) <= _DISTINCT_LIMIT:
-                return [file for file in files if file.partition[column] in wanted]
-        bounds = values.agg(F.min("value").alias("low"), F.max("value").alias("high")).first()
-        if bounds is None or bounds["low"] is None:
+            distinct = values.where("value IS NOT NULL").distinct().limit(_DISTINCT_LIMIT + 1)
+            found = collected_as_arrow(distinct.sort("value")).column(0)
+            if len(found) <= _DISTINCT_LIMIT:
+                return self._holding(column, found, files)
+        bounds = values.agg(F.min("value").alias("low"), F.max("value").alias("high"))
+        ends = [each[0] for each in collected_as_arrow(bounds).columns]
+        if not ends[0].is_valid:
             return []
-        least, most = bounds["low"], bounds["high"]
+        if not _fit_python(*ends):
+            return files
+        least, most = (each.as_py() for each in ends)
 
         def overlaps(low: Any, high: Any) -> bool:
             return bool(low <= most and high >= least)
 
         return [file for file in files if _may_hold(file, column, overlaps)]
+
+
+def _fit_python(*values: pa.Scalar) -> bool:
+    """Whether all values between these have a counterpart in Python, which lacks some dates."""
+    try:
+        return all(each.as_py() is not None for each in values)
+    except OverflowError:
+        return False
 
 
 def _split(
@@ -150,9 +163,7 @@ def _may_hold(file: PlannedFile, column: str, is_wanted_within: Callable[[Any, A
 
     ``is_wanted_within`` decides this from the smallest and the largest value in the file.
     """
-    known = file.ranges.get(column)
-    if known is None:
-        return True
+    known = file.known(column)
     if known.null_count is not None and known.null_count == file.row_count:
         return False
     if known.minimum is None or known.maximum is None:

@@ -12,6 +12,7 @@ from spark_jobs.contract.spark_settings import deciding
 from spark_jobs.engine.runtime.java_names import mapping
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.engine.runtime.surroundings import require_plain_surroundings
+from spark_jobs.pushed_filters import READER_SETTINGS
 
 
 def meaningful_settings(session_time_zone: str) -> dict[str, str]:
@@ -36,6 +37,7 @@ def meaningful_settings(session_time_zone: str) -> dict[str, str]:
         "spark.sql.execution.arrow.useLargeVarTypes": "false",
         "spark.sql.files.ignoreMissingFiles": "false",
         "spark.sql.files.ignoreCorruptFiles": "false",
+        **READER_SETTINGS,
     }
 
 

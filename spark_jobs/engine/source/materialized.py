@@ -33,6 +33,7 @@ from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.engine.source.spark_written import spark_can_write, written_by_spark
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
+from spark_jobs.pushed_filters import decided_by_rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.paths import escape_glob
@@ -206,7 +207,7 @@ def _read(
             f"Spark sees {found} of {len(names)} files that this job has written to {storage.uri}.",
             "Check that the driver's Java may list the workspace.",
         )
-    return frame
+    return decided_by_rows(frame)
 
 
 def _nullable(kind: DataType) -> DataType:

@@ -20,7 +20,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.engine.analysis.analyzer import declared_types
-from spark_jobs.engine.analysis.catalyst import view_columns
+from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.runtime.failures import shortened
@@ -37,6 +37,7 @@ from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.engine.source.type_rules import type_names
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
+from spark_jobs.pushed_filters import decided_by_rows, leave_all_to_rows
 from spark_jobs.spi.file_index import FileIndex
 from spark_jobs.spi.tables import TableHandle
 
@@ -113,6 +114,8 @@ def _open(
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
         require_all_indexed(spark, source_text(source), FileIndex.all_of(frame))
+        if reads_beside_views(frame):
+            leave_all_to_rows(spark)
         if any(table.opaque_columns for table in pinned.values()):
             refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
         return OpenSource(frame, is_pinned=False)
@@ -143,7 +146,7 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
     footers = footers_of(spark, listed)
     if footers is not None:
         frame = _checked(spark, frame, listed, footers, location)
-    frame = padded(frame, declared_lengths(source))
+    frame = padded(decided_by_rows(frame), declared_lengths(source))
     return OpenSource(
         frame, is_pinned=False, files=source, location=location, listed=listed, footers=footers
     )

@@ -21,6 +21,7 @@ from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
 from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
+from spark_jobs.spi.tables import ColumnRange
 from spark_jobs.storage.files import make_folder
 
 _MAGIC: Final = struct.pack("<I", 1681511377)
@@ -102,10 +103,12 @@ def _of_file(filesystem: pafs.FileSystem, path: str, location: str) -> Positions
             raise pa.ArrowInvalid("it has no columns file_path and pos")
         leaf = names.index("file_path")
         for number in range(file.num_row_groups):
-            bounds = file.metadata.row_group(number).column(leaf).statistics
-            known = bounds is not None and bounds.has_min_max
-            if known and not bounds.min <= location <= bounds.max:
-                continue
+            group = file.metadata.row_group(number)
+            bounds = group.column(leaf).statistics
+            if bounds is not None and bounds.has_min_max:
+                known = ColumnRange(bounds.min, bounds.max, None).believed(group.num_rows)
+                if known.minimum is not None and not known.minimum <= location <= known.maximum:
+                    continue
             rows = file.read_row_group(number, columns=["file_path", "pos"], use_threads=False)
             mine = pa.compute.equal(rows.column("file_path").cast(pa.string()), location)
             found.append(rows.column("pos").filter(mine).cast(pa.int64()))

@@ -19,6 +19,7 @@ from spark_jobs.connectors.iceberg.format.schema import IcebergType, arrow_type,
 _EPOCH_DAY: Final = dt.date(1970, 1, 1)
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - TIMESTAMP_NTZ has no zone
 _EXACT: Final = Context(prec=40)
+_DAY: Final = 86_400_000_000
 
 
 def bound(kind: IcebergType, data: bytes) -> Any:
@@ -35,6 +36,11 @@ def _integer(data: bytes) -> int:
     if len(data) not in (4, 8):
         raise ValueError(f"a number of {len(data)} bytes")
     return int.from_bytes(data, "little", signed=True)
+
+
+def _micros(data: bytes) -> int:
+    """Bounds of a column that was a DATE are days."""
+    return _integer(data) * (_DAY if len(data) == 4 else 1)
 
 
 def _floating(data: bytes) -> float:
@@ -70,8 +76,8 @@ _BOUNDS: Final[Mapping[str, Callable[[bytes], Any]]] = {
     "float": _floating,
     "double": _floating,
     "date": lambda data: date(_integer(data)),
-    "timestamp": lambda data: timestamp(_integer(data)),
-    "timestamptz": lambda data: timestamp(_integer(data), dt.UTC),
+    "timestamp": lambda data: timestamp(_micros(data)),
+    "timestamptz": lambda data: timestamp(_micros(data), dt.UTC),
     "string": lambda data: data.decode(),
     "binary": bytes,
 }

@@ -21,6 +21,7 @@ from spark_jobs.spi.tables import ColumnRange
 _UNITS: Final = ("year", "month", "day", "hour")
 _EPOCH: Final = dt.date(1970, 1, 1)
 _TIMES: Final = ("timestamp", "timestamptz")
+_GREATEST: Final = {"int": 2**31 - 1, "long": 2**63 - 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,12 @@ def _range(kind: IcebergType, transform: str, value: Any, row_count: int) -> Col
 def _truncated(kind: IcebergType, value: Any, width: int) -> tuple[Any, Any]:
     if value is None:
         return None, None
-    if kind.name in ("int", "long"):
-        return value, value + width - 1
+    if kind.name in _GREATEST:
+        last = value + width - 1
+        # Below the least number, truncation wraps around to such a value; a column that is a BIGINT
+        # now may have been an INT when the file was written.
+        is_ambiguous = any(value <= each < last for each in _GREATEST.values())
+        return (None, None) if is_ambiguous else (value, last)
     if kind.name.startswith("decimal"):
         return value, value + Decimal(width - 1).scaleb(-decimal_of(kind)[1])
     if kind.name != "string":

@@ -60,7 +60,7 @@ class FileRanges(Mapping[str, ColumnRange]):
 
 def ranges_of_files(table: PinnedTable, entries: Sequence[Any]) -> Callable[[Any], FileRanges]:
     """A function that gives the statistics of each of ``entries``."""
-    columns = {column.name: _has_bounds(column.type) for column in table.schema.columns}
+    columns = {column.name: has_bounds(column.type) for column in table.schema.columns}
     schemas = {entry.file.schema_id for entry in entries}
     mappings = {each: _mappings_by_name(table, each) for each in schemas}
     return lambda entry: FileRanges(entry, columns, mappings[entry.file.schema_id])
@@ -75,6 +75,6 @@ def _as_decimal(bound: Any) -> Decimal | None:
     return None if bound is None else Decimal(bound)
 
 
-def _has_bounds(paimon_type: Any) -> bool:
+def has_bounds(paimon_type: Any) -> bool:
     """Whether bounds are usable; those of timestamps depend on the writer."""
     return isinstance(paimon_type, str) and not paimon_type.upper().startswith("TIMESTAMP")

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_jobs.connectors.paimon.library.key_ranges import key_range
-from spark_jobs.connectors.paimon.read.file_ranges import FileRanges, ranges_of_files
+from spark_jobs.connectors.paimon.read.file_ranges import (
+    FileRanges,
+    has_bounds,
+    ranges_of_files,
+)
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.spi.tables import ColumnRange, PlannedFile
@@ -27,7 +31,9 @@ def planned_sections(table: PinnedTable, keyed: KeyedTable) -> tuple[PlannedFile
     )
 
 
-def described_records(keyed: KeyedTable, entry: Any, ordinal: int) -> PlannedFile:
+def described_records(
+    table: PinnedTable, keyed: KeyedTable, entry: Any, ordinal: int
+) -> PlannedFile:
     """The records of one file, only for their partition and keys."""
     return PlannedFile(
         ordinal=ordinal,
@@ -35,7 +41,7 @@ def described_records(keyed: KeyedTable, entry: Any, ordinal: int) -> PlannedFil
         partition=entry.partition.to_dict(),
         row_count=entry.file.row_count,
         size=entry.file.file_size,
-        ranges={keyed.key[0]: _key_range([entry])},
+        ranges={keyed.key[0]: _key_range(table, keyed.key[0], [entry])},
         has_exact_count=False,
     )
 
@@ -84,8 +90,10 @@ class SectionRanges(Mapping[str, ColumnRange]):
 
     def __getitem__(self, column: str) -> ColumnRange:
         if column == self._keyed.key[0]:
-            return _key_range(self._entries)
-        ranges = [self._ranges_of(entry)[column] for entry in self._entries]
+            return _key_range(self._table, column, self._entries)
+        ranges = [
+            self._ranges_of(entry)[column].believed(entry.file.row_count) for entry in self._entries
+        ]
         if self.are_of_one_file:
             return ranges[0]
         is_aggregate = self._keyed.engine.kind == "aggregation"
@@ -102,8 +110,11 @@ class SectionRanges(Mapping[str, ColumnRange]):
         return len(self._table.schema.columns)
 
 
-def _key_range(entries: Sequence[Any]) -> ColumnRange:
-    """The range of the first key column."""
+def _key_range(table: PinnedTable, column: str, entries: Sequence[Any]) -> ColumnRange:
+    """The range of ``column``, the first of the key."""
+    kind = next(each.type for each in table.schema.columns if each.name == column)
     ranges = [key_range(entry) for entry in entries]
+    if not has_bounds(kind) or any(each.first > each.last for each in ranges):
+        return ColumnRange(None, None, 0)
     low, high = min(each.first for each in ranges), max(each.last for each in ranges)
     return ColumnRange(low[0], high[0], 0)

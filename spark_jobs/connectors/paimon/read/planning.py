@@ -42,7 +42,8 @@ def described_files(table: PinnedTable, entries: Sequence[Any]) -> tuple[Planned
     In a table with a primary key, their records change rows whose other columns are unknown.
     """
     if table.keyed is not None:
-        return tuple(described_records(table.keyed, entry, n) for n, entry in enumerate(entries))
+        keyed = table.keyed
+        return tuple(described_records(table, keyed, e, n) for n, e in enumerate(entries))
     return _described(table, [(entry.file.file_name, entry) for entry in entries])
 
 

@@ -45,7 +45,8 @@ def files_for_spark(
         paths = stored.for_spark([file.path for file in group.files], group.recorded)
         chosen = [file for file in group.files if file.path in paths]
         if chosen:
-            found.append(replace(group, files=chosen))
+            exact = stored.exact([file.path for file in chosen], group.recorded)
+            found.append(replace(group, files=chosen, exact=exact))
     return found
 
 

@@ -23,10 +23,15 @@ from spark_jobs.storage.parallel import in_parallel
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The columns of a file that were compared, and those of them that Spark does not read."""
+    """The columns of a file that were compared.
+
+    ``others`` are those that Spark does not read, ``units`` those with times of another unit than
+    recorded: writers choose it.
+    """
 
     names: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()
 
 
 _NONE = _Compared()
@@ -57,6 +62,11 @@ class StoredColumns:
         self._compared.update(zip(new, found, strict=True))
         return {path for path in paths if not names & self._compared[path].others}
 
+    def exact(self, paths: Sequence[str], recorded: Sequence[pa.Field]) -> frozenset[str]:
+        """Those of the columns ``recorded`` that all files, compared before, store as recorded."""
+        others = frozenset[str]().union(*(self._compared[path].units for path in paths))
+        return frozenset(column.name for column in recorded) - others
+
     def _compare(self, recorded: Sequence[pa.Field], path: str) -> _Compared:
         with (
             reading_metadata(path),
@@ -64,6 +74,12 @@ class StoredColumns:
             self.filesystem.open_input_file(path) as stream,
         ):
             metadata = pq.ParquetFile(stream).metadata
-            require_recorded(metadata.schema.to_arrow_schema(), recorded)
+            found = metadata.schema.to_arrow_schema()
+            require_recorded(found, recorded)
             wanted = {each.name: each.type for each in recorded}
-            return _Compared(frozenset(wanted), columns_not_for_spark(metadata, wanted))
+            units = frozenset(
+                name
+                for name, kind in wanted.items()
+                if pa.types.is_timestamp(kind) and found.field(name).type != kind
+            )
+            return _Compared(frozenset(wanted), columns_not_for_spark(metadata, wanted), units)
