@@ -34,6 +34,12 @@ _OWN: Final = {
 }
 _LOCALE: Final = "java_method('java.util.Locale', 'getDefault')"
 _DEFAULTS: Final = "-default.xml"
+# The first of each makes Hadoop read its files again, which brings back what was unset.
+_CONFIGURATIONS: Final = (
+    "org.apache.hadoop.hdfs.HdfsConfiguration",
+    "org.apache.hadoop.mapred.JobConf",
+    "org.apache.hadoop.yarn.conf.YarnConfiguration",
+)
 
 
 def own_session() -> SparkSession:
@@ -102,6 +108,8 @@ def _require_english_executors(spark: SparkSession) -> None:
 
 def _unset_hadoop_settings(spark: SparkSession) -> None:
     found = _hadoop_settings(spark)
+    for name in _CONFIGURATIONS if found else ():
+        java_class(spark, name)()
     for name in found:
         spark.sparkContext._jsc.hadoopConfiguration().unset(name)  # noqa: SLF001
     if found:
