@@ -49,7 +49,7 @@ class ClearingOperator(StatementOperator):
     def check_parts(self) -> tuple[Source, ...]:
         """Check what has no template; the statement reads nothing."""
         if self.sources is not None:
-            raise invalid("sources", "is of no use here: no row is read", "Leave it out.")
+            self.refuse("sources", "is of no use here: no row is read", "Leave it out.")
         own = set(self.template_fields) - set(StatementOperator.template_fields)
         if not has_template([getattr(self, name) for name in own]):
             self.built_statement()

@@ -57,7 +57,7 @@ class EvolvingOperator(StatementOperator):
         if is_template(self.schema_evolution) or self._evolves() or not widens:
             return
         if self.sql is None or (self.knows_text() and not self._text_evolves()):
-            raise invalid(
+            self.refuse(
                 "type_widening",
                 "needs schema_evolution",
                 "Set schema_evolution=True, or write WITH SCHEMA EVOLUTION in the text.",

@@ -1,0 +1,209 @@
+"""The base of all operators and sensors: what became of each parameter that they were given.
+
+A parameter that the DAG file leaves out has its default. One that is given has a value, or is an
+error that names it: when the DAG is parsed if its value stands in the file, else when the task's
+parameters are rendered, before anything else. That is decided here, once for all parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.providers.common.compat.sdk import BaseOperator, XComNotFound
+from airflow.sdk.definitions._internal.types import ArgNotSet
+from airflow.sdk.definitions.param import DagParam
+from jinja2 import TemplateError
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import is_nothing, kind_of_nothing, listed, settled
+from airflow_provider_merge.rendering import (
+    MappedValues,
+    NothingRenderedError,
+    mapped_values,
+    prepare_environment,
+)
+from airflow_provider_merge.task_errors import NamesItsTask, task_failure
+from airflow_provider_merge.templates import is_template, when_rendered
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.sdk import DAG, Context
+    from jinja2 import Environment
+
+_OWN = "airflow_provider_merge."
+
+
+class ParameterOperator(NamesItsTask, BaseOperator):
+    """An operator or sensor of this provider.
+
+    ``parameter_names`` are those of this provider's constructors, not Airflow's. ``given`` are
+    those that the task was given, ``from_defaults`` the ones of them that ``default_args`` gave.
+    ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
+    changes every row.
+    """
+
+    parameter_names: ClassVar[frozenset[str]] = frozenset()
+    remedies: ClassVar[Mapping[str, str]] = {}
+    selects_rows: ClassVar[tuple[str, ...]] = ()
+
+    given: set[str]
+    from_defaults: set[str]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # Spark SQL text must stay text: native rendering turns 'x' into x, '007' into 7.
+        self.render_template_as_native_obj = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if cls.__module__.startswith(_OWN) and "__init__" in vars(cls):
+            code = cls.__init__.__code__
+            first = code.co_argcount
+            names = code.co_varnames[first : first + code.co_kwonlyargcount]
+            cls.parameter_names = cls.parameter_names.union(names)
+            cls.__init__ = _noting(cls.__init__, names)  # type: ignore[method-assign]
+        super().__init_subclass__(**kwargs)
+
+    def get_template_env(self, dag: DAG | None = None) -> Environment:
+        """Templates are text in every DAG, know ``run_partition``, and are never nothing."""
+        return prepare_environment(super().get_template_env(dag))
+
+    def refuse(self, name: str, problem: str, remedy: str = "") -> None:
+        """Ignore a parameter that is of no use here if ``default_args`` gave it, as Airflow does.
+
+        Raises:
+            RequestError: REQUEST_INVALID: the task itself was given it.
+        """
+        if name not in self.from_defaults:
+            raise invalid(name, problem, remedy)
+        self.given.discard(name)
+        setattr(self, name, None)
+
+    def before_rendering(self, resolved: Collection[str]) -> None:
+        """Read what is rendered; ``resolved`` has the names of parameters that are not."""
+
+    def after_rendering(self) -> None:
+        """Do what rendered parameters decide before the task is reported as running."""
+
+    def _do_render_template_fields(
+        self,
+        parent: Any,
+        template_fields: Iterable[str],
+        context: Context,
+        jinja_env: Environment,
+        seen_oids: set[int],
+    ) -> None:
+        if parent is not self:
+            super()._do_render_template_fields(
+                parent, template_fields, context, jinja_env, seen_oids
+            )
+            return
+        try:
+            mapped = mapped_values(self, context)
+            if mapped is not None:
+                self._require_keys(mapped)
+            resolved = mapped.resolved if mapped is not None else set()
+            self.before_rendering(resolved)
+            # Not Airflow's, which is that of the DAG: it may render native objects.
+            environment = self.get_template_env()
+            for name in template_fields:
+                if name in resolved:
+                    setattr(self, name, listed(getattr(self, name)))
+                else:
+                    self._render_parameter(name, context, environment)
+            for name in self.given:
+                self._require_something(name, getattr(self, name))
+            when_rendered(self.after_rendering)()
+        except JobError as error:
+            raise task_failure(error, context) from None
+
+    def _render_parameter(self, name: str, context: Context, environment: Environment) -> None:
+        before = getattr(self, name)
+        try:
+            super()._do_render_template_fields(self, (name,), context, environment, set())
+        except NothingRenderedError as error:
+            raise is_nothing(name, f"nothing: {error}", self._remedy(name)) from None
+        except (TemplateError, XComNotFound) as error:
+            remedy = "Check the names in its template."
+            raise invalid(name, f"cannot be rendered: {error}", remedy) from None
+        except (KeyError, RuntimeError) as error:
+            if not (isinstance(before, DagParam) or is_mapped_argument(before)):
+                raise
+            remedy = "Give the run, or every item of the mapped group, a value for it."
+            raise invalid(name, f"has no value: {error}", remedy) from None
+        setattr(self, name, settled(before, getattr(self, name), name))
+
+    def _require_keys(self, mapped: MappedValues) -> None:
+        """Check that an item of ``expand_kwargs`` has all keys that others have.
+
+        One that another task returned also says which rows it means.
+        """
+        if not mapped.are_items:
+            return
+        missing = (mapped.names() & self.parameter_names) - self.given
+        problem = f"is missing in item {mapped.map_index} of expand_kwargs"
+        for name in sorted(missing):
+            raise invalid(name, f"{problem}, but not in others", "Give it in every item.")
+        if mapped.comes_from_a_task():
+            self.require_selection(f"{problem}, which another task returned")
+
+    def require_selection(self, problem: str) -> None:
+        """Check that the parameters tell which rows the statement changes.
+
+        Raises:
+            RequestError: REQUEST_INVALID, with the ``problem`` of a missing one.
+        """
+        for name in self.selects_rows:
+            if name not in self.given and "sql" not in self.given:
+                raise invalid(name, problem, self._remedy(name))
+
+    def _require_something(self, name: str, value: Any) -> None:
+        if kind := kind_of_nothing(name, value):
+            raise is_nothing(name, kind, self._remedy(name))
+
+    def _remedy(self, name: str) -> str:
+        return self.remedies.get(name, "")
+
+
+def is_mapped_argument(value: Any) -> bool:
+    """Whether a value is an argument of a mapped task group."""
+    from airflow.sdk.definitions._internal.expandinput import MappedArgument
+
+    return isinstance(value, MappedArgument)
+
+
+def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
+    """A constructor that notes which of its parameters ``names`` the operator is given.
+
+    Constructors of subclasses note first: what they pass on is not what the task was given.
+    """
+
+    @functools.wraps(constructor)
+    def noting(self: ParameterOperator, *args: Any, **kwargs: Any) -> None:
+        noted = vars(self)
+        if "given" not in noted:
+            noted |= {"given": set(), "from_defaults": set(), "_seen": set()}
+        seen, defaults = noted["_seen"], kwargs.get("default_args") or {}
+        for name in names:
+            if name in seen:
+                continue
+            seen.add(name)
+            if name not in kwargs:
+                continue
+            value = kwargs[name]
+            if isinstance(value, ArgNotSet):
+                del kwargs[name]
+                continue
+            noted["given"].add(name)
+            if name in defaults and defaults[name] is value:
+                noted["from_defaults"].add(name)
+            if is_template(value):
+                if name not in self.template_fields:
+                    problem = "cannot be a template or the result of a task"
+                    raise invalid(name, problem, "Write its value in the DAG file.")
+            else:
+                self._require_something(name, value)
+        constructor(self, *args, **kwargs)
+
+    return noting
